@@ -70,7 +70,7 @@ def sealed_bytes(kind: str, arrays: Mapping[str, NDArray[Any]], metadata: Mappin
     for piece in pieces:
         hashed.update(piece)
     made = _ALGORITHM + hashed.hexdigest()
-    return b"".join([bytes(head).replace(_member(_BLANK), _member(made), 1), *pieces])
+    return b"".join([bytes(head).replace(_member(_BLANK), _member(made)), *pieces])
 
 
 def _pieces(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> list[bytes | memoryview]:

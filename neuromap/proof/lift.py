@@ -8,6 +8,7 @@ which are kept apart, not what they compute: a wrong label gives another name, n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -149,7 +150,7 @@ def _reached(
         new = {v for u, v in edges if u in reached} - reached
         if not new:
             if anchor is None:
-                anchor = next(name for k in range(len(nodes) + 1) if (name := f"host{k or ''}") not in nodes)
+                anchor = next(name for k in count() if (name := f"host{k or ''}") not in nodes)
                 nodes = {anchor: Node(anchor, (1, 1, 1))} | nodes
                 reached.add(anchor)
             empty = MatrixTransform(csr_array((nodes[lost[0]].size, nodes[anchor].size), dtype=np.int64))

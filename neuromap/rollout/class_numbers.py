@@ -110,7 +110,7 @@ def all_class_numbers(network: Network) -> ClassNumbers:
         parts.append(words[np.sort(first)])
         if sum(map(len, parts)) > max(_FIRST_MERGE, len(numbers)):  # so that no class is sorted many times
             numbers, parts = numbers.followed_by(np.concatenate(parts)), []
-    return numbers.followed_by(np.concatenate([*parts, numbers.keys[:0]]))
+    return numbers.followed_by(np.concatenate(parts)) if parts else numbers
 
 
 def class_words(indexed: IndexedNetwork, values: Values) -> Words:

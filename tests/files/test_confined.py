@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from neuromap.errors import InputError, NetworkError, NotSupportedError
-from neuromap.files.confined import confined
+from neuromap.files.confined import _MOST_ANSWERS, confined
 from neuromap.files.foreign import foreign_boundary
 
 
@@ -37,6 +37,16 @@ def hang():
 
 def swell():
     return 0, {"x": np.ones(2**28)}
+
+
+def make_room(n_bytes):
+    return np.empty(n_bytes, np.uint8).nbytes, {}  # not touched, so it takes addresses only
+
+
+def print_much(n_bytes):
+    while n_bytes:
+        n_bytes -= os.write(1, b"x" * n_bytes)  # as a library in C does
+    return "read", {}
 
 
 def fault():
@@ -102,6 +112,18 @@ def test_the_boundary_lets_only_errors_of_the_package_out():
         raise KeyboardInterrupt
 
 
+def test_a_reader_may_take_a_gibibyte_where_nothing_else_is_said():
+    assert run("make_room", {"n_bytes": 7 * 2**27})[0] == 7 * 2**27
+    with pytest.raises(InputError, match="more memory"):
+        run("make_room", {"n_bytes": 9 * 2**27})
+
+
+def test_what_libraries_print_stands_in_no_answer_and_has_a_bound():
+    assert run("print_much", {"n_bytes": 2**20})[0] == "read"
+    with pytest.raises(InputError, match="cannot be read as a thing"):
+        run("print_much", {"n_bytes": 2**20 + 1})
+
+
 def compute_without_end():
     while True:
         pass
@@ -135,3 +157,9 @@ def test_a_child_that_is_kept_answers_again_until_it_fails():
         if "Z" in open(f"/proc/{second}/stat").read().rpartition(")")[2][:3]:  # noqa: PTH123, SIM115
             break
     assert run("tell_process", keep=True)[0] not in (first, second)
+
+
+def test_a_child_that_is_kept_reads_so_many_files_and_no_more():
+    processes = [run("tell_process", keep=True, memory=2**29)[0] for _ in range(2 * _MOST_ANSWERS)]
+    assert len(set(processes)) == 2
+    assert len(set(processes[:_MOST_ANSWERS])) == len(set(processes[_MOST_ANSWERS:])) == 1

@@ -10,7 +10,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.errors import InputError
-from neuromap.files.foreign import HEAD, file_kind
+from neuromap.files.foreign import HEAD, file_kind, kind_of_any
 from neuromap.simulation import save_frames
 
 NET = nm.build_network({"I": (2, None), "O": (2, 1)}, {("I", "O"): np.eye(2, dtype=int)})
@@ -71,6 +71,24 @@ def test_our_own_files_are_told_apart(tmp_path):
         "frames": "a file of frames of neuromap",
         "net": "a safetensors file",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("[nodes.I]", "a network file"),
+        ("a = 1\n[[edges]]", "a network file"),
+        ("a = 1\n[chip]", None),
+        ("{}", "a JSON file"),
+    ],
+)
+def test_a_network_file_is_told_where_no_text_is_expected(text, kind):
+    assert kind_of_any(text.encode()) == kind
+
+
+@pytest.mark.parametrize("head", [b"\x08\x2a\x12\x07pytorch", b"\x08\x08\x0a\x07pytorch", b"\x12\x08\x12\x07pytorch"])
+def test_a_message_that_does_not_begin_as_a_model_does_is_not_taken_for_one(head):
+    assert file_kind(head) is None
 
 
 @pytest.mark.parametrize("text", ["", "format = 1", "[[x]]", "# \u00fc", "\ufeffformat = 1", "[nodes.I]\nshape = 3"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap import errors
-from neuromap.files.messages import counted
+from neuromap.files.messages import counted, show, show_name
 
 KINDS = [getattr(errors, name) for name in errors.__all__]
 
@@ -40,6 +40,19 @@ def test_whatever_a_message_quotes_it_is_one_line_that_can_be_printed(kind, foun
     message.encode()
     assert message.startswith("name ")
     assert message.endswith(f"; {remedy!a}")
+
+
+@pytest.mark.parametrize("value", ["x" * 58, "x" * 59, "x" * 9000, "a\n b", 3, [1] * 99])
+def test_what_was_found_is_shown_in_sixty_characters_and_whole_where_it_fits(value):
+    whole = " ".join(repr(value).split())
+    assert show(value) == (whole if len(whole) <= 60 else f"{whole[:57]}...")
+    assert show(10**9999) == "a huge int"
+
+
+def test_a_name_stands_as_it_is_up_to_three_hundred_characters():
+    assert show_name("n" * 300) == "n" * 300
+    assert show_name("n" * 301) == show("n" * 301)
+    assert show_name("a\tb") == repr("a\tb")
 
 
 def test_a_message_that_can_be_printed_is_left_as_it_is():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
-from neuromap.files.toml_table import MAX_KEY_PARTS, parse_toml, parse_with_empty_tables
+from neuromap.files.toml_table import MAX_KEY_PARTS, TomlTable, parse_toml, parse_with_empty_tables
 
 LINES = (
     '"a -> b" = {}', '\t"b" = { }  # why', '"c"={}', '"c" = {}', "# edges", "", '"a".x = 1', '"d" = { x = 1 }',
@@ -67,6 +67,16 @@ def test_values_without_end_are_refused(value):
     with pytest.raises(InputError, match=re.escape("TOML")) as refused:
         parse_toml(f"format = 1\nx = {value}\n".encode(), InputError)
     assert len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize("value", [3, {}, "edges", [1], [{}, "x"], [[]]])
+def test_a_list_of_tables_holds_nothing_else(value):
+    assert [table.values for table in (TomlTable({"a": [{"b": 1}, {}]}, "", InputError).tables_in("a"))] == [
+        {"b": 1},
+        {},
+    ]
+    with pytest.raises(InputError, match=r"a list of tables, \[\[a\]\]"):
+        TomlTable({"a": value}, "", InputError).tables_in("a")
 
 
 def test_dots_that_are_no_keys_are_no_fault():

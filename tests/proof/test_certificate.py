@@ -151,6 +151,19 @@ def test_neurons_with_state_are_not_said_to_be_silent(tmp_path):
     assert not confirm(rollout, mute, tmp_path / "false").proven
 
 
+@pytest.mark.parametrize("width", [{"voltage_bits": 10}, {"current_bits": 7}, {"accumulator_bits": 7}])
+def test_a_neuron_that_meets_rails_which_the_chip_does_not_have_is_another(width):
+    """Of 10 bits the voltage ends at 511, of 7 bits the current at 63: it never spikes."""
+    neuron = {"threshold": 640, "current_decay": 4096, "voltage_decay": 0}
+    rollout, narrow = (own(CurrentNeuron(**neuron, **bits), [[64]]) for bits in ({}, width))
+    program = nm.map_rollout(rollout, "loihi1")
+    assert prove(rollout, program).proven
+    frames = {"I": np.ones((30, 1), np.bool_)}
+    assert nm.reference(rollout, frames)["O"].any()
+    assert not nm.reference(narrow, frames)["O"].any()
+    assert not prove(narrow, program).proven
+
+
 def test_a_soma_holds_the_first_current(tmp_path):
     neuron = {"threshold": 192, "current_decay": 4096}
     program = nm.map_rollout(own(CurrentNeuron(**neuron), [[64]]), "loihi1")

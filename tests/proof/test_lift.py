@@ -320,6 +320,13 @@ def test_relays_and_copies_go_and_their_delays_stay():
     assert kept.counts["left"] == 3
 
 
+def test_a_lone_neuron_that_nothing_feeds_hangs_on_an_input_of_one_neuron():
+    lifted = nm.lift(by_hand({}, [], [(0, 0)]))
+    assert {name: node.size for name, node in lifted.network.nodes.items()} == {"host": 1, "out": 1}
+    assert lifted.network.inputs == ("host",)
+    assert not lifted.network.edges["host", "out"].matrix().nnz
+
+
 def test_an_axon_of_several_neurons_is_a_neuron_where_no_tick_changes():
     """Two spikes in one tick count as one; a delay of 1 leaves no tick for a neuron of its own."""
     synapses = [(0, 0, 0, 1), (0, 1, 1, 1), (1, 0, 0, 1)]

@@ -135,6 +135,26 @@ def test_a_relay_that_only_the_host_s_clock_feeds_hands_on_nothing(chip):
     assert not prove(rollout, false).proven
 
 
+def test_an_axon_of_weight_0_says_nothing_of_when_a_relay_hands_on():
+    """An axon before the relay's gets a type of its own: the same weight for who reads it, 0 for the relay."""
+    network = nm.build_network(
+        {name: ((1, 1, 2), None if name == "I" else 1) for name in "IABCO"},
+        {edge: np.eye(2, dtype=int) for edge in [("I", "A"), ("A", "B"), ("B", "C"), ("C", "O"), ("A", "O")]},
+    )
+    rollout = nm.Rollout(network, "sequential", "pipelined")
+    program = nm.map_rollout(rollout, replace(nm.load_chip("truenorth"), name="near", delay=(1, 2)))
+    (core, relay), *_ = np.argwhere(program.is_relay)
+    types, weights, bits = program.axon_types.copy(), program.neurons.weights.copy(), program.crossbar.copy()
+    axon = program.target_axon[program.target_core == core].min()
+    assert axon < np.flatnonzero(bits[core, :, relay // 8] >> relay % 8 & 1)[0]
+    types[core, axon], weights[core, :, 3] = 3, weights[core, :, types[core, axon]]
+    weights[core, relay, 3] = 0
+    bits[core, axon, relay // 8] |= 1 << relay % 8
+    same = replace(program, axon_types=types, crossbar=bits, neurons=replace(program.neurons, weights=weights))
+    assert prove(rollout, program).proven
+    assert prove(rollout, same).proven
+
+
 def test_voltages_go_down_to_their_floor_tick_by_tick():
     """A rail of the chip above the network's floor cuts what many ticks add up, though no single tick does."""
     dense = nm.network.transforms.Dense(

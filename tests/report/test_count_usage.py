@@ -116,6 +116,22 @@ def test_usage_is_what_loops_count(chip, list_chip, networks, patterns, data):
     )  # fmt: skip
 
 
+def test_what_relays_hand_on_is_no_copy(chip):
+    """A's spikes reach O after 3 ticks, B's after 2; the chip delays by 2 at most."""
+    edges = {
+        edge: np.eye(2, dtype=int) for edge in [("I", "A"), ("A", "B"), ("B", "C"), ("C", "O"), ("A", "O"), ("B", "O")]
+    }
+    net = build_network({name: (2, None if name == "I" else 1) for name in "IABCO"}, edges)
+    program = map_rollout(Rollout(net, "sequential", "pipelined"), chip(axons=24, neurons=24, delay=(1, 2)))
+    nodes = {node.node: node for node in count_copies(program)}
+    assert {name: node.relays > 0 for name, node in nodes.items()} == {"A": True, "B": False, "C": False, "O": False}
+    # one core holds all, so a neuron is copied where it has two delays
+    assert [node.on_chip - node.neurons - node.relays for node in nodes.values()] == [
+        node.copies for node in nodes.values()
+    ]
+    assert sum(node.relays for node in nodes.values()) == program.is_relay.sum()
+
+
 def test_lists_take_memory(list_chip):
     """Three neurons read two inputs in one core: two lists of three synapses."""
     net = build_network({"I": (2, None), "O": (3, np.ones(3, int))}, {("I", "O"): np.ones((3, 2), int)})

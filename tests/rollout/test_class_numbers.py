@@ -59,6 +59,16 @@ def test_edges_that_bridge_frames_do_not_change_the_number(rollouts, data):
     assert number is None or equivalent(far, pattern) is not None
 
 
+def test_a_class_beyond_those_of_r_0_and_1_is_numbered_when_it_is_met():
+    network = Network.from_edges([("I", "A"), ("A", "O"), ("I", "O")])
+    beyond, whole = RolloutPattern(network, (0, 0, 2)), all_class_numbers(network)
+    found = class_numbers(network, [beyond])
+    assert whole.of_patterns([beyond]) == [None]
+    assert found.of_patterns([beyond]) == [len(whole) + 1]
+    assert whole.are_of_network
+    assert not found.are_of_network
+
+
 def test_too_many_patterns_are_numbered_as_they_are_met(monkeypatch):
     monkeypatch.setattr(numbering, "ENUMERATED_PATTERNS", (0, 0))
     network = Network.from_edges(EDGES)

@@ -30,7 +30,7 @@ async def echo(scope, receive, send):
     await send({"type": "http.response.body", "body": str(size).encode()})
 
 
-def ask(rules, address="/", kind="http", method="GET", parts=(b"",), **headers):
+def ask(rules, address="/", kind="http", method="GET", parts=(b"",), app=echo, **headers):
     """Status, headers and body of the answer; of a socket 101 or 403."""
     found = urlsplit(address)
     given = [(k.replace("_", "-").encode(), v.encode()) for k, v in {"host": "127.0.0.1:8000", **headers}.items() if v]
@@ -47,11 +47,24 @@ def ask(rules, address="/", kind="http", method="GET", parts=(b"",), **headers):
     async def send(message):
         sent.append(message)
 
-    asyncio.run(Guard(echo, rules)(scope, receive, send))
+    asyncio.run(Guard(app, rules)(scope, receive, send))
     if kind == "websocket":
         return 101 if sent[0]["type"] == "websocket.accept" else 403
     head = {k.decode().lower(): v.decode() for k, v in sent[0]["headers"]}
     return sent[0]["status"], head, b"".join(message.get("body", b"") for message in sent[1:]).decode()
+
+
+def page():
+    """What a server says of a body that is sent to the studio."""
+    return {
+        "type": "http", "method": "POST", "path": "/", "raw_path": b"/", "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1:8000")],
+    }  # fmt: skip
+
+
+async def gone(*_):
+    """A connection that the other side has closed."""
+    return {"type": "http.disconnect"}
 
 
 @pytest.mark.parametrize("kind", ["http", "websocket"])
@@ -130,6 +143,29 @@ def test_absurd_sizes_are_refused_whether_they_are_said_or_not():
     assert head["x-frame-options"] == "DENY"
 
 
+async def answers_at_once(scope, receive, send):
+    """Answers before it reads the body."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    while (await receive()).get("more_body"):
+        pass
+    await send({"type": "http.response.body", "body": b"read"})
+
+
+async def answers_who_is_gone(scope, receive, send):
+    """Does not care why the body ends."""
+    while (await receive()).get("more_body"):
+        pass
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"read"})
+
+
+def test_a_request_has_one_answer_a_refusal_too():
+    rules, parts = Rules(OPEN.hosts, "", 100), (b"x" * 60, b"x" * 41, b"x")
+    status, _, body = ask(rules, method="POST", parts=parts, app=answers_who_is_gone)
+    assert (status, body) == (413, "neuromap studio: body: larger than 100 bytes\n")
+    assert ask(rules, method="POST", parts=parts, app=answers_at_once)[::2] == (200, "read")
+
+
 def test_a_body_that_does_not_come_is_not_waited_for():
     """A part that comes in time gives more time, as much as it takes at the slowest."""
     rules, sent, pauses = Rules(OPEN.hosts, "", 10**6, seconds=0.2), [], [0.0, 60.0]
@@ -141,18 +177,22 @@ def test_a_body_that_does_not_come_is_not_waited_for():
     async def send(message):
         sent.append(message)
 
-    scope = {"type": "http", "method": "POST", "path": "/", "raw_path": b"/", "query_string": b"",
-             "headers": [(b"host", b"127.0.0.1:8000")]}  # fmt: skip
-    asyncio.run(Guard(echo, rules)(scope, receive, send))
+    asyncio.run(Guard(echo, rules)(page(), receive, send))
     assert sent[0]["status"] == 408
     assert sent[1]["body"] == b"neuromap studio: body: comes slower than 32768 bytes in a second; send it again\n"
+
+
+def test_what_goes_wrong_in_the_studio_itself_is_not_hidden():
+    with pytest.raises(RuntimeError, match="client went away"):
+        asyncio.run(Guard(echo, OPEN)(page(), gone, gone))
 
 
 def test_only_loopback_goes_without_a_token():
     for host in ("127.0.0.1", "localhost", "::1", "127.0.0.9"):
         assert Address(host).is_loopback
         assert Address(host).rules.hosts
-    assert Address("::1", 80).url == "http://[::1]:80/"
+    assert Address("::1", 80).url == Address("[::1]", 80).url == "http://[::1]:80/"
+    assert Address().url == "http://127.0.0.1:8765/"
     for host in ("0.0.0.0", "::", "192.168.0.2", "box", "127.0.0.1.evil.example"):
         with pytest.raises(InputError, match="asks for a token"):
             Address(host)

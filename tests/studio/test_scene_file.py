@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from neuromap.errors import InputError, NeuromapError
 from neuromap.faults.edited_program import DeadLink, SilentCore, ThresholdEdit, WeightEdit
-from neuromap.studio.scene.scene import Change, Scene, Shown
+from neuromap.studio.scene.scene import MOST_CHANGES, Change, Scene, Shown
 from neuromap.studio.scene.scene_file import MOST_BYTES, network_bytes, network_from_bytes, read_scene, scene_bytes
 
 EDITS = (
@@ -113,9 +113,41 @@ def test_bounds_are_kept(full, scene):
         read_scene(json.dumps(document).encode())
     with pytest.raises(InputError, match="not in the order of their ticks"):
         Scene(scene.network, scene.chip, scene.runs, (Change(3, shown=Shown()), Change(2, shown=Shown())))
-    for wrong in ({"noise": 1.1}, {"density": -0.1}, {"seed": -1}, {"kind": "film"}, {"label": "x" * 201}):
+    most = [Change(k, edits=()) for k in range(MOST_CHANGES + 1)]
+    assert len(Scene(scene.network, scene.chip, scene.runs, tuple(most[:-1])).changes) == MOST_CHANGES
+    with pytest.raises(InputError, match=f"{MOST_CHANGES + 1} changes; at most {MOST_CHANGES}"):
+        Scene(scene.network, scene.chip, scene.runs, tuple(most))
+    assert Shown(seed=2**31 - 1, label="x" * 200).seed == 2**31 - 1
+    for wrong in (
+        {"noise": 1.1},
+        {"density": -0.1},
+        {"seed": -1},
+        {"seed": 2**31},
+        {"kind": "film"},
+        {"label": "x" * 201},
+    ):
         with pytest.raises(InputError, match=r"^shown: "):
             Shown(**wrong)
+
+
+def of_another_node(stimulus):
+    return {"J": stimulus["I"]}
+
+
+def of_other_neurons(stimulus):
+    return {"I": {**stimulus["I"], "shape": [9, 5]}}
+
+
+def half_of_it(stimulus):
+    return {"I": {**stimulus["I"], "bits": stimulus["I"]["bits"][:4]}}
+
+
+@pytest.mark.parametrize("change", [of_another_node, of_other_neurons, half_of_it])
+def test_a_stimulus_is_whole_and_of_an_input(full, change):
+    document = json.loads(scene_bytes(full))
+    document["stimulus"] = change(document["stimulus"])
+    with pytest.raises(InputError, match="does not hold frames of an input node of network small"):
+        read_scene(json.dumps(document).encode())
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import urllib.request
 import zipfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ import pytest
 import neuromap as nm
 from neuromap.network.edge import Edge
 from neuromap.network.node import Node
-from neuromap.studio.guard import Address, Guard
+from neuromap.studio.guard import SLOWEST, Address, Guard
 from neuromap.studio.run_server import MOST_MESSAGE, Patience, StudioApp, make_server
 from neuromap.studio.scene.commands import Offer
 from neuromap.studio.scene.scene import Scene, SceneRun
@@ -232,6 +233,18 @@ def test_tabs_of_a_session_are_bounded(served):
             assert f"{MOST_TABS} tabs show it, which is its most; close one" in told["line"]
         with served.tab() as other:
             assert json.loads(other.recv(timeout=LIMIT))["kind"] != "refused"
+
+
+def test_the_documentation_names_the_bounds():
+    page = " ".join((Path(__file__).resolve().parents[2] / "docs" / "studio.md").read_text().split())
+    patience, rules = Patience(), Address().rules
+    for said in (
+        f"bodies above {rules.most_bytes >> 20} MiB and messages above {MOST_MESSAGE >> 20} MiB",
+        f"{patience.head:g} seconds for a request, {rules.seconds:g} and one more for every {SLOWEST >> 10} KiB",
+        f"a socket that reads nothing is given up after {patience.unread:g}",
+        f"{patience.connections} connections can be open, and {MOST_TABS} tabs of one session",
+    ):
+        assert said in page
 
 
 def test_connections_are_bounded(tmp_path, scene):

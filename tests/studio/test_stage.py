@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.errors import InputError, StimulusError
+from neuromap.errors import InputError, NeuromapError, StimulusError
 from neuromap.faults.edited_program import SilentCore, ThresholdEdit, WeightEdit
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.studio.messages import CHIP_TICKS, look_at, raster_rows
 from neuromap.studio.scene.player import Stage, schedule_figures
-from neuromap.studio.scene.scene import SceneRun, Shown, World, WorldSource
+from neuromap.studio.scene.scene import Change, SceneRun, Shown, World, WorldSource
 from neuromap.studio.scene.scene_file import read_scene, scene_bytes
 
 NUMPY = EngineChoice("numpy")
@@ -128,6 +128,17 @@ def test_what_does_not_fit_changes_nothing(scene, cross):
         stage.replay()
     assert stage.scene.changes == before.changes
     assert stage.shown is cross
+
+
+@pytest.mark.parametrize("n_before", [0, 1, 2])
+def test_a_recording_is_cut_at_the_change_that_does_not_fit(scene, n_before):
+    before = tuple(Change(0, shown=Shown("random", seed=k)) for k in range(n_before))
+    stage = Stage(replace(scene, changes=(*before, Change(0, edits=(SilentCore(9999),)), Change(2, edits=()))), NUMPY)
+    with pytest.raises(NeuromapError, match="core 9999"):
+        stage.map()
+    assert stage.cut()
+    assert stage.map()
+    assert stage.scene.changes == before
 
 
 def test_a_pattern_that_is_invalid_or_does_not_fit_says_why(scene, small_network):

@@ -110,6 +110,7 @@ def test_step_and_watched_neurons(graded_chip, fed):
     watched = rng.random(program.shape) < 0.5
     for engine in (GradedNumpyEngine(program), GradedFastEngine(program)):
         core, axon = program.host.core[0], program.host.axon[0]
+        assert [column.tolist() for column in engine.run(HostEvents.none(0))] == [[], [], [], []]
         cores, neurons = engine.step([core], [axon], [-8])
         synapses = program.synapses_of(np.array([core]), np.array([axon]))
         rounded = np.round(synapses.weight * -8 / 8).astype(int)

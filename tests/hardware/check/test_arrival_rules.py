@@ -1,6 +1,7 @@
 """Rules about ticks and relays; the oracle follows every spike by recursion, one neuron at a time."""
 
 import dataclasses
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -225,6 +226,36 @@ def test_relays_in_a_ring_are_found(random_program, edited):
     found = [v for v in check_program(ring) if v.rule == "relay-source"]
     assert [v.place for v in found] == [Place(core=c, neuron=n, axon=a)]
     assert "relays in a ring" in found[0].message
+
+
+@pytest.mark.parametrize("frames", [1, 2])
+def test_two_ticks_of_what_a_relay_reads_are_told_as_ticks_where_frames_are_fractions_of_them_too(
+    random_program, edited, frames
+):
+    """Another neuron with the source's label feeds the relay a tick earlier or later."""
+    program, (c, a, n), source = fed_relay(random_program)
+    oracle = Oracle(program)
+    axon = next(b for b in range(program.chip.axons) if (c, b) not in oracle.feeder and (c, b) not in oracle.host)
+    twin, kind = tuple(np.argwhere(program.neuron_node < 0)[0]), program.axon_types[c, a]
+    low, high = program.chip.delay
+    delays = int(program.delay[source]), int(program.delay[source]) + (1 if program.delay[source] < high else -1)
+    for name, at, value in (
+        ("neuron_node", twin, program.neuron_node[source]), ("neuron_index", twin, program.neuron_index[source]),
+        ("is_relay", twin, False), ("is_relay", source, False), ("target_core", twin, c), ("target_axon", twin, axon),
+        ("delay", twin, delays[1]), ("axon_types", (c, axon), kind),
+        ("crossbar", (c, axon, n // 8), program.crossbar[c, axon, n // 8] | 1 << n % 8),
+    ):  # fmt: skip
+        program = edited(program, name, lambda array, at=at, value=value: array.__setitem__(at, value))
+    if frames > 1:
+        part = np.zeros_like(program.host.arrival)
+        program = dataclasses.replace(
+            program, period=program.period + Fraction(1, frames), host=dataclasses.replace(program.host, part=part)
+        )
+    found = [v for v in check_program(program) if v.rule == "relay-source" and v.place.neuron == n]
+    sample = program.nodes[program.neuron_node[source]].sample_tick
+    told = [(sample + here, f"{sample + there}, as on its other axon") for here, there in (delays, delays[::-1])]
+    assert low < high
+    assert next((v.found, v.bound) for v in found if v.place.core == c) in told
 
 
 @given(seed=seeds)

@@ -103,6 +103,8 @@ BREAKS = [
     ("neuron-label", "neuron_index", lambda p: first(p.neuron_node == 1), lambda p: -1, neuron),
     ("neuron-label", "neuron_index", where_unused, lambda p: 1, neuron),
     ("host-row", "host.node", lambda p: (0,), lambda p: len(p.nodes), lambda at: Place(host_row=0)),
+    ("host-row", "host.node", lambda p: first(p.host.index == 0), lambda p: len(p.nodes),
+     lambda at: Place(host_row=at[0])),
     ("host-row", "host.node", lambda p: (0,), lambda p: -2, lambda at: Place(host_row=0)),
     ("host-row", "host.index", lambda p: first(p.host.node == 0), lambda p: 12, lambda at: Place(host_row=at[0])),
     ("host-row", "host.index", lambda p: first(p.host.node == -1), lambda p: 1, lambda at: Place(host_row=at[0])),

@@ -1,5 +1,7 @@
 """A chip with other figures is the chip of a file that has them; what a chip has already changes nothing."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -51,6 +53,12 @@ def test_the_chip_is_that_of_a_file_with_the_figures(chosen):
     assert plain[0] == plain[1]
     assert (made is base) == (made.name == base.name) == (known(made) == known(base))
     assert nm.load_chip(made) is made
+
+
+def test_a_board_has_a_router_for_every_tile():
+    board = with_figures(nm.load_chip("truenorth"), {"grid.cores": (6, 8), "grid.chips": (2, 1)})
+    assert board.routers == (12, 8)
+    assert dataclasses.replace(board, tile=(3, 4)).routers == (4, 2)
 
 
 def test_names_say_what_is_other_and_differ_where_chips_do():

@@ -377,6 +377,19 @@ def test_one_wire_meets_one_defect(random_program, edited, defects, rule, words)
     assert all(words in v.message for v in found if v.rule == rule)
 
 
+def test_targets_that_are_no_cores_are_left_to_their_own_rule(random_program, edited):
+    """The last core sends to one behind it, which no route leads to."""
+    programs = (spread(random_program, seed) for seed in range(99))
+    program = next(p for p in programs if p.n_cores > 1 and (p.target_core[-1] >= 0).any())
+    chip = program.chip.with_defects(Defects(routers=((0, 0),), links=(((3, 3), (4, 3)),)))
+    program = dataclasses.replace(program, chip=chip)
+    sender = program.n_cores - 1, int(np.flatnonzero(program.target_core[-1] >= 0)[0])
+    known = {v.rule for v in check_program(program)}
+    for far in (-2, program.n_cores, 2**31 - 1):
+        moved = edited(program, "target_core", lambda a, far=far: a.__setitem__(sender, far))
+        assert {v.rule for v in check_program(moved)} <= known | {"target-exists"}
+
+
 def test_places_off_the_board_are_left_to_their_own_rule(random_program, edited):
     program = spread(random_program, 3)
     chip = program.chip.with_defects(Defects(routers=((0, 0),), links=(((3, 3), (4, 3)),)))

@@ -137,6 +137,18 @@ def test_a_delay_waits_where_fewer_neurons_carry_it(s, a, late):
     assert cheapest_phases(r, charged, {("a", "O"): 2}).rollout.delays["a", "O"] >= 2
 
 
+def test_axons_are_fed_from_the_latest_before_them_whichever_that_turns_out_to_be():
+    """To a 8 or 9 ticks, to b 7 to 12, to O 15, a relay every 3: 5 axons, with b as late as x before it likes."""
+    chain = ["I", *(f"c{k}" for k in range(1, 15)), "O"]
+    ways = [("c7", "a"), ("a", "c10"), ("c5", "x"), ("x", "b"), ("b", "c13"), ("x", "c14")]
+    of_i = [("I", "O"), ("I", "b"), ("I", "a")]
+    r = Rollout(Network.from_edges([*pairwise(chain), *ways, *of_i]), "sequential", "pipelined")
+    charged = [DelayCost(tuple(of_i), 2, 3), DelayCost((("x", "c14"),), 1, 3, is_per_delay=False)]
+    found = cheapest_phases(r, charged)
+    assert (found.cost, found.is_proven) == (2 * 5, True)
+    assert [found.rollout.delays[edge] for edge in of_i] == [15, 12, 9]
+
+
 def test_a_cost_beyond_the_least_has_no_proof():
     """Whatever a solver answers: 4 where 3 is possible is not shown."""
     charged = [DelayCost((("s", "a"), ("s", "b")), 1, 2)]

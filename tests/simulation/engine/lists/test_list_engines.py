@@ -77,9 +77,9 @@ def test_runs_in_one_call_are_runs_one_by_one(
 @settings(deadline=None, max_examples=10)
 def test_threads_change_nothing(list_program, fed_axons, loihi_like, seed, threads):
     rng = np.random.default_rng(seed)
-    program = list_program(rng, loihi_like, 128)  # so many visits of cores that threads are started
+    program = list_program(rng, loihi_like, 256)  # in the first 16 ticks so many visits that threads are started
     fed = fed_axons(rng, program, 0.2).astype(np.int32)
-    n_ticks = 40
+    n_ticks = 20
     events = HostEvents(np.append(np.zeros(4, np.int64), np.full(n_ticks - 3, len(fed))), *fed.T.copy())
     engines = [make_engine(program, choice) for choice in (CHOICES[0], EngineChoice("fast", threads=threads))]
     oracle, found = ((engine.run(events), engine) for engine in engines)
@@ -88,6 +88,9 @@ def test_threads_change_nothing(list_program, fed_axons, loihi_like, seed, threa
     assert np.array_equal(found[1].potentials, oracle[1].potentials)
     assert np.array_equal(found[1].pending_amounts, oracle[1].pending_amounts)
     assert found[1].totals == oracle[1].totals
+    alone = make_engine(program, CHOICES[1])
+    alone.run(events)
+    assert found[1].visits == alone.visits > 0
 
 
 def test_cores_at_rest_are_not_visited(list_program, loihi_like):
