@@ -115,7 +115,8 @@ def read_onnx_twice(path, _):
     )
     shape = [d.dim_value or 1 for d in model.graph.input[0].type.tensor_type.shape.dim]
     first = next((tensor for tensor, place in taken.places.items() if place.node == net.inputs[0]), None)
-    if first is None or np.prod(shape) > 20_000:
+    unknown = not model.graph.input[0].type.tensor_type.elem_type
+    if first is None or np.prod(shape) > 20_000 or unknown:
         return
     kind = onnx.helper.tensor_dtype_to_np_dtype(model.graph.input[0].type.tensor_type.elem_type)
     rng = np.random.default_rng(0)

@@ -193,7 +193,8 @@ def _value(text: str) -> Any:
 
     try:
         found = parse_toml(f"value = {text}".encode(errors="replace"), ChipError)
-    except ChipError:
+        repr(found)  # a whole number that Python does not write in digits is refused like any text
+    except (ChipError, ValueError):
         return text
     return found["value"] if len(found) == 1 else text
 
