@@ -20,7 +20,7 @@ from neuromap.arrays.array_types import Ints
 from neuromap.compiling import INSIDE, cached
 
 Bytes = NDArray[np.uint8]
-# Bits of a time by which spikes are put in order at once: 2 or 3 rounds, each over counters that stay in a cache.
+# Bits of a time by which spikes are put in order at once: few rounds, each over counters that stay in a cache.
 _DIGIT = 10
 # Neurons of a core whose spikes the bound takes to leave together, after the last of them.
 BLOCK = 64

@@ -25,10 +25,7 @@ def script(tmp_path):
     return script
 
 
-@pytest.mark.parametrize(
-    ("name", "chip", "group"),
-    [("current", "loihi1", "E"), pytest.param("leak", "truenorth", "A", marks=pytest.mark.thorough)],
-)
+@pytest.mark.parametrize(("name", "chip", "group"), [("current", "loihi1", "E"), ("leak", "truenorth", "A")])
 def test_a_script_becomes_a_network_that_maps_and_verifies(name, chip, group, neuromap, tmp_path, root_of_examples):
     file = tmp_path / "net.toml"
     source = root_of_examples / "examples" / "brian2" / f"{name}.py"

@@ -13,9 +13,7 @@ from neuromap.explorer.explore import explore
 DIGITS = sorted(path.stem for path in Path("examples/digits").glob("*.toml"))
 
 
-@pytest.mark.parametrize(  # the largest of them is not needed to see it
-    "name", [pytest.param(name, marks=pytest.mark.thorough) if name == "sr_ternary" else name for name in DIGITS]
-)
+@pytest.mark.parametrize("name", DIGITS)
 def test_five_other_stimuli_give_the_same_front(name):
     net = nm.load_network(f"examples/digits/{name}.toml")
     found = [explore(net, seed=seed, n_frames=16, verify=False) for seed in (0, 5)]
@@ -60,9 +58,7 @@ def test_a_tolerance_out_of_range_is_refused(wrong, why):
         explore(nm.load_network("examples/digits/ff.toml"), energy_tolerance=wrong)
 
 
-@pytest.mark.parametrize(
-    "execution", ["windowed", pytest.param("pipelined", marks=pytest.mark.thorough), "pipelined:2"]
-)
+@pytest.mark.parametrize("execution", ["windowed", "pipelined", "pipelined:2"])
 def test_report_explorer_and_python_give_one_figure(execution):
     net = nm.load_network("examples/digits/sr.toml")
     options = {"n_frames": 6, "n_stimuli": 3, "seed": 7}

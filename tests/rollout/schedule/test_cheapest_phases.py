@@ -4,7 +4,7 @@ import dataclasses
 from itertools import combinations, count, pairwise, product
 
 import pytest
-from hypothesis import assume, event, example, given, settings
+from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
@@ -113,14 +113,22 @@ def hold_against_brute_force(data, rollouts):
     for name in ("frame_period", "first_responses", "full_responses"):
         assert getattr(found.rollout, name) == getattr(r, name)
     event(f"saves: {found.cost < found.cost_before}")
-    assume(found.is_proven)  # seldom a proof takes too long; Hypothesis refuses a test that leaves out most examples
+    return found.is_proven
+
+
+@pytest.fixture(scope="module")
+def proofs():
+    """Whether each example was proven: a proof may be cut off, as the theorem says, but of few are."""
+    found = []
+    yield found
+    assert sum(found) >= 0.95 * len(found)
 
 
 @pytest.mark.theorem
 @given(data=st.data())
 @settings(deadline=None, max_examples=1200)
-def test_no_phases_cost_less(rollouts, data):
-    hold_against_brute_force(data, rollouts)
+def test_no_phases_cost_less(rollouts, proofs, data):
+    proofs.append(hold_against_brute_force(data, rollouts))
 
 
 @pytest.mark.parametrize(("s", "a", "late"), [(5, 2, 1), (2, 5, 3)])

@@ -34,7 +34,7 @@ def test_threads_change_nothing(
     program = torture_program(rng, chip, 320, modes=modes, calm=calm)  # five blocks of 64
     fast, oracle = FastEngine(program, threads=threads, noise_seed=seed), NumpyEngine(program, noise_seed=seed)
     assert_same_spikes(fast.step(), oracle.step())  # too little for threads: one alone begins
-    events = random_events(rng, program, 40)
+    events = random_events(rng, program, 80)
     assert_same_spikes(fast.run(events), oracle.run(events))
     assert_same_state(fast, oracle)
     team, scratches = fast._team
