@@ -5,7 +5,8 @@
     python -m benchmarks.searched examples/streams/sr.toml --data moving-digits:canvas=12,frames=8 --deadline 8ms
     python -m benchmarks.searched --from benchmarks/results/searched.json  what was measured, in sentences
 
-Runs that the file of results holds are not done again: remove it to begin anew.
+Runs that the file of results holds are not done again: remove it to begin anew; ``--again`` does the searches anew and
+takes the full trainings that are there.
 
 Both are ``neuromap search``, one process on one thread, each in a folder of its own: as it is, and with ``--full``,
 where every class is trained from drawn weights and none is dropped. What is compared is the accuracy of the best point
@@ -61,14 +62,15 @@ def told(found: dict[str, Any], seconds: float) -> dict[str, Any]:
     }
 
 
-def compared(known: dict[str, Any], seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
+def compared(known: dict[str, Any], seeds: Sequence[int], *, again: bool) -> Iterator[dict[str, Any]]:
     """Search a network and train all its classes fully, with the seeds that are not known yet; tell it after each."""
     runs = {run["seed"]: run for run in known["runs"]}
     for seed in seeds:
-        if seed in runs:
+        if seed in runs and not again:
             continue
         words = [known["network"], "--data", known["data"], "--seeds", str(seed), *known["options"]]
-        searched, full = told(*measured(words)), told(*measured([*words, "--full"]))
+        searched = told(*measured(words))
+        full = runs[seed]["full"] if seed in runs else told(*measured([*words, "--full"]))
         runs[seed] = {"seed": seed, "searched": searched, "full": full}
         print(f"{words[0]}, seed {seed}: {searched['cpu_seconds']} s of {full['cpu_seconds']} s", file=sys.stderr)
         every = [runs[one] for one in sorted(runs)]
@@ -131,6 +133,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="0,1,2", help="seeds of trainings")
     parser.add_argument("--epochs", help="epochs of a full training")
     parser.add_argument("--deadline", help="compare at this time alone")
+    parser.add_argument("--again", action="store_true", help="search again, against the full trainings that are there")
     parser.add_argument("--limit", help="only so many images of every part")
     parser.add_argument("--batch", help="images of a step")
     parser.add_argument("--output", type=Path, default=_RESULTS, help="file to write")
@@ -146,7 +149,7 @@ def main() -> None:
     for network in asked.networks:
         what = {"network": network, "data": asked.data, "options": more}
         known = next((one for one in found["networks"] if what.items() <= one.items()), {**what, "runs": []})
-        for one in compared(known, seeds):
+        for one in compared(known, seeds, again=asked.again):
             others = [other for other in found["networks"] if not what.items() <= other.items()]
             found = {"networks": [*others, one]}
             asked.output.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -232,6 +232,13 @@ class _Entrant:
     def leave(self, status: ClassStatus, why: str) -> None:
         self.status, self.why = status, why
 
+    def keep_better_rung(self, before: Mapping[int, tuple[Rung, Network, Floats]]) -> None:
+        """Go back, seed by seed, to the weights of the rung before where they were right at least as often."""
+        # a rung begins with steps that are longer than the last ones were: it may end worse than it began
+        for seed, (rung, network, accuracy) in before.items():
+            if _overall(accuracy) >= _overall(self.accuracy[seed]):
+                self.rungs[seed], self.networks[seed], self.accuracy[seed] = rung, network, accuracy
+
     def mean(self) -> Floats:
         """Accuracies of its rows, means over the seeds."""
         found: Floats = np.mean(list(self.accuracy.values()), axis=0)
@@ -251,8 +258,13 @@ class _Entrant:
     def keep_best(self) -> int:
         """Keep the network of the seed that is most accurate over all rows and moments."""
         # once: mapped anew, other rows may count, and the cores told would be of another seed's network
-        self.kept = max(self.accuracy, key=lambda seed: (float(np.nan_to_num(self.accuracy[seed]).mean()), -seed))
+        self.kept = max(self.accuracy, key=lambda seed: (_overall(self.accuracy[seed]), -seed))
         return self.kept
+
+
+def _overall(accuracy: Floats) -> float:
+    """Give the mean over all rows and moments; no answer is never right."""
+    return float(np.nan_to_num(accuracy).mean())
 
 
 def _entrants(places: Sequence[ClassPlace], asked: SearchOptions, chip: ChipSpec, *, is_stream: bool) -> list[_Entrant]:
@@ -362,10 +374,13 @@ class _Race:
             live = self.live
             epochs = self._plan.epochs(number, len(live), left_over)
             left_over += all_epochs - epochs * len(live)
+            before = {one: {k: (one.rungs[k], one.networks[k], one.accuracy[k]) for k in one.accuracy} for one in live}
             if epochs:
                 self._train(trainings, live, epochs)
-            if is_mapped and len(live) > 1:
+            if is_mapped:
                 self._measure()
+                for one in live:
+                    one.keep_better_rung(before[one])
                 self._drop(number)
 
     @property
