@@ -13,6 +13,8 @@ from neuromap.accuracy import accuracy_of_reference
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.network.network import Network
 from neuromap.network.transforms import Dense
+from neuromap.rollout.behaviour import class_key
+from neuromap.searcher import race
 from neuromap.searcher.rung import Rung, RungJob, RungSetting, accuracy_by_model, agrees_with_model, train_rung
 
 QUICK = {"epochs": 8, "batch": 16, "frames": 2, "learning_rate": 0.03}
@@ -60,18 +62,27 @@ def test_no_point_is_beaten_at_a_moment_at_which_it_is_said_to_be_best(found):
 
 @pytest.fixture(scope="module")
 def streamed(skip, bars, tmp_path_factory):
-    """A search on streams of which every second frame shows the image: every second one the next part's noise."""
-    films = {}
+    """A search on streams of which every second frame shows the image, the others noise; and all that it measured."""
+    films, measured = {}, {}
+
+    def listened_to(rollout, images, n_frames):
+        right = accuracy_by_model(rollout, images, n_frames)
+        measured.setdefault((rollout.pattern.values, rollout.execution), []).append(right[-1])
+        return right
+
     for part, stills in bars.items():
         empty = np.random.default_rng(3).integers(0, 60, stills.images.shape).astype(np.uint8)
         films[part] = replace(stills, images=np.stack([stills.images, empty] * 4, axis=1))
     folder = tmp_path_factory.mktemp("streamed")
-    return films, nm.search(skip(), images=films, training={**QUICK, "frames": 3}, deadline=7e-3, folder=folder)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(race, "accuracy_by_model", listened_to)
+        found = nm.search(skip(), images=films, training={**QUICK, "frames": 3}, deadline=7e-3, folder=folder)
+    return films, found, measured
 
 
 def test_points_on_streams_hold_on_the_chip(streamed):
     """As often right as by definition, where a rollout sees the frames that it samples."""
-    films, found = streamed
+    films, found, _ = streamed
     assert len({one.frame_period_steps for one in found.classes}) > 1
     for point in found.points:
         assert point.verified
@@ -86,8 +97,22 @@ def test_points_on_streams_hold_on_the_chip(streamed):
             assert [at.accuracy for at in curve] == pytest.approx(told, abs=1e-12)
 
 
+def test_a_rung_that_made_a_class_worse_is_not_kept(streamed, skip):
+    """It happens here, in the second rung of seed 0: 92 % before, 67 % behind it."""
+    _, _, measured = streamed
+    rows_of = {}
+    for (values, execution), found in measured.items():
+        pattern = nm.RolloutPattern(skip(), values)
+        period = nm.Rollout(pattern.network, pattern, execution).frame_period
+        rows_of.setdefault((class_key(pattern), period), []).append(found)
+    to_the_end = [np.mean(rows, axis=0) for rows in rows_of.values() if {len(found) for found in rows} == {3}]
+    assert to_the_end
+    for first, second, last in to_the_end:
+        assert last == pytest.approx(max(first, second))
+
+
 def test_every_class_of_a_stream_is_accounted_for(streamed, skip, tmp_path):
-    films, found = streamed
+    films, found, _ = streamed
     assert found.n_classes == len(found.classes)
     assert len({(one.pattern, one.frame_period_steps) for one in found.classes}) == len(found.classes)
     assert found.spent <= found.budget
