@@ -33,6 +33,7 @@ from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.network.build import require_frames
 from neuromap.network.network import Network
 from neuromap.options import keywords_of
+from neuromap.proof.prove import is_proven
 from neuromap.render.quantities import with_unit
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
@@ -53,6 +54,7 @@ from neuromap.searcher.rung import (
 from neuromap.training.network_training import require_parts
 from neuromap.training.options.node_settings import choose_for_chip
 from neuromap.training.options.training_options import HardwareOptions, chosen_options, require_torch
+from neuromap.verification.law import verify
 
 _AGAIN = 0.5
 """Learning rate of a training that starts from weights, as a part of that of the training before."""
@@ -72,8 +74,8 @@ def search(network: Network, asked: SearchOptions) -> SearchResult:
 
     Weights have equal shapes under every pattern, so all classes start from one set of them, the trunk, that is trained
     under several classes in turn. A budget of epochs is shared out over rungs; after each, classes are dropped that
-    another beats beyond the margin in all they could be chosen for. Rollouts of the classes that stay are mapped and
-    verified as :func:`neuromap.explore` does, and each point of the front is run on all images.
+    another beats beyond the margin in all they could be chosen for. Rollouts of the classes that stay are mapped as
+    :func:`neuromap.explore` does; each point of the front is verified, and run on all images.
 
     Parameters
     ----------
@@ -366,7 +368,7 @@ class _Race:
         trunk = self._train_trunk(trainings)
         is_mapped = self._may_drop_early
         if is_mapped:
-            self._map(dict.fromkeys(self.live, trunk), verify=False)
+            self._map(dict.fromkeys(self.live, trunk), of_trunk=True)
             self.moments = self._moments()
             self._drop_late()
         left_over = 0
@@ -426,7 +428,7 @@ class _Race:
 
     # what is known of the classes
 
-    def _map(self, networks: Mapping[_Entrant, Network], *, verify: bool = True) -> None:
+    def _map(self, networks: Mapping[_Entrant, Network], *, of_trunk: bool = False) -> None:
         """Map the rollouts of classes with some weights: their times, cores and energy."""
         most, workers = self._asked.max_cores, self._asked.workers
         refusals = list[str]()
@@ -439,7 +441,7 @@ class _Race:
                 executions=self._asked.executions,
                 objectives=list(dict.fromkeys([*_SEEN, *(cost.title for cost in self.costs)])),
                 limits=None if one.place.period is None else one.samples_as,
-                verify=verify,
+                verify=False,  # which only the points need
                 store=self._folder / "rows.sqlite",
                 processes=workers.processes,
                 scheduler=workers.scheduler,
@@ -456,7 +458,7 @@ class _Race:
                 least = min(row.cores or 0 for row in mapped)
                 refusals.append(f"takes {counted(least, 'core')}, with max_cores {most}; give {least} or more")
                 one.leave(
-                    "dropped", refusals[-1] if verify else f"{refusals[-1]}, with the weights that it starts from"
+                    "dropped", f"{refusals[-1]}, with the weights that it starts from" if of_trunk else refusals[-1]
                 )
         if not self.live:
             raise DoesNotFitError(f"search: no rollout is left: {most_frequent_refusal(refusals)}")
@@ -595,6 +597,7 @@ class _Race:
         mapped = map_with_stages(rollout, self._chip, options_of(row.candidate).meant_for(self._chip))
         part = "test" if "test" in self._images else "validation"
         shown, n_frames = self._images[part], max(1, _frames_by(row, self.moments[-1], self._tick))
+        verified = verify(mapped.rollout, mapped.program, threads=1).verified
         on_chip = accuracy_on_chip(mapped.rollout, mapped.program, shown, n_frames, threads=1).frames
         tick, chip = self._chip.tick_seconds, self._asked.chip
         edges = zip(network.edges, values, before, strict=True)
@@ -615,8 +618,8 @@ class _Race:
             n_images=len(shown.images),
             on_chip=tuple(AccuracyAt(f.tick * tick if f.seconds is None else f.seconds, f.accuracy) for f in on_chip),
             agrees=agrees_with_model(mapped.rollout, mapped.program, shown, n_frames),
-            verified=row.verified,
-            proven=row.proven,
+            verified=verified,
+            proven=verified and is_proven(mapped.rollout, mapped.program),
             seed=seed,
             epochs=one.epochs,
             file=file,
