@@ -156,7 +156,15 @@ def padded(graph, x):
     return graph.integers(made, (1, 4, 5, 7), np.float32(4))
 
 
-@pytest.mark.parametrize("make", [conv_integer, sequence, open_sums, open_residual, padded])
+def crossed_bounds(graph, x):
+    """Of bounds in the wrong order the upper one holds."""
+    real = graph.op("Conv", [graph.real(x), graph.dequantised(*graph.weights((2, 2, 3, 3)), 0)], pads=[1] * 4)
+    one = graph.op("Clip", [real, graph.constant(np.float32(6)), graph.constant(np.float32(0))])
+    held = graph.integers(one, (1, 2, 6, 6), np.float32(0.25))
+    return graph.integers(graph.op("Add", [graph.real(held), graph.real(x)]), (1, 2, 6, 6), np.float32(0.5))
+
+
+@pytest.mark.parametrize("make", [conv_integer, sequence, open_sums, open_residual, padded, crossed_bounds])
 def test_a_rarer_way_of_writing_gives_its_integers(make, tmp_path):
     graph = Graph("powers", 1, (1, 3, 9) if make is sequence else (1, 2, 6, 6))
     model = graph.model(make(graph, graph.input()))

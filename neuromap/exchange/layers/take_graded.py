@@ -263,8 +263,9 @@ class _Walk(GradedNodes):
                 read = self._raw(read) if read.pool is not None else read
             else:
                 low, high = low.ravel(), high.ravel()
-            floor = np.minimum(np.maximum(read.floor, low), high)
-            return replace(read, floor=floor, ceiling=np.maximum(np.minimum(read.ceiling, high), low))
+            # of bounds in the wrong order the upper one holds, in ONNX and in PyTorch
+            floor, ceiling = (np.minimum(np.maximum(part, low), high) for part in (read.floor, read.ceiling))
+            return replace(read, floor=floor, ceiling=ceiling)
         factor, shift = affine(one, _seen(read))
         if replace(read, view=None).is_bounded:
             read = self._raw(read)
