@@ -59,6 +59,8 @@ def confined(
 ) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Call a reader in a child process."""
     # gives arrays: its arrays, read-only
+    if keep:  # one child for files of about one size, where readers ask for memory by the byte
+        memory = 1 << (memory - 1).bit_length()
     kept_as = (os.getpid(), memory, tuple(sys.path))
     child = _kept.pop(kept_as, None) if keep else None
     if child is None or not child.is_there():

@@ -34,9 +34,11 @@ from pathlib import Path
 
 import mutate
 from faulty import FAULTY
+from one_reader import graded_program, list_program, program
 from readers import PRELOADED, READERS
 
 from neuromap.errors import NeuromapError
+from neuromap.files.confined import confined
 
 CORPUS = Path(__file__).parent / "corpus"
 MEMORY = 2**30
@@ -48,6 +50,9 @@ EACH_WORKER = 2_000
 """Mutants of one worker: what it leaks does not add up for ever."""
 CHILDREN_COST = 10
 """A reader that starts processes gets so many times fewer mutants."""
+
+# A worker keeps the child that reads foreign files for it, or most of its time would go into starting Python and HDF5.
+confined.__kwdefaults__["keep"] = True
 
 
 @dataclass(frozen=True)
@@ -139,6 +144,17 @@ def preload(*more):
     for module in (*PRELOADED, *more):
         with suppress(ImportError):
             importlib.import_module(module)
+    _load_kernels()
+
+
+@cache
+def _load_kernels():
+    """Map what most seeds are made of, and load its kernels: every worker would do it again."""
+    from neuromap.simulation.engine.engine import HostEvents, make_engine
+    from neuromap.simulation.engine.engine_choice import EngineChoice
+
+    for made in (program(), list_program(), graded_program()):
+        make_engine(made, EngineChoice("fast", 1)).run(HostEvents.none(1))
 
 
 @cache
