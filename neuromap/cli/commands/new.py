@@ -107,7 +107,7 @@ executions = ["windowed", "pipelined"]
 chips = ["truenorth"]                     # packaged chips, or chip files relative to this one
 
 [set]                                     # other figures of the chips, as in chip files
-"core.axons" = [128, 256]
+"core.axons" = [224, 256]
 
 [stimulus]
 frames = 16                               # random frames of a run
