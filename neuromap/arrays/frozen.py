@@ -34,8 +34,9 @@ class _Owner:
 
 # Whose memory NumPy lends read-only: an array that lies there can be unlocked by nobody.
 _LOCKS = (_Owner, bytes)
-# What holds no array.
-_PLAIN = (int, float, str, bool, type(None))
+# What holds no array, and what is no mapping.
+_PLAIN = frozenset([int, float, str, bool, type(None)])
+_NO_MAPPING = _PLAIN | {np.ndarray, tuple, ReadOnlyMapping}
 
 
 def frozen(array: NDArray[_T], what: str = "array") -> NDArray[_T]:
@@ -43,7 +44,8 @@ def frozen(array: NDArray[_T], what: str = "array") -> NDArray[_T]:
     # gives ``array`` itself if nobody can write to its memory, now or later: it came from here, or lies in bytes. Else
     # a copy of which that holds, as of an array that its owner locked and may unlock, of a view of an array that can be
     # written to, or of a file that is mapped into memory
-    refuse_masked(array, what, InputError)
+    if type(array) is not np.ndarray:
+        refuse_masked(array, what, InputError)
     if _is_locked(array):
         return array
     if array.nbytes <= _SMALL and array.flags.c_contiguous and not array.dtype.hasobject:
@@ -62,6 +64,8 @@ class ReadOnly:
     def __post_init__(self) -> None:
         freeze_arrays(self)
         for name, value in vars(self).items():
+            if type(value) in _NO_MAPPING:  # most are: asking for the abstract class costs as much as all else here
+                continue
             if isinstance(value, Mapping) and not isinstance(value, ReadOnlyMapping):
                 object.__setattr__(self, name, ReadOnlyMapping(value))
 
@@ -70,7 +74,8 @@ def freeze_arrays(instance: object) -> None:
     """Replace every array in the fields of a frozen dataclass by a read-only one; for ``__post_init__``."""
     # Mappings make hundreds of thousands of such objects, most of arrays that are locked: those are passed over first.
     for name, value in list(vars(instance).items()):
-        if (type(value) is np.ndarray and isinstance(value.base, _LOCKS)) or type(value) in _PLAIN:
+        kind = type(value)
+        if kind in _PLAIN or (kind is np.ndarray and isinstance(value.base, _LOCKS)):
             continue
         what = f"{type(instance).__name__}.{name}"
         if isinstance(value, np.ndarray):
