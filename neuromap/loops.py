@@ -36,6 +36,14 @@ def _compiled(function: Callable[..., R]) -> Callable[..., R]:
     return cached(function)  # type: ignore[no-any-return]
 
 
+def read_only(*arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """View what a loop only reads as read-only: for arrays that may be written to it is compiled again."""
+    views = tuple(array.view() for array in arrays)
+    for view in views:
+        view.flags.writeable = False
+    return views
+
+
 # Items of rows that stay together.
 
 
@@ -48,7 +56,7 @@ def join_items(
     neurons = neurons[np.searchsorted(unit_of[neurons], 0) :]
     joined, begin = np.empty(len(items), items.dtype), np.zeros(n_units + 1, np.int64)
     stamp = np.full(n_items, -1, np.int64)
-    count = compiled_for(_join, len(items))(indptr, items, neurons, unit_of, joined, begin, stamp)
+    count = compiled_for(_join, len(items))(*read_only(indptr, items, neurons, unit_of), joined, begin, stamp)
     return begin, joined[:count].copy()
 
 

@@ -180,7 +180,9 @@ def find(
     describe: Callable[..., tuple[Place, int | tuple[int, ...], str, str]],
 ) -> Finding:
     """Make a finding of a mask; ``describe`` takes one index per axis of the mask."""
-    return Finding(rule, np.argwhere(offending).astype(np.int64), lambda position: describe(*position))
+    # nearly always nothing is wrong, and looking whether is cheaper than looking where
+    positions = np.argwhere(offending).astype(np.int64) if offending.any() else np.empty((0, offending.ndim), np.int64)
+    return Finding(rule, positions, lambda position: describe(*position))
 
 
 def in_range(rule: str, values: NDArray[np.signedinteger], bounds: tuple[int, int], what: str) -> Finding:

@@ -33,7 +33,7 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import ragged_ranges, run_heads
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of
-from neuromap.loops import compiled_for
+from neuromap.loops import compiled_for, read_only
 from neuromap.render.value import Card
 
 
@@ -57,7 +57,7 @@ def powers_needed(
     least, greatest = chip.lists.weight_shifts
     first = np.full((n_lists, greatest - least + 1), -1, np.int8)
     powers = np.ones(n_lists, np.int64)
-    compiled_for(_powers, len(weight))(weight, number, least, greatest, *chip.weight_range, first, powers)
+    compiled_for(_powers, len(weight))(*read_only(weight, number), least, greatest, *chip.weight_range, first, powers)
     return powers
 
 

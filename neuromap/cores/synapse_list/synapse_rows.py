@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.cores.synapse_list.program import SynapseTable
-from neuromap.loops import compiled_for, join_items, pays
+from neuromap.loops import compiled_for, join_items, pays, read_only
 
 SmallInts = NDArray[np.int32]
 
@@ -109,15 +109,15 @@ def in_lists(
     rows = rows[np.searchsorted(core[rows], 0) :]
     first = np.searchsorted(core[rows], np.arange(n_cores + 1))
     lists = np.zeros(len(list_signal) + 1, np.int64)
-    table = (rows, first, axons, list_signal, start, signal)
+    table = read_only(rows, first, axons, list_signal, start, signal)
     place, has_delay = np.zeros(n_signals, np.int64), np.zeros(256, np.bool_)
-    compiled_for(_count_lists, len(signal))(*table, delay, place, lists, has_delay)
+    compiled_for(_count_lists, len(signal))(*table, *read_only(delay), place, lists, has_delay)
     np.cumsum(lists, out=lists)
     size = int(lists[-1])
     found = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.uint8)
     delays = np.flatnonzero(has_delay)
     fill = compiled_for(_fill_lists, len(signal) * len(delays))
-    fill(*table, weight, delay, delays, slot, place, lists[:-1].copy(), *found)
+    fill(*table, *read_only(weight, delay, delays, slot), place, lists[:-1].copy(), *found)
     return SynapseTable(axons, lists, *found), list_signal.astype(np.int64)
 
 
