@@ -19,7 +19,7 @@ from neuromap.hardware.chip.chip_document import MAX_ROUTER_CYCLES, router_cycle
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.value import Card
-from neuromap.simulation.run.tick_run import TickSpikes, together
+from neuromap.simulation.run.tick_run import TickSpikes
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,9 +237,8 @@ class Window(NamedTuple):
 def ways_of(program: ChipProgram, cores: NDArray[np.integer], targets: NDArray[np.integer]) -> Ways:
     """Ways of spikes from cores to cores."""
     # shapes: cores, targets (n,)
-    tile = np.array(program.chip.tile)
-    start = program.coordinates[cores].astype(np.int64) // tile
-    end = program.coordinates[targets].astype(np.int64) // tile
+    router = program.coordinates.astype(np.int64) // np.array(program.chip.tile)  # a division for a core, not a spike
+    start, end = router[cores], router[targets]
     return Ways(*(np.ascontiguousarray(column) for column in (*start.T, *end.T)))
 
 
@@ -471,10 +470,6 @@ class Traffic(ReadOnly, Card):
 # What leaves and enters the cores of a program while it runs, without regard to when it arrives.
 
 
-# Ticks whose spikes are counted together.
-_AT_ONCE = 32
-
-
 class WireCounts(NamedTuple):
     """What has been counted."""
 
@@ -534,22 +529,27 @@ class WireCounter:
 
 
 class WireSums:
-    """The counts alone, of many ticks at once."""
+    """The counts alone: a neuron's spikes always go the same ways, so how often each neuron fires says them all."""
 
     def __init__(self, program: ChipProgram) -> None:
-        self._wires = WireCounter(program)
-        self._kept: list[TickSpikes] = []
+        self._n_neurons = program.shape[1]
+        self._fired = np.zeros(program.n_cores * self._n_neurons, np.int64)
+        self._host_spikes = 0
+        window, wires, outputs = Window.of(program), program.wires, program.outputs
+        ways = window.ways_of(program, wires.core, wires.target_core)
+        self._source = wires.core * self._n_neurons + wires.neuron
+        self._ways = (ways.hops, window.mesh.crossings(ways), np.abs(ways.end_x - ways.x))
+        self._read_out = outputs.core.astype(np.int64) * self._n_neurons + outputs.neuron
 
     @property
     def counts(self) -> WireCounts:
         """What was counted so far."""
-        if self._kept:
-            self._wires.add(together(self._kept))
-            self._kept.clear()
-        return self._wires.counts
+        sent = self._fired[self._source]
+        hops, crossings, hops_x = (int(sent @ each) for each in self._ways)
+        readouts = int(self._fired[self._read_out].sum())
+        return WireCounts(int(sent.sum()), hops, crossings, self._host_spikes, readouts, hops_x)
 
     def add(self, spikes: TickSpikes) -> None:
-        """Count one tick."""
-        self._kept.append(spikes)
-        if len(self._kept) >= _AT_ONCE:
-            _ = self.counts
+        """Count one tick, in which no neuron fires twice."""
+        self._fired[spikes.cores * self._n_neurons + spikes.neurons] += 1
+        self._host_spikes += len(spikes.host_cores)
