@@ -3,8 +3,10 @@
 Times are whole multiples of a unit that divides all costs: sums are exact, so no order of adding makes a bound smaller
 than what it bounds, and a tick has so few units that its spikes are put in order by counting.
 
-All of the compiled code is in this file, because Numba's cache on disk looks at the file of an entry point only. It is
-imported when ticks are timed, and never before: Numba is slow to import.
+Neurons in use stand in words of 64 bits, those of a core in words of its own, in their order: what is active, and how
+many of these come before a spike, is counted word by word.
+
+It is imported when ticks are timed, and never before: Numba is slow to import.
 """
 
 from __future__ import annotations
@@ -13,29 +15,31 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
-from numpy.typing import NDArray
+from numba import njit, uint64
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Ints, Words
 from neuromap.compiling import INSIDE, cached
+from neuromap.simulation.engine.kernel.compiled import kernel_stamp
+from neuromap.simulation.engine.kernel.words import count_ones, trailing_zeros
 
-Bytes = NDArray[np.uint8]
 # Bits of a time by which spikes are put in order at once: few rounds, each over counters that stay in a cache.
 _DIGIT = 10
-# Neurons of a core whose spikes the bound takes to leave together, after the last of them.
+# Neurons of a core whose spikes the bound takes to leave together, after the last of them: those of a word.
 BLOCK = 64
 
 
 class ClockTables(NamedTuple):
-    """What a program does in a tick, laid out for the clock: C cores, N neurons each, L axons, T ways.
+    """What a program does in a tick, laid out for the clock: C cores, N neurons each, W words, L axons, T ways.
 
-    Synapses stand in R runs, from neuron to neighbouring neuron: reading them one by one is waiting for memory.
+    The synapses of an axon stand in E entries, one for all neurons of a word: reading them one by one is waiting for
+    memory. Axons are numbered as the ways come to them, so that a neuron's ways read what lies together.
     """
 
-    first: Ints  # (C + 1,): neurons in use of core c are ``neuron[first[c]:first[c + 1]]``, ascending
-    neuron: Ints  # numbers C * N + n
-    has_bias: Bytes  # (C * N,)
-    way: Ints  # (C * N + 1,): ways of a neuron
+    first: Ints  # (C + 1,): words of core c are ``first[c]`` to ``first[c + 1] - 1``
+    in_use: Words  # (W,): bits that are neurons: the lowest ones
+    place: Ints  # (C * N,): bit of all words together at which a neuron stands, -1 for those that are not in use
+    has_bias: Words  # (W,)
+    way: Ints  # (64 W + 1,): ways of a neuron
     # target, axon, ticks, hops: (T,): core and axon of a way, ticks to the axon, and time of the hops
     target: Ints
     axon: Ints
@@ -43,16 +47,17 @@ class ClockTables(NamedTuple):
     hops: Ints
     axon_core: Ints  # (L,)
     work: Ints  # (L,): time that a spike to an axon takes its core
-    run: Ints  # (L + 1,): runs of an axon
-    # due, length: (R,): ticks of a run times C * N and the first neuron that it reaches; neurons
+    entry: Ints  # (L + 1,): entries of an axon
+    # due, reached: (E,): ticks of an entry times W and its word; neurons that it reaches
     due: Ints
-    length: Ints
+    reached: Words
 
 
 class ClockState(NamedTuple):
     """What the clock keeps between ticks, and room for one tick."""
 
-    touched: Bytes  # (slots * C * N,): neurons that a synapse reaches, by tick modulo the slots
+    touched: Words  # (slots * W,): neurons that a synapse reaches, by tick modulo the slots
+    fired: Words  # (W,): 0 between ticks
     # to, work, when, latest: room for the spikes of a tick: core, work there, arrival, and a bound of it
     to: Ints
     work: Ints
@@ -78,10 +83,10 @@ _part = njit(error_model="numpy", **INSIDE)
 def _touch(tables, touched, now, axon):  # type: ignore[no-untyped-def]
     """Mark the neurons that an axon's synapses reach, an axon that is reached in the slot that begins there."""
     size = len(touched)
-    for run in range(tables.run[axon], tables.run[axon + 1]):
-        at = now + tables.due[run]  # below twice the size
+    for entry in range(tables.entry[axon], tables.entry[axon + 1]):
+        at = now + tables.due[entry]  # below twice the size
         at -= size if at >= size else 0
-        touched[at : at + tables.length[run]] = 1
+        touched[at] |= tables.reached[entry]
 
 
 @_part
@@ -119,12 +124,16 @@ def _finish(state, n, when):  # type: ignore[no-untyped-def]
     return free[last], last
 
 
-def _time_tick(tables, state, held, fired, host, tick, costs):  # type: ignore[no-untyped-def]
+def _time_tick(tables, state, held, spikes, host, tick, costs):  # type: ignore[no-untyped-def]
     """Time one tick: in the simulation, by the bound, and at the least; neurons that were active, and spikes sent."""
     access, update, fire, spike = costs
-    n_neurons = len(fired)
-    slots = max(1, len(state.touched) // max(1, n_neurons))
-    now = state.touched[tick % slots * n_neurons : (tick % slots + 1) * n_neurons]
+    n_words = len(tables.in_use)
+    slots = max(1, len(state.touched) // max(1, n_words))
+    now = tick % slots * n_words
+    for number in spikes:
+        place = tables.place[number]
+        if place >= 0:
+            state.fired[place // BLOCK] |= uint64(1) << uint64(place % BLOCK)
     state.receive[:] = 0
     n = 0
     for axon in host:  # what the host feeds is there when the tick begins
@@ -132,33 +141,33 @@ def _time_tick(tables, state, held, fired, host, tick, costs):  # type: ignore[n
         state.to[n], state.when[n], state.latest[n], state.work[n] = core, 0, 0, tables.work[axon]
         state.receive[core] += state.work[n]
         n += 1
-        _touch(tables, state.touched, tick % slots * n_neurons, axon)
+        _touch(tables, state.touched, now, axon)
     n_host, n_active = n, 0
     for core in range(len(state.send)):
-        time, since = 0, n
-        first, last = tables.first[core], tables.first[core + 1]
-        for k in range(first, last):
-            neuron = tables.neuron[k]
-            time += access
-            if held[neuron] or tables.has_bias[neuron] or now[neuron]:
-                time += update
-                n_active += 1
-            if fired[neuron]:
-                time += fire
-                for way in range(tables.way[neuron], tables.way[neuron + 1]):
-                    time += spike
+        time = 0
+        for word in range(tables.first[core], tables.first[core + 1]):
+            active = (held[word] | state.touched[now + word] | tables.has_bias[word]) & tables.in_use[word]
+            since, sending, fired = n, 0, state.fired[word]
+            while fired != uint64(0):
+                k = trailing_zeros(fired)
+                fired &= fired - uint64(1)
+                sending += fire
+                up_to = active & (~uint64(0) >> uint64(BLOCK - 1 - k))
+                begin = time + access * (k + 1) + update * count_ones(up_to)
+                for way in range(tables.way[word * BLOCK + k], tables.way[word * BLOCK + k + 1]):
+                    sending += spike
                     target, axon, hops = tables.target[way], tables.axon[way], tables.hops[way]
-                    state.to[n], state.when[n], state.latest[n] = target, time + hops, hops
+                    state.to[n], state.when[n], state.latest[n] = target, begin + sending + hops, hops
                     state.work[n] = tables.work[axon]
                     state.receive[target] += state.work[n]
                     n += 1
-                    _touch(tables, state.touched, (tick + tables.ticks[way]) % slots * n_neurons, axon)
-            if (k - first) % BLOCK == BLOCK - 1 or k == last - 1:
-                for m in range(since, n):
-                    state.latest[m] += time
-                since = n
+                    _touch(tables, state.touched, (tick + tables.ticks[way]) % slots * n_words, axon)
+            n_active += count_ones(active)
+            time += access * count_ones(tables.in_use[word]) + update * count_ones(active) + sending
+            for m in range(since, n):
+                state.latest[m] += time
+            state.fired[word] = state.touched[now + word] = 0
         state.send[core] = time
-    now[:] = 0
     slowest = 0
     for core in range(len(state.send)):
         state.sent[core] += state.send[core]
@@ -179,4 +188,6 @@ def _time_tick(tables, state, held, fired, host, tick, costs):  # type: ignore[n
 @cache
 def clock_kernel() -> Any:
     """Give the compiled clock."""
+    # Numba names its files so, and looks at this one only: the stamp tells of what is taken from elsewhere.
+    _time_tick.__qualname__ = f"time_tick_{kernel_stamp()[:20]}"
     return cached(_time_tick)

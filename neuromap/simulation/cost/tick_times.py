@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Floats, Ints
+from neuromap.arrays.array_types import Floats, Ints, Words
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import rank_in_run
 from neuromap.arrays.times import Time, tick_of_frame
@@ -102,9 +102,8 @@ class TickClock:
         self._unit, self._costs = unit * _FEMTO, whole[:4]
         self._barrier = costs.barrier_of(len(np.unique(program.coordinates // np.array(program.chip.tile), axis=0)))
         self._first_axon = np.append(0, np.cumsum(program.axon_counts)).astype(np.int64)
-        self._tables = _tables(program, self._first_axon, *whole[4:])
-        self._state = _state(program)
-        self._fired = np.zeros(math.prod(program.shape), np.uint8)
+        self._tables, self._neuron, self._axon = _tables(program, *whole[4:])
+        self._state = _state(program, len(self._tables.in_use))
         self._tick = self._n_active = self._n_fired = self._n_arrivals = 0
         self._times: list[tuple[int, int, int]] = []
 
@@ -115,17 +114,16 @@ class TickClock:
         if spikes.held is None:
             raise InputError("ticks: are timed of a run that hands out what neurons hold; run it with holding=True")
         numbers = spikes.cores * self._program.shape[1] + spikes.neurons
-        host = self._first_axon[spikes.host_cores] + spikes.host_axons
-        host = np.unique(host)  # two spikes on one axon in one tick are one
+        host = self._axon[self._first_axon[spikes.host_cores] + spikes.host_axons]
+        host = np.unique(host) if len(host) else host  # two spikes on one axon in one tick are one
         room = len(self._tables.target) + len(host)
         if room > len(self._state.to):
             to, work, when, latest, order, spare = np.zeros((6, room), np.int64)
             self._state = self._state._replace(to=to, work=work, when=when, latest=latest, order=order, spare=spare)
-        self._fired[numbers] = 1
+        held = _packed(spikes.held.ravel().take(self._neuron, mode="clip"))  # not "raise", which is twice as slow
         done, bound, least, active, sent = clock_kernel()(
-            self._tables, self._state, spikes.held.ravel().view(np.uint8), self._fired, host, self._tick, self._costs
+            self._tables, self._state, held, numbers, host, self._tick, self._costs
         )
-        self._fired[numbers] = 0
         self._tick += 1
         self._times.append((done, bound, least))
         self._n_active += active
@@ -134,7 +132,7 @@ class TickClock:
 
     def follow(self, before: Sequence[TickSpikes]) -> None:
         """Begin another stretch of ticks, with what the ticks just before it have under way; they are not counted."""
-        self._state = _state(self._program)
+        self._state = _state(self._program, len(self._tables.in_use))
         kept = self._times, self._n_active, self._n_fired, self._n_arrivals
         self._times = []
         for spikes in before:
@@ -159,42 +157,74 @@ class TickClock:
         )
 
 
-def _tables(program: ChipProgram, first_axon: Ints, arrival: int, event: int, hop_x: int, hop_y: int) -> ClockTables:
-    from neuromap.simulation.cost.tick_kernel import ClockTables
+def _tables(program: ChipProgram, arrival: int, event: int, hop_x: int, hop_y: int) -> tuple[ClockTables, Ints, Ints]:
+    """Lay out the tables; neurons bit by bit, as C * N + n, 0 where none stands; and numbers of all axons in them."""
+    from neuromap.simulation.cost.tick_kernel import BLOCK, ClockTables
 
     n_cores, n_neurons = program.shape
-    used = program.neurons_in_use
-    wires = program.wires
+    number = np.flatnonzero(program.neurons_in_use)
+    in_core = np.bincount(number // n_neurons, minlength=n_cores)
+    first = np.append(0, np.cumsum(-(-in_core // BLOCK))).astype(np.int64)
+    n_words = int(first[-1])
+    at = BLOCK * np.repeat(first[:-1], in_core) + rank_in_run(number // n_neurons)
+    neuron, place = np.zeros(BLOCK * n_words, np.int64), np.full(n_cores * n_neurons, -1)
+    neuron[at], place[number] = number, at
+
+    wires, first_axon = program.wires, np.append(0, np.cumsum(program.axon_counts)).astype(np.int64)
     of_axon = np.repeat(np.arange(n_cores), program.axon_counts)
-    synapses = program.synapses_of(of_axon, rank_in_run(of_axon))
-    axons = np.arange(len(of_axon) + 1)
-    keys = np.stack([synapses.row, synapses.delay, synapses.neuron - np.arange(len(synapses.row))])
-    first = np.flatnonzero(np.append(True, (np.diff(keys) != 0).any(axis=0))[: len(synapses.row)])
-    due = (synapses.delay * np.int64(n_cores) + of_axon[synapses.row]) * n_neurons + synapses.neuron
+    reader = first_axon[wires.target_core] + wires.target_axon
+    way = np.full(len(of_axon), len(reader))
+    np.minimum.at(way, reader, np.arange(len(reader)))
+    order = np.argsort(way, kind="stable")
+    axon = np.empty(len(order), np.int64)
+    axon[order] = np.arange(len(order))
+
+    of_axon = of_axon[order]
+    synapses = program.synapses_of(of_axon, order - first_axon[of_axon])
+    reached = place[of_axon[synapses.row] * n_neurons + synapses.neuron]
+    due = synapses.delay * np.int64(n_words) + reached // BLOCK
+    # neighbours in a word make an entry; lists are in the order of delays and neurons, or have a few entries more
+    is_first = np.append(True, (np.diff(synapses.row) != 0) | (np.diff(due) != 0))[: len(due)]
+    entries = np.flatnonzero(is_first)
+    bits = np.uint64(1) << (reached % BLOCK).astype(np.uint64)
+    axons = np.arange(len(order) + 1)
     router = program.coordinates.astype(np.int64) // np.array(program.chip.tile)
-    return ClockTables(
-        first=np.append(0, np.cumsum(used.sum(axis=1))).astype(np.int64),
-        neuron=np.flatnonzero(used),
-        has_bias=program.has_bias.ravel().view(np.uint8),
-        way=np.searchsorted(wires.core * n_neurons + wires.neuron, np.arange(n_cores * n_neurons + 1)),
+    tables = ClockTables(
+        first=first,
+        in_use=_words(at, BLOCK * n_words),
+        place=place,
+        has_bias=_words(at[program.has_bias.ravel()[number]], BLOCK * n_words),
+        way=np.searchsorted(place[wires.core * n_neurons + wires.neuron], np.arange(BLOCK * n_words + 1)),
         target=wires.target_core,
-        axon=first_axon[wires.target_core] + wires.target_axon,
+        axon=axon[reader],
         ticks=wires.delay,
         hops=abs(router[wires.core] - router[wires.target_core]) @ np.array((hop_x, hop_y)),
         axon_core=of_axon,
         work=arrival + event * np.diff(np.searchsorted(synapses.row, axons)),
-        run=np.searchsorted(synapses.row[first], axons),
-        due=due[first],
-        length=np.diff(first, append=len(due)),
+        entry=np.searchsorted(synapses.row[entries], axons),
+        due=due[entries],
+        reached=np.bitwise_or.reduceat(bits, entries) if len(entries) else bits,
     )
+    return tables, neuron, axon
 
 
-def _state(program: ChipProgram) -> ClockState:
+def _words(places: Ints, n_bits: int) -> Words:
+    bits = np.zeros(n_bits, np.bool_)
+    bits[places] = True
+    return _packed(bits)
+
+
+def _packed(bits: NDArray[np.bool_]) -> Words:
+    words: Words = np.packbits(bits, bitorder="little").view(np.uint64)
+    return words
+
+
+def _state(program: ChipProgram, n_words: int) -> ClockState:
     from neuromap.simulation.cost.tick_kernel import ClockState
 
-    touched = np.zeros((program.greatest_delay + 1) * math.prod(program.shape), np.uint8)
+    touched, fired = (np.zeros(n * n_words, np.uint64) for n in (program.greatest_delay + 1, 1))
     room, cores = len(program.wires.core), program.n_cores
-    return ClockState(touched, *np.zeros((6, room), np.int64), *np.zeros((6, cores), np.int64))
+    return ClockState(touched, fired, *np.zeros((6, room), np.int64), *np.zeros((6, cores), np.int64))
 
 
 Which = Literal["measured", "bound"]
