@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.compiling import announced
 from neuromap.cores.synapse_list.list_kernel.list_image import (
     ListImage,
@@ -23,6 +23,7 @@ from neuromap.cores.synapse_list.list_kernel.list_image import (
     make_list_image,
     make_list_state,
     make_list_team,
+    put_extent,
     put_reached,
 )
 from neuromap.cores.synapse_list.list_kernel.list_tick import list_kernel
@@ -34,7 +35,7 @@ from neuromap.cores.synapse_list.program import (
     reached_axons,
 )
 from neuromap.hardware.checker import require_legal
-from neuromap.simulation.engine.engine import CurrentState, EngineState, Totals, check_state
+from neuromap.simulation.engine.engine import CurrentState, EngineState, HostEvents, Spikes, Totals, check_state
 from neuromap.simulation.engine.engine_choice import check_seed
 from neuromap.simulation.engine.fast_engine import CompiledRuns
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, VISITS, Events, Record
@@ -65,6 +66,7 @@ class ListFastEngine(CompiledRuns):
         self._alone, self._team = self._teams(threads)
         self._start_runs(image.shape.lanes // 32)
         self._start_state: ListState | None = None
+        self._held, self._held_from = np.zeros((0, image.shape.n_cores * image.shape.lanes), np.uint8), 0
         self.reset()
 
     def _teams(self, threads: int) -> tuple[ListTeam, ListTeam]:
@@ -119,6 +121,7 @@ class ListFastEngine(CompiledRuns):
             currents.amounts >> shape.due_shift
         )
         np.maximum.at(state.busy, core, due)
+        put_extent(self._image, state, (core, neuron))
 
     @property
     def potentials(self) -> Ints:
@@ -137,6 +140,18 @@ class ListFastEngine(CompiledRuns):
     def _of_neurons(self, values: NDArray[np.int32]) -> Ints:
         table = values.reshape(-1, self._image.shape.lanes)
         return table[:, : self.program.chip.neurons].astype(np.int64)
+
+    def run_holding(self, events: HostEvents) -> tuple[Spikes, Bools]:
+        """Run some ticks; and who holds a voltage as each begins: :class:`.HoldingEngine`."""
+        shape = self._image.shape
+        nobody, held = self._held, np.zeros((events.n_ticks, shape.n_cores * shape.lanes), np.uint8)
+        self._held, self._held_from = held, self.tick
+        try:
+            spikes = self.run(events)
+        finally:
+            self._held = nobody
+        table = held.view(np.bool_).reshape(-1, shape.n_cores, shape.lanes)
+        return spikes, table[:, :, : self.program.chip.neurons]
 
     @property
     def pending(self) -> Ints:
@@ -186,7 +201,9 @@ class ListFastEngine(CompiledRuns):
 
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
         team = self._team if n_ticks * self.program.n_cores >= _ALONE else self._alone
-        team = team._replace(remote=self._remote(team.remote))
+        team = team._replace(
+            remote=self._remote(team.remote), held=self._held[self.tick - self._held_from :].reshape(-1)
+        )
         run = self._run(events, record)
         self._renew_epoch()
         began = time.perf_counter()

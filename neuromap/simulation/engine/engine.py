@@ -212,6 +212,15 @@ class BlockEngine(Protocol):
         # shapes: watched (C, N)
 
 
+@runtime_checkable
+class HoldingEngine(Protocol):
+    """An engine that tells for many ticks at once which neurons hold a potential as each begins."""
+
+    def run_holding(self, events: HostEvents) -> tuple[Sent, Bools]:
+        """Run ``events.n_ticks`` ticks from the present one."""
+        # shapes: returns Sent, (n_ticks, C, N)
+
+
 # What an engine holds between two ticks, as a value: any engine can go on from the state of another.
 
 

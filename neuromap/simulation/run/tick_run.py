@@ -19,7 +19,7 @@ from neuromap.errors import InputError, ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS, NodePort
 from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
-from neuromap.simulation.engine.engine import Engine, HostEvents, Sent, make_engine, values_of
+from neuromap.simulation.engine.engine import Engine, HoldingEngine, HostEvents, Sent, make_engine, values_of
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.stimulus import check_frames, frame_count
 from neuromap.simulation.trace.recording import node_labels
@@ -121,7 +121,7 @@ def run_ticks(
     holding: bool = False,
 ) -> Iterator[TickSpikes]:
     """Run a program and hand out its spikes tick by tick; memory does not grow with the number of ticks."""
-    # holding: hand out what neurons hold too, for which every tick is a run of its own
+    # holding: hand out what neurons hold too, for which many engines run every tick on its own
     # shapes: frames (n_frames, size)
     if frames is None and n_ticks is None:
         raise InputError("run: neither frames nor n_ticks is given; give one of them")
@@ -131,14 +131,19 @@ def run_ticks(
     chip = make_engine(program, choice)
     fed = FedFrames(program, checked)
     total = ticks_to_run(program, fed.n_frames) if n_ticks is None else n_ticks
-    most = 1 if holding else 256
+    holder = chip if holding and isinstance(chip, HoldingEngine) else None
+    most = 256 if not holding else 1 if holder is None else 32  # 32 KiB and more a tick are to stay in a cache
     length = max(1, min(most, _CHUNK_VALUES // max(1, int(np.prod(program.shape)), fed.n_rows)))
     while chip.tick < total:
         first = chip.tick
         count = min(length, total - first)
         events = HostEvents.none(count) if frames is None else fed.events(first, count)
-        held = _held(chip) if holding else None
-        yield from (spikes._replace(held=held) for spikes in _by_tick(chip.run(events), events, first))
+        held: Iterable[NDArray[np.bool_] | None] = [_held(chip) if holding and holder is None else None] * count
+        if holder is None:
+            sent = chip.run(events)
+        else:
+            sent, held = holder.run_holding(events)
+        yield from (s._replace(held=now) for s, now in zip(_by_tick(sent, events, first), held, strict=True))
         if progress is not None:
             progress(chip.tick, total)
 

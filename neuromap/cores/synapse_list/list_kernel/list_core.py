@@ -264,7 +264,7 @@ def _voltage(image: ListImage, state: ListState, at: int, tick: int, fired: int,
         put(state.words, fired + n_words, get(state.words, fired + n_words) | uint64(1) << uint64(bit))
 
 
-_BIT = (1 << 40) - 1
+_BIT, _LENGTH = (1 << 40) - 1, (1 << 32) - 1
 # Lists whose heads and whose synapses are asked for before they are spread; found by measurement.
 _FAR, _AHEAD = 20, 8
 # Cache lines of a list that are asked for at most; the processor's own prefetching finds the rest.
@@ -285,7 +285,7 @@ def spread(image: ListImage, state: ListState, team: ListTeam, me: int, core: in
             put(state.reached, start + k, uint64(0))
     axons = get(image.axons, core)
     for event in range(first, min(first + _FAR, n)):
-        prefetch(image.lists, axons + get(team.listed, event))
+        prefetch(image.lists, 2 * (axons + get(team.listed, event)))
     for event in range(first, min(first + _AHEAD, n)):
         _ask(image, axons + get(team.listed, event))
     line = 64 // shape.due_bytes
@@ -293,7 +293,7 @@ def spread(image: ListImage, state: ListState, team: ListTeam, me: int, core: in
     each = lines // max(n - first, 1) + 1
     ring = (core + 1) * shape.slots * shape.lanes if core + 1 < shape.n_cores else 0
     for event in range(first, n):
-        prefetch(image.lists, axons + get(team.listed, min(event + _FAR, n - 1)))
+        prefetch(image.lists, 2 * (axons + get(team.listed, min(event + _FAR, n - 1))))
         _ask(image, axons + get(team.listed, min(event + _AHEAD, n - 1)))
         for k in range((event - first) * each, min((event - first + 1) * each, lines)):
             prefetch_far(state.due, ring + k * line)
@@ -303,13 +303,10 @@ def spread(image: ListImage, state: ListState, team: ListTeam, me: int, core: in
 
 @inlined
 def _ask(image: ListImage, number: int) -> None:
-    first, last, line = (
-        get(image.lists, number) >> 16,
-        get(image.lists, number + 1) >> 16,
-        256 // image.shape.place_bits,
-    )
-    for here in range(first, min(last, first + _LINES * line), line):
-        prefetch_far(image.synapses, here)
+    first, n = get(image.lists, 2 * number) >> 16, get(image.lists, 2 * number + 1) & _LENGTH
+    line = 4 if image.shape.place_bits == 16 else 3  # shifts: a division costs more than what is asked for
+    for k in range(min((n >> line) + 1, _LINES)):
+        prefetch_far(image.synapses, first + (k << line))
 
 
 @inlined
@@ -319,9 +316,10 @@ def _spread_list(
     """Add one list; the ring of a core is turned by the tick, so a synapse needs an addition and a mask."""
     shape = image.shape
     size = shape.slots * shape.lanes
-    base, turn = core * size, (tick & (shape.slots - 1)) * shape.lanes
-    head = get(image.lists, number)
-    first, last = head >> 16, get(image.lists, number + 1) >> 16
+    head, tail = get(image.lists, 2 * number), get(image.lists, 2 * number + 1)
+    base, turn = core * size, (tick & (shape.slots - 1)) * shape.lanes + (tail >> 32)
+    first = head >> 16
+    last = first + (tail & _LENGTH)
     shift = head & 255
     if shift == 0:
         for s in range(first, last):
@@ -359,7 +357,7 @@ def compute(
     has_joins = get(image.has_joins, core)
     if has_joins:
         tick_joined(image, state, core, due, tick - epoch)
-    for k in range(last_word + 1):
+    for k in range(get(state.extent, core)):
         lane = core * lanes + (k << 6)
         if has_joins:
             at = 2 * core * n_words + k

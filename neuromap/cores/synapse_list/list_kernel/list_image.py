@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit, uint64
 from numpy.typing import NDArray
 
+from neuromap.compiling import INSIDE, cached
 from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS
 from neuromap.simulation.engine.kernel.layout import aligned_empty
@@ -54,10 +57,14 @@ class ListImage(NamedTuple):
     axons: NDArray[np.int64]
     """(C + 1,): first list of every core."""
     lists: NDArray[np.int64]
-    """(L + 1,): of every list its first synapse << 16 | its greatest delay << 8 | what shifts its weights into sums."""
+    """(L, 2): of every list its first synapse << 16 | its greatest delay << 8 | what shifts its weights into sums, and
+    its place << 32 | its length; the place of a synapse is delay * lanes + neuron, that of a list of its first one."""
     synapses: NDArray[Any]
-    """(S,) of int32, or int64 where these are too narrow: weight >> shift, and in the lower half of the bits
-    delay * lanes + neuron."""
+    """(S,) of int32, or int64 where these are too narrow: weight >> shift, and in the lower half of the bits its place
+    less that of its list. Lists that differ by their place alone, as most of a convolution do, share synapses: a tick
+    waits for memory above all, and what is shared stays in caches."""
+    extent: NDArray[np.int64]
+    """(C,): words of 64 neurons up to the last that a synapse, bias or threshold can move from zero."""
     uniform: NDArray[np.uint8]
     """(C,): 1 where the neurons of a core share decays, threshold and bias."""
     keep_current: NDArray[np.float32]
@@ -99,6 +106,9 @@ class ListState(NamedTuple):
     """(spike_delay + 1, words): axons that will be reached, one bit each."""
     fed: NDArray[np.uint8]
     """(spike_delay + 1, C): 1 for cores with such an axon."""
+    extent: NDArray[np.int64]
+    """(C,): words of 64 neurons that ticks go through, those of the image and of all that holds anything; the others
+    stay at zero."""
     busy: NDArray[np.int64]
     """(C,): last tick for which anything is due."""
     rests: NDArray[np.int64]
@@ -121,6 +131,8 @@ class ListTeam(NamedTuple):
     listed: NDArray[np.uint16]
     """(threads, room): axons of a core that are reached, then its neurons that fire."""
     room: int
+    held: NDArray[np.uint8]
+    """(ticks of the call, C, lanes): 1 for neurons that hold a voltage as a tick begins; empty where nobody asks."""
     totals: NDArray[np.int64]
     """(threads, 8): since tick 0; SPIKES and so on of :mod:`neuromap.simulation.engine.kernel.workspace`."""
     remote: Remote
@@ -132,9 +144,9 @@ def make_list_image(program: ListProgram, remote: RemoteTargets | None = None) -
     table, neurons, chip = program.synapses, program.neurons, program.chip
     n_words = -(-program.axon_counts // 64)
     word = np.append(0, np.cumsum(n_words)).astype(np.int64)
-    due = _due(program)
-    heads, synapses = _lists(program, due[1])
-    shape = _shape(program, int(word[-1]), 4 * synapses.itemsize, due)
+    found = _measured(program)
+    shape = _shape(program, int(word[-1]), found)
+    heads, synapses = _lists(program, found, shape)
     decays = (neurons.current_decay, neurons.voltage_decay)
     keep = [(1 - decay / 2.0**chip.lists.decay_bits).astype(np.float32) for decay in decays]  # exact: 17 bits or fewer
     shared = [(p == p[:, :1]).all(axis=1) for p in (*decays, neurons.threshold, neurons.bias)]
@@ -145,8 +157,9 @@ def make_list_image(program: ListProgram, remote: RemoteTargets | None = None) -
         shape=shape,
         word=word,
         axons=aligned(table.axons),
-        lists=aligned(heads),
+        lists=heads,
         synapses=synapses,
+        extent=_extent(program, found.extent),
         uniform=np.logical_and.reduce(shared).astype(np.uint8),
         keep_current=aligned(padded_lanes(keep[0], shape.lanes, 0)),
         keep_voltage=aligned(padded_lanes(keep[1], shape.lanes, 0)),
@@ -172,12 +185,20 @@ def make_list_state(program: ListProgram, image: ListImage) -> ListState:
         due=_full(shape.n_cores * shape.slots * shape.lanes, f"i{shape.due_bytes}", 0),
         reached=_full((shape.spike_delay + 1) * shape.words, np.uint64, 0),
         fed=_full((shape.spike_delay + 1) * shape.n_cores, np.uint8, 0),
+        extent=np.maximum(image.extent, _words_of((values.current != 0) | (values.voltage != 0))),
         busy=_full(shape.n_cores, np.int64, -1),
         rests=_full(shape.n_cores, np.int64, -1),
         awake=_full(shape.n_cores, np.uint8, 1),
         extra=_full(shape.n_cores * shape.lanes if image.has_joins.any() else 1, np.int64, 0),
         words=_full(shape.n_cores * shape.lanes // 32 if image.has_joins.any() else 1, np.uint64, 0),
     )
+
+
+def put_extent(image: ListImage, state: ListState, due: tuple[NDArray[np.int64], NDArray[np.int64]]) -> None:
+    """Say what ticks go through once the state holds other values; to cores and neurons of ``due`` some are due."""
+    holds = (state.current != 0) | (state.voltage != 0)
+    state.extent[:] = np.maximum(image.extent, _words_of(holds.reshape(-1, image.shape.lanes)))
+    np.maximum.at(state.extent, due[0], (due[1] >> 6) + 1)
 
 
 def put_reached(image: ListImage, state: ListState, spikes: NDArray[np.int64]) -> None:
@@ -207,23 +228,29 @@ def make_list_team(image: ListImage, threads: int, remote: Remote | None = None)
         barrier=np.zeros(BARRIER_WORDS, np.uint64),
         listed=_full(n * room, np.uint16, 0),
         room=room,
+        held=np.zeros(0, np.uint8),
         totals=np.zeros(n * 8, np.int64),
         remote=no_remote(np.int64) if remote is None else remote,
     )
 
 
-def _shape(program: ListProgram, words: int, place_bits: int, due: tuple[int, int]) -> ListShape:
+def _shape(program: ListProgram, words: int, lists: _Lists) -> ListShape:
     chip, limits = program.chip, program.chip.lists
+    slots = 1 << int(program.synapses.delay.max(initial=0)).bit_length()
+    is_narrow = slots * _lanes(program) <= 2**16 and lists.least >= -(2**15) and lists.greatest < 2**15
+    shift = (lists.bits & -lists.bits).bit_length() - 1 if lists.bits else 0
+    # In a tick every synapse adds its weight once at most, so a neuron's sum is no more than that of all magnitudes.
+    is_small = lists.most >> shift < 2**15
     return ListShape(
         n_cores=program.n_cores,
         lanes=_lanes(program),
         unused=_lanes(program) - chip.neurons,
         words=words,
-        slots=1 << int(program.synapses.delay.max(initial=0)).bit_length(),
+        slots=slots,
         spike_delay=chip.delay[0],
-        place_bits=place_bits,
-        due_bytes=due[0],
-        due_shift=due[1],
+        place_bits=16 if is_narrow else 32,
+        due_bytes=2 if is_small else 4,
+        due_shift=shift if is_small else 0,
         half=1 << (limits.current_bits - 1),
         mask=(1 << limits.current_bits) - 1,
         rail=2 ** (chip.potential_bits - 1) - 1,
@@ -248,6 +275,19 @@ def _options(program: ListProgram, lanes: int) -> dict[str, NDArray[Any]]:
     return {"has_options": found.astype(np.uint8), **empty, **laid}
 
 
+def _extent(program: ListProgram, reached: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Find the words of each core; all of them where currents are joined."""
+    neurons = program.neurons
+    moves = (neurons.bias != 0) | (neurons.threshold < 0) | (_has_joins(program)[:, None] > 0)
+    return np.maximum(_words_of(moves), (reached >> 6) + 1)
+
+
+def _words_of(some: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Count the words of 64 up to the last that is marked, shape (C,)."""
+    last = some.shape[1] - 1 - some[:, ::-1].argmax(axis=1)
+    return np.where(some.any(axis=1), (last >> 6) + 1, 0).astype(np.int64)
+
+
 def _has_joins(program: ListProgram) -> NDArray[np.uint8]:
     joined = program.neurons.joined
     if joined is None:
@@ -264,18 +304,6 @@ def _lanes(program: ListProgram) -> int:
     return max(64, 1 << (program.chip.neurons - 1).bit_length())
 
 
-def _due(program: ListProgram) -> tuple[int, int]:
-    """Say in how many bytes sums of weights are kept, and in which power of two."""
-    # In a tick every synapse adds its weight once at most, so a neuron's sum is no more than that of all magnitudes.
-    table = program.synapses
-    weight = np.abs(table.weight.astype(np.int64))
-    unit = int(np.bitwise_or.reduce(weight, initial=0))
-    shift = (unit & -unit).bit_length() - 1 if unit else 0
-    core = np.repeat(np.arange(program.n_cores), np.diff(table.lists[table.axons]))
-    most = np.bincount(core * program.chip.neurons + table.neuron, weights=weight >> shift).max(initial=0)
-    return (2, shift) if most < 2**15 else (4, 0)
-
-
 def _targets(
     program: ListProgram, word: NDArray[np.int64], remote: RemoteTargets | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -289,26 +317,149 @@ def _targets(
     return each + np.bincount(remote.neuron, minlength=len(each)), target[np.argsort(of, kind="stable")]
 
 
-def _lists(program: ListProgram, due_shift: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+# Synapses: lists that differ by their place alone are found by a code of what they have in common.
+
+
+class _Lists(NamedTuple):
+    """What is known of lists before they are laid out."""
+
+    model: NDArray[np.int64]
+    """(L,): the first list with the same synapses but for the place, often itself."""
+    span: NDArray[np.int64]
+    shift: NDArray[np.int64]
+    """(L,): of models the greatest place of a synapse less that of the list, and the power of two that divides all
+    weights."""
+    extent: NDArray[np.int64]
+    """(C,): the last neuron with a weight, -1 without any."""
+    n_kept: int
+    """Synapses of models."""
+    bits: int
+    """All bits of weights together."""
+    least: int
+    greatest: int
+    """Of weights divided by their power of two."""
+    most: int
+    """Greatest sum of a neuron's weights, all of them positive."""
+
+
+# Near 2**64 / golden ratio: what is multiplied by it reaches the highest bits.
+_ODD = uint64(0x9E3779B97F4A7C15)
+_part = njit(error_model="numpy", **INSIDE)
+
+
+def _measured(program: ListProgram) -> _Lists:
+    table = program.synapses
+    n = len(table.lists) - 1
+    model, span, shift = np.zeros((3, n), np.int64)
+    codes = np.full(2 << n.bit_length(), -1, np.int64)
+    sums, extent = np.zeros(program.chip.neurons, np.int64), np.full(program.n_cores, -1)
+    lists = (table.axons, table.lists, table.neuron, table.weight, table.delay)
+    numbers = _compiled()[0](*lists, _lanes(program), codes, sums, model, span, shift, extent)
+    return _Lists(model, span, shift, extent, *numbers)
+
+
+def _lists(program: ListProgram, found: _Lists, shape: ListShape) -> tuple[NDArray[np.int64], NDArray[Any]]:
     """Lay out lists and synapses, in halves of 16 bits where places and weights fit."""
-    table, lanes = program.synapses, _lanes(program)
-    reach, shift = np.zeros((2, len(table.lists) - 1), np.int64)
-    some = np.flatnonzero(np.diff(table.lists))
-    if len(some):
-        start = table.lists[some]
-        reach[some] = np.maximum.reduceat(table.delay, start)
-        all_bits = np.bitwise_or.reduceat(table.weight, start).astype(np.int64)
-        shift[some] = np.bitwise_count((all_bits & -all_bits) - (all_bits != 0))
-    weight = table.weight >> np.repeat(shift, np.diff(table.lists))
-    n_places = lanes << int(reach.max(initial=0)).bit_length()
-    narrow = n_places <= 2**16 and weight.min(initial=0) >= -(2**15) and weight.max(initial=0) < 2**15
-    synapses = aligned_empty(len(weight), np.int32 if narrow else np.int64)
-    synapses[:] = weight
-    synapses <<= 4 * synapses.itemsize
-    synapses |= table.delay.astype(synapses.dtype) * lanes + table.neuron
-    heads = table.lists << 16
-    heads[:-1] |= reach << 8 | np.maximum(shift - due_shift, 0)  # lists of zeros have none
+    table = program.synapses
+    heads = aligned_empty(2 * len(found.model), np.int64)  # both numbers of a list lie on one cache line
+    synapses = aligned_empty(found.n_kept, np.int32 if shape.place_bits == 16 else np.int64)
+    lists = (table.lists, table.neuron, table.weight, table.delay)
+    _compiled()[1](*lists, shape.lanes, shape.place_bits, shape.due_shift, found[:3], heads, synapses)
     return heads, synapses
+
+
+@cache
+def _compiled() -> tuple[Any, Any]:
+    # At once, however small the program: the kernels that run it are compiled too.
+    return cached(_measure_lists), cached(_fill_lists)
+
+
+@_part
+def _place(neuron, delay, lanes, s):  # type: ignore[no-untyped-def]
+    return np.int64(delay[s]) * lanes + neuron[s]
+
+
+@_part
+def _differ_by_place(lists, neuron, weight, delay, lanes, one, other):  # type: ignore[no-untyped-def]
+    """Whether two lists are one but for their places."""
+    a, b = lists[one], lists[other]
+    n = lists[one + 1] - a
+    if lists[other + 1] - b != n:
+        return False
+    step = _place(neuron, delay, lanes, b) - _place(neuron, delay, lanes, a)
+    for k in range(n):
+        if weight[a + k] != weight[b + k]:
+            return False
+        if _place(neuron, delay, lanes, a + k) + step != _place(neuron, delay, lanes, b + k):
+            return False
+    return True
+
+
+def _measure_lists(  # type: ignore[no-untyped-def]
+    axons, lists, neuron, weight, delay, lanes, codes, sums, model, span, shift, extent
+):
+    """Fill ``model``, ``span``, ``shift`` and ``extent``; the numbers of ``_Lists``."""
+    # ``codes`` is a table of the lists that are models, by a code of what they have in common; -1 where none stands. It
+    # has twice as many places as there are lists, so a list finds its model, or a free place, after a few steps.
+    n_kept = every = least = greatest = most = 0
+    for core in range(len(axons) - 1):
+        sums[:] = 0
+        for one in range(axons[core], axons[core + 1]):
+            first, last = lists[one], lists[one + 1]
+            model[one] = one
+            if first == last:
+                continue
+            place, code = _place(neuron, delay, lanes, first), uint64(last - first)
+            for s in range(first, last):
+                here = np.int64(weight[s])
+                sums[neuron[s]] += abs(here)
+                code = (code ^ uint64(here << 32 ^ _place(neuron, delay, lanes, s) - place)) * _ODD
+            at = np.int64((code ^ code >> uint64(32)) & uint64(len(codes) - 1))
+            while codes[at] >= 0 and not _differ_by_place(lists, neuron, weight, delay, lanes, codes[at], one):
+                at = (at + 1) & (len(codes) - 1)
+            if codes[at] >= 0:
+                model[one] = codes[at]
+                continue
+            codes[at] = one
+            n_kept += last - first
+            bits = low = high = np.int64(0)
+            for s in range(first, last):
+                here = np.int64(weight[s])
+                bits |= here
+                low, high = min(low, here), max(high, here)
+                span[one] = max(span[one], _place(neuron, delay, lanes, s) - place)
+            while bits and not bits >> shift[one] & 1:
+                shift[one] += 1
+            every |= int(bits)
+            least, greatest = min(least, low >> shift[one]), max(greatest, high >> shift[one])
+        most = max(most, int(sums.max()))
+        extent[core] = -1
+        for n in range(len(sums)):
+            if sums[n] > 0:
+                extent[core] = n
+    return n_kept, every, least, greatest, most
+
+
+def _fill_lists(  # type: ignore[no-untyped-def]
+    lists, neuron, weight, delay, lanes, place_bits, due_shift, found, heads, synapses
+):
+    """Write heads, and the synapses of models, which come before those that share theirs."""
+    model, span, shift = found
+    n, mask = 0, (1 << place_bits) - 1
+    for one in range(len(model)):
+        first, last, its = lists[one], lists[one + 1], model[one]
+        begin = heads[2 * its] >> 16
+        place = _place(neuron, delay, lanes, first) if first < last else 0
+        if its == one:
+            begin = n
+            n += last - first
+            for s in range(first, last):
+                step = _place(neuron, delay, lanes, s) - place
+                synapses[begin + s - first] = np.int64(weight[s]) >> shift[one] << place_bits | step & mask
+        # The greatest place has the greatest delay; where delays rise may differ from the model, as neurons may carry.
+        # Lists of zeros have no shift.
+        heads[2 * one] = begin << 16 | (place + span[its]) // lanes << 8 | max(shift[its] - due_shift, 0)
+        heads[2 * one + 1] = place << 32 | last - first
 
 
 def _copied(values: NDArray[np.int32], lanes: int) -> NDArray[np.int32]:

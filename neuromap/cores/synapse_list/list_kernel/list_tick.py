@@ -51,6 +51,8 @@ def run_list_ticks(
             if not _take(image, state, team, me, first_tick, time - 1 - remote.lag):
                 return
             begin_remote(remote, me, remote.clock + time)
+        if len(team.held) > 0:
+            _keep_held(image, state, team, me, time)
         _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, events, event_tick + time)
         for core in range(get(team.first, me), get(team.first, me + 1)):
             _visit(image, state, team, me, core, tick, epoch, record, time)
@@ -75,6 +77,15 @@ def _take(image: ListImage, state: ListState, team: ListTeam, me: int, first_tic
             return False
         deliver_remote(image, state, team, me, team.remote.clock + time, first_tick + time)
     return True
+
+
+@inlined
+def _keep_held(image: ListImage, state: ListState, team: ListTeam, me: int, time: int) -> None:
+    """Keep which neurons of this thread hold a voltage."""
+    lanes = image.shape.lanes
+    here = time * image.shape.n_cores * lanes
+    for n in range(get(team.first, me) * lanes, get(team.first, me + 1) * lanes):
+        put(team.held, here + n, get(state.voltage, n) != 0)
 
 
 @inlined
@@ -118,6 +129,7 @@ def begin_list_run(state: ListState, start: ListState, team: ListTeam) -> None:
     copy_values(state.current, start.current, 0, len(start.current))
     copy_values(state.voltage, start.voltage, 0, len(start.voltage))
     copy_values(state.resting, start.resting, 0, len(start.resting))
+    copy_values(state.extent, start.extent, 0, len(start.extent))
     copy_values(state.busy, start.busy, 0, len(start.busy))
     copy_values(state.rests, start.rests, 0, len(start.rests))
     copy_values(state.awake, start.awake, 0, len(start.awake))

@@ -113,15 +113,18 @@ def _entry_points(stamp: str) -> Compiled:
         for k in range(len(fired)):
             n += count_ones(fired[k])
         ticks, rows, neurons = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
-        n = 0
-        for k in range(len(fired)):
+        n = tick = row = group = 0
+        for k in range(len(fired)):  # counted on, not divided: most words are 0
             word = uint64(fired[k])
             while word != uint64(0):
-                ticks[n] = k // (n_rows * n_groups)
-                rows[n] = k // n_groups % n_rows
-                neurons[n] = k % n_groups * 32 + trailing_zeros(word)
+                ticks[n], rows[n], neurons[n] = tick, row, group * 32 + trailing_zeros(word)
                 n += 1
                 word &= word - uint64(1)
+            group += 1
+            if group == n_groups:
+                group, row = 0, row + 1
+                if row == n_rows:
+                    row, tick = 0, tick + 1
         return ticks, rows, neurons
 
     return Compiled(_cached(run, stamp, _nrt=False), _cached(list_spikes, stamp))

@@ -73,6 +73,78 @@ def test_runs_in_one_call_are_runs_one_by_one(
     assert_runs_in_one_call(rng, program, n_runs, n_ticks, 2**64 - 1, threads)
 
 
+def moved_lists(rng, program):
+    """Lists that are a few models, moved by neurons and ticks, some with a synapse that differs; most neurons rest."""
+    n, n_axons = program.chip.neurons, int(program.synapses.axons[-1])
+    models = [rng.integers((0, -99, 0), (9, 99, 3), (rng.integers(0, 12), 3)) for _ in range(3)]
+    rows = [models[k] + (int(rng.integers(n - 12)), 0, int(rng.integers(3))) for k in rng.integers(3, size=n_axons)]
+    for row in rows:
+        if len(row) and rng.random() < 0.3:
+            row[rng.integers(len(row)), rng.integers(3)] += 1
+    neuron, weight, delay = np.concatenate(rows).T
+    lists = np.append(0, np.cumsum([len(row) for row in rows]))
+    table = replace(
+        program.synapses, lists=lists, neuron=neuron.astype(np.int32), weight=weight.astype(np.int32),
+        delay=delay.astype(np.uint8),
+    )  # fmt: skip
+    moves = rng.random(program.shape) < rng.choice([0, 0.01], (program.n_cores, 1))
+    values = {
+        name: np.where(moves, getattr(program.neurons, name), 0).astype(np.int32)
+        for name in ("bias", "current", "voltage")
+    }
+    fires = rng.random(program.shape) < rng.choice([0, 0.01], (program.n_cores, 1))  # at a voltage of 0
+    threshold = np.where(fires, -1, rng.integers(0, 300, program.shape))
+    neurons = replace(program.neurons, threshold=threshold.astype(np.int32), **values)
+    return replace(program, synapses=table, neurons=neurons)
+
+
+@pytest.mark.law
+@given(seed=st.integers(0, 2**32 - 1), threads=st.sampled_from([1, 2]), cut=st.integers(0, 19))
+@settings(deadline=None, max_examples=40)
+def test_shared_lists_and_words_at_rest_change_nothing(list_program, fed_axons, loihi_like, seed, threads, cut):
+    rng = np.random.default_rng(seed)
+    chip = replace(loihi_like, neurons=int(rng.choice([20, 150, 256])))
+    program = moved_lists(rng, list_program(rng, chip, 4, 100))
+    plain, fast = (make_engine(program, EngineChoice(name, threads=threads)) for name in ("numpy", "fast"))
+    for tick in range(30):
+        if tick == cut:  # to a state of any values, with which neurons no longer rest
+            state = plain.state
+            voltage, current = (np.where(rng.random(program.shape) < 0.002, 50, 0) for _ in range(2))
+            currents = replace(state.currents, current=state.currents.current + current)
+            state = replace(state, potentials=state.potentials + voltage, currents=currents)
+            plain.restore(state)
+            fast.restore(state)
+        fed = fed_axons(rng, program, 0.2 if tick < 20 else 0).T
+        expected = [part.tolist() for part in plain.step(*fed)]
+        assert [part.tolist() for part in fast.step(*fed)] == expected
+        if tick % 7 == 0 or tick == 29:
+            assert np.array_equal(fast.potentials, plain.potentials)
+            assert np.array_equal(fast.currents, plain.currents)
+            assert np.array_equal(fast.pending_amounts, plain.pending_amounts)
+            assert fast.totals == plain.totals
+
+
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1), threads=st.sampled_from([1, 2]))
+@settings(deadline=None, max_examples=20)
+def test_what_neurons_hold_is_told_for_many_ticks_at_once(list_chips, list_program, fed_axons, data, seed, threads):
+    rng = np.random.default_rng(seed)
+    program = list_program(rng, data.draw(list_chips), 3)
+    plain, fast = (make_engine(program, EngineChoice(name, threads=threads)) for name in ("numpy", "fast"))
+    for n_ticks in (3, 0, 40):  # more than the first call of a kernel
+        fed = [fed_axons(rng, program, 0.2) for _ in range(n_ticks)]
+        start = np.append(0, np.cumsum([len(axons) for axons in fed])).astype(np.int64)
+        cores, axons = np.concatenate([np.zeros((0, 2), np.int64), *fed]).T.astype(np.int32)
+        spikes, held = fast.run_holding(HostEvents(start, cores, axons))
+        holding, found = [], []
+        for one in fed:
+            holding.append(plain.potentials != 0)
+            found += [(plain.tick - 1, c, n) for c, n in zip(*plain.step(*one.T), strict=True)]
+        assert held.shape == (n_ticks, *program.shape)
+        assert held.tolist() == [table.tolist() for table in holding]
+        assert [*zip(*(part.tolist() for part in spikes), strict=True)] == found
+    assert fast.run(HostEvents.none(2)).ticks.tolist() == plain.run(HostEvents.none(2)).ticks.tolist()
+
+
 @given(seed=st.integers(0, 2**32 - 1), threads=st.sampled_from([2, 3, 8]))
 @settings(deadline=None, max_examples=10)
 def test_threads_change_nothing(list_program, fed_axons, loihi_like, seed, threads):
