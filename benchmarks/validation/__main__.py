@@ -7,7 +7,7 @@
 SANA-FE runs in an environment of its own (``benchmarks/peers/install.sh sanafe``, or the Python that the variable
 NEUROMAP_SANAFE_PYTHON names), on its own chip file, with its detailed timing; we on stock ``loihi1``, whose figures are
 those of that file and were fixed before anything was compared. Cores compute their neurons in the same order on both
-sides. The exit code is 1 if a spike differs, 2 if SANA-FE is not there.
+sides, and CPU time is that of one thread. The exit code is 1 if a spike differs, 2 if SANA-FE is not there.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from neuromap.mapping.options.options import Pins
 from neuromap.simulation.cost.activity import WorkCounter, energy_counts
 from neuromap.simulation.cost.energy import energy_of
 from neuromap.simulation.cost.tick_times import tick_clock
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.traffic import WireSums
 from neuromap.simulation.run.tick_run import run_ticks
 
@@ -103,7 +104,7 @@ def timed(program: ChipProgram) -> tuple[np.ndarray, dict[str, float], int, floa
     def run(n_ticks: int, times: bool) -> tuple[object, ...]:
         clock, wires, work = tick_clock(program), WireSums(program), WorkCounter(program)
         began = time.process_time()
-        for spikes in run_ticks(program, n_ticks=n_ticks, holding=times):
+        for spikes in run_ticks(program, n_ticks=n_ticks, choice=EngineChoice(threads=1), holding=times):
             if times:
                 clock.add(spikes)
                 wires.add(spikes)
