@@ -88,7 +88,9 @@ def verdict(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
         row["searched_spread"] = stdev(searched) if len(searched) > 1 else 0.0
         row["holds"] = row["searched"] >= row["full"] - spread if len(runs) > 1 else None  # one seed has no spread
         rows.append({name: round(value, 6) if isinstance(value, float) else value for name, value in row.items()})
-    cpu = {which: sum(run[which]["cpu_seconds"] for run in runs) for which in ("searched", "full")}
+    # a search that ran beside other work has no processor time in the file: only runs alike are held against each other
+    alike = [run for run in runs if run["searched"]["cpu_seconds"] is not None]
+    cpu = {which: sum(run[which]["cpu_seconds"] for run in alike) for which in ("searched", "full")}
     return {
         "moments": rows,
         "front_holds": all(row["holds"] for row in rows) if len(runs) > 1 else None,
