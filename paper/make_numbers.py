@@ -328,7 +328,6 @@ def seconds() -> dict[str, Any]:
             "energy": [f(row["millijoules"] / row["their_millijoules"] for row in validation) for f in (min, max)],
             "spikes_equal": all(row["spikes_equal"] for row in validation),
             "same_order": by_time == theirs,
-            "faster": [1 / f(row["cpu"] for row in validation) for f in (max, min)],
         },
         "graded": result("graded_rollouts"),
     }
