@@ -113,7 +113,8 @@ def read_onnx_twice(path, _):
     model.graph.output.extend(
         onnx.helper.make_empty_tensor_value_info(tensor) for tensor in taken.places if tensor not in known
     )
-    shape = [d.dim_value or 1 for d in model.graph.input[0].type.tensor_type.shape.dim]
+    # a network is of one image, however many a batch has
+    shape = [1, *(d.dim_value or 1 for d in model.graph.input[0].type.tensor_type.shape.dim[1:])]
     first = next((tensor for tensor, place in taken.places.items() if place.node == net.inputs[0]), None)
     unknown = not model.graph.input[0].type.tensor_type.elem_type
     if first is None or np.prod(shape) > 20_000 or unknown:
