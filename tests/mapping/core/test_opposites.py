@@ -70,11 +70,16 @@ def test_neurons_that_read_the_same_are_cut_where_the_plan_is_full(chip, n, sour
         assert copies[group].sum() <= core.neurons
         if core.plan(weights[group], np.ones(len(group), np.int64)) is None:
             missed.append(group)
-    # ends are guesses: of equally frequent patterns the planner may pair others, and lack an axon (15 of 8,893 groups)
+    # ends are guesses: where patterns and their opposites are equally frequent the planner may pair others than the cut
+    # did, and lack an axon (50 groups in 9,000 draws); without the last neuron or two it does not
     assert len(missed) <= 1
     for group in missed:
+        turned = weights[group] * weights[group[0]]
+        often = np.sort(np.unique(turned, axis=1, return_counts=True)[1])
         assert len(group) > 1
-        assert core.plan(weights[group[:-1]], np.ones(len(group) - 1, np.int64)) is not None
+        assert often[-1] == often[-2]
+        fewer = [group[: len(group) - n] for n in (1, 2) if len(group) > n]
+        assert any(core.plan(weights[some], np.ones(len(some), np.int64)) is not None for some in fewer)
 
 
 def test_neurons_with_room_for_an_axon_a_weight_are_left_to_others(chip):
