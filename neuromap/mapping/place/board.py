@@ -37,7 +37,8 @@ def improve_few(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadlin
         if deadline.is_over:
             break
         for core in rng.integers(0, wiring.n_cores, 3):
-            places = np.flatnonzero(np.isfinite(layout.changes()[core, :near]))
+            places = layout.places_for(core)
+            places = places[places < near]
             if len(places):
                 layout.exchange(int(core), int(rng.choice(places)))
         found = layout.descend(deadline)
@@ -61,22 +62,36 @@ class _FewCores:
         self.places = places[nearest]  # those of the start come first, as they are at distance 0
         number = np.full((board.rows, board.columns), -1, np.int64)
         number[self.places[:, 1], self.places[:, 0]] = np.arange(len(self.places))
-        self._board, self._penalty = board, penalty
+        self._penalty = penalty
+        # 256 places at most: distances between all of them are looked up, not computed anew in every step
+        x, y = board.along_x[self.places[:, 0]], board.along_y[self.places[:, 1]]
+        self._apart: Floats = np.abs(x[:, None] - x) + np.abs(y[:, None] - y)
         self._weight: Floats = np.asarray(wiring.matrix().toarray(), np.float64)
         low, high = board.regions[:, None, :2], board.regions[:, None, 2:]
         self._wired = np.asarray(self._weight > 0, np.float64)
         inside: NDArray[np.bool_] = (low <= self.places) & (self.places <= high)
-        self._allowed: NDArray[np.bool_] = np.asarray(inside.all(axis=2))
+        forbidden: NDArray[np.bool_] = ~inside.all(axis=2)
+        self._forbidden = forbidden if forbidden.any() else None
         self._feeds = np.zeros(self._weight.shape)
         self._feeds[wiring.source, wiring.target] = 1.0
         if penalty:
             self._blocked, self._excess = _faults_between(self.places, board)
+        self._cores = np.arange(len(start))
         self.go_to(number[start[:, 1], start[:, 0]])
         self.tolerance = 1e-9 * (1.0 + float(self._weight.sum()))
 
     def go_to(self, at: Ints) -> None:
         """Take another layout: the place of every core."""
         self.at = at.copy()
+
+    def places_for(self, core: int) -> Ints:
+        """Find the places that a core may be exchanged with."""
+        possible = np.ones(len(self.places), np.bool_)
+        possible[self.at[core]] = False
+        if self._forbidden is not None:
+            possible &= ~self._forbidden[core]
+            possible[self.at[self._forbidden[:, self.at[core]]]] = False
+        return np.flatnonzero(possible)
 
     def exchange(self, core: int, place: int) -> None:
         """Send a core to a place, and the core that is there to the place of the first."""
@@ -88,7 +103,7 @@ class _FewCores:
         """Take the best exchange while one saves; return the cost."""
         while True:
             changes = self.changes()
-            best = int(np.argmin(changes))
+            best = int(changes.argmin())
             core, place = divmod(best, len(self.places))
             if not changes[core, place] < -self.tolerance or deadline.is_over:
                 break
@@ -97,45 +112,42 @@ class _FewCores:
 
     def cost(self) -> float:
         """Cost of the layout."""
-        return float(self._prices()[np.arange(len(self.at)), self.at].sum() / 2)
+        return float(self._prices()[self._cores, self.at].sum() / 2)
 
     def changes(self) -> Floats:
         """Change of cost by every exchange of a core with a place, shape (n_cores, places); infinite if not allowed."""
-        prices: Floats = self._prices()
-        now: Floats = prices[np.arange(len(self.at)), self.at]
+        at, cores, forbidden = self.at, self._cores, self._forbidden
+        prices = self._prices()
+        there = prices[:, at]
+        now: Floats = there.diagonal()
         change: Floats = prices - now[:, None]
         # an exchanged pair stays as far apart as it was, but its own routes turn around
-        theirs: Floats = prices[:, self.at].T - now + self._pairs() + self._pairs(turned=True)
-        theirs[~self._allowed[:, self.at].T] = np.inf
-        np.fill_diagonal(theirs, np.inf)
-        change[:, self.at] += theirs
-        change[~self._allowed] = np.inf
-        return np.asarray(change)
+        theirs: Floats = there.T - now + self._pairs()
+        if forbidden is not None:
+            theirs[forbidden[:, at].T] = np.inf
+        theirs[cores, cores] = np.inf
+        change[:, at] += theirs
+        if forbidden is not None:
+            change[forbidden] = np.inf
+        return change
 
     def _prices(self) -> Floats:
         """Cost of every core at every place if the others stay, shape (n_cores, places)."""
-        x, y = self.places[self.at].T
-        along_x, along_y = self._board.along_x, self._board.along_y
-        in_column = self._weight @ np.abs(along_x[x][:, None] - along_x)
-        in_row = self._weight @ np.abs(along_y[y][:, None] - along_y)
-        prices = in_column[:, self.places[:, 0]] + in_row[:, self.places[:, 1]]
+        prices: Floats = self._weight @ self._apart[self.at]
         if self._penalty:
             faults = self._feeds @ self._blocked[:, self.at].T + self._feeds.T @ self._blocked[self.at]
             prices += self._penalty * (faults + self._wired @ self._excess[self.at])
-        return np.asarray(prices)
+        return prices
 
-    def _pairs(self, *, turned: bool = False) -> Floats:
-        """Cost of every pair of cores, shape (n_cores, n_cores); ``turned``: if both exchanged their places."""
+    def _pairs(self) -> Floats:
+        """Cost of every pair of cores as they are and if both exchanged their places, shape (n_cores, n_cores)."""
         at = self.at
-        x, y = self.places[at].T
-        along_x, along_y = self._board.along_x[x], self._board.along_y[y]
-        price = self._weight * (np.abs(along_x[:, None] - along_x) + np.abs(along_y[:, None] - along_y))
+        price: Floats = 2 * self._weight * self._apart[at[:, None], at]
         if self._penalty:
-            blocked = self._blocked[np.ix_(at, at)]
-            forth, back = (blocked.T, blocked) if turned else (blocked, blocked.T)
-            faults = self._feeds * forth + self._feeds.T * back
-            price += self._penalty * (faults + self._wired * self._excess[np.ix_(at, at)])
-        return np.asarray(price)
+            blocked = self._blocked[at[:, None], at]
+            either_way = (self._feeds + self._feeds.T) * (blocked + blocked.T)
+            price += self._penalty * (either_way + 2 * self._wired * self._excess[at[:, None], at])
+        return price
 
 
 def _faults_between(places: Ints, board: Board) -> tuple[Floats, Floats]:
