@@ -135,7 +135,9 @@ def sweep(n_runs: int, killed_every: float) -> bool:
         scheduler = subprocess.Popen(begin, **quiet)  # type: ignore[call-overload]
         workers = [worker(address, base), worker(address, base)]
         neuromap = [sys.executable, "-m", "neuromap", "sweep", "sweep.toml"]
-        client = subprocess.Popen([*neuromap, "-o", "far.sqlite", "--scheduler", address], **quiet)  # type: ignore[call-overload]
+        client = subprocess.Popen(
+            [*neuromap, "-o", "far.sqlite", "--scheduler", address], cwd=base, stdout=subprocess.DEVNULL
+        )
         held, last, n_killed = list[Held](), time.monotonic(), 0
         while client.poll() is None:
             time.sleep(1.0)
@@ -151,6 +153,8 @@ def sweep(n_runs: int, killed_every: float) -> bool:
         scheduler.kill()
         for one in workers:
             os.killpg(one.pid, signal.SIGKILL)
+        if client.returncode:  # what was wrong it has said
+            return False
         subprocess.run([*neuromap, "-o", "near.sqlite", "--processes", "1"], check=True, **quiet)  # type: ignore[call-overload]
         far, near = rows(folder / "far.sqlite"), rows(folder / "near.sqlite")
         print(f"{len(far):,} rows of the cluster, {n_killed} workers killed, {len(near):,} of one process")

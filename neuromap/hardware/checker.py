@@ -174,15 +174,18 @@ class Finding(ReadOnly, Value):
         )
 
 
+NOTHING = Finding("", np.empty((0, 0), np.int64), lambda position: (Place(), 0, "", ""))
+
+
 def find(
     rule: str,
     offending: Bools,
     describe: Callable[..., tuple[Place, int | tuple[int, ...], str, str]],
 ) -> Finding:
     """Make a finding of a mask; ``describe`` takes one index per axis of the mask."""
-    # nearly always nothing is wrong, and looking whether is cheaper than looking where
-    positions = np.argwhere(offending).astype(np.int64) if offending.any() else np.empty((0, offending.ndim), np.int64)
-    return Finding(rule, positions, lambda position: describe(*position))
+    if not offending.any():  # nearly always, and looking whether is cheaper than looking where
+        return NOTHING
+    return Finding(rule, np.argwhere(offending).astype(np.int64), lambda position: describe(*position))
 
 
 def in_range(rule: str, values: NDArray[np.signedinteger], bounds: tuple[int, int], what: str) -> Finding:
@@ -323,9 +326,7 @@ def output_rows(program: ChipProgram) -> Iterator[Finding]:
     ]
     for what, values, wrong, bound in columns:
         yield _row_finding("output-row", "output_row", wrong, values, bound, what)
-    places = np.stack([outputs.core, outputs.neuron], axis=1)
-    _, inverse, counts = np.unique(places, axis=0, return_inverse=True, return_counts=True)
-    rows_of_neuron = counts[inverse.reshape(-1)]
+    rows_of_neuron = _times_of_pair(outputs.core, outputs.neuron)
     yield _row_finding(
         "output-row", "output_row", rows_of_neuron > 1, rows_of_neuron, "1", "number of rows that read its neuron"
     )
@@ -347,6 +348,13 @@ def _sizes(program: ChipProgram, node: NDArray[np.int32], *, without: int) -> ND
     """Size of each entry's node; ``without`` where it has none or names one that does not exist."""
     sizes = np.array([*(port.size for port in program.nodes), without], dtype=np.int64)
     return np.asarray(sizes[np.where((node < 0) | (node >= len(program.nodes)), -1, node)])
+
+
+def _times_of_pair(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int64]:
+    """How often each pair is there; of 32 bits each, so that NumPy sorts numbers, not rows."""
+    pairs = (one.astype(np.int64) << 32) | other.astype(np.uint32)
+    _, inverse, counts = np.unique(pairs, return_inverse=True, return_counts=True)
+    return np.asarray(counts[inverse])
 
 
 def _outside(values: NDArray[np.int32] | NDArray[np.int64], end: int | NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -381,10 +389,9 @@ def coordinates(program: ChipProgram) -> Iterator[Finding]:
 
     grid = f"x 0 to {chip.columns - 1}, y 0 to {chip.rows - 1}"
     yield find("coordinate-on-grid", outside, lambda c: (Place(core=c), found(c), grid, "coordinate"))
-    _, inverse, counts = np.unique(xy, axis=0, return_inverse=True, return_counts=True)
     yield find(
         "coordinate-unique",
-        counts[inverse.reshape(-1)] > 1,
+        _times_of_pair(xy[:, 0], xy[:, 1]) > 1,
         lambda c: (Place(core=c), found(c), "a place of its own", "coordinate"),
     )
 
@@ -486,9 +493,7 @@ def output_labels(program: ChipProgram) -> Iterator[Finding]:
             "label (node, index)",
         ),
     )
-    pairs = np.stack([outputs.node, outputs.index], axis=1)
-    _, inverse, counts = np.unique(pairs, axis=0, return_inverse=True, return_counts=True)
-    rows_of_label = counts[inverse.reshape(-1)]
+    rows_of_label = _times_of_pair(outputs.node, outputs.index)
     yield find(
         "output-label",
         rows_of_label > 1,
@@ -537,25 +542,38 @@ def check_program(program: ChipProgram, *, mapped: bool | None = None, most: int
 
 def require_legal(program: ChipProgram, *, mapped: bool | None = None, indices_only: bool = False) -> None:
     """Refuse a program that breaks a rule of its chip."""
+    # A program never changes, so what it keeps it goes on keeping: engines ask again for what the mapper has asked.
+    asked = frozenset(_rules(program, mapped=mapped, indices_only=indices_only))
+    kept: frozenset[Rule] = vars(program).get("_kept_rules", frozenset())
+    if asked <= kept:
+        return
     broken = [f for f in _findings(program, mapped=mapped, indices_only=indices_only) if len(f)]
     if not broken:
+        vars(program)["_kept_rules"] = kept | asked
         return
     number = sum(len(finding) for finding in broken)
     more = f"; {number - 1} more violations" if number > 2 else "; 1 more violation" if number == 2 else ""
     raise ProgramError(f"program {program.name} on chip {program.chip.name}: {broken[0].violation(0).message}{more}")
 
 
+def _rules(program: ChipProgram, *, mapped: bool | None, indices_only: bool) -> tuple[Rule, ...]:
+    """Rules that are asked of a program, those of ``starts`` first."""
+    of_kind = program.chip.kind.rules.RULES
+    rules = of_kind.starts + of_kind.indices
+    if not indices_only:
+        rules += of_kind.chip
+        if mapped or (mapped is None and program.execution != ""):
+            rules += of_kind.mapped
+    return rules
+
+
 def _findings(program: ChipProgram, *, mapped: bool | None, indices_only: bool = False) -> Iterator[Finding]:
     require_well_formed(program)
-    if mapped is None:
-        mapped = program.execution != ""
-    of_kind = program.chip.kind.rules.RULES
-    broken = [finding for rule in of_kind.starts for finding in rule(program) if len(finding)]
+    rules = _rules(program, mapped=mapped, indices_only=indices_only)
+    n_starts = len(program.chip.kind.rules.RULES.starts)
+    broken = [finding for rule in rules[:n_starts] for finding in rule(program) if len(finding)]
     if broken:
         yield from broken
         return
-    rules = of_kind.indices
-    if not indices_only:
-        rules += of_kind.chip + (of_kind.mapped if mapped else ())
-    for rule in rules:
+    for rule in rules[n_starts:]:
         yield from rule(program)

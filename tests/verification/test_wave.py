@@ -229,13 +229,15 @@ def test_the_wave_equals_a_literal_walk_that_starts_from_all_frames(by_hand, dat
 @pytest.mark.parametrize("pattern", ["streaming", "sequential"])
 @pytest.mark.parametrize("seed", range(4))
 def test_on_cores_of_lists_the_wave_takes_as_long_as_the_schedule_says(pattern, seed):
-    """Skips and self-edges, whose shortest and longest ways differ."""
+    """Skips and self-edges, whose shortest and longest ways differ; every other time each by one synapse a neuron."""
     draw = np.random.default_rng(seed)
     names = ["I", "A", "B", "C", "O"]
     keys = [(u, v) for k, u in enumerate(names) for v in names[k + 1 :] if names[k + 1] == v or draw.random() < 0.4]
     keys += [("A", "A"), ("C", "C")]
     nodes = {name: (6, None if name == "I" else 2) for name in names}
-    edges = {key: draw.integers(1, 4, (6, 6)) for key in keys}
+    signs = [-1, 1]
+    few = {key: np.eye(6, dtype=int)[draw.permutation(6)] * draw.choice(signs, (6, 1)) for key in keys}
+    edges = few if seed % 2 else {key: draw.integers(1, 4, (6, 6)) for key in keys}
     net = nm.build_network({n: ((1, 1, size), t) for n, (size, t) in nodes.items()}, edges, name="lists", outputs=["O"])
     rollout = nm.Rollout(net, pattern)
     program = nm.map_rollout(rollout, "loihi1")
@@ -243,3 +245,13 @@ def test_on_cores_of_lists_the_wave_takes_as_long_as_the_schedule_says(pattern, 
     first, full = rollout.first_response("O"), rollout.full_response("O")
     assert first < full or pattern == "sequential"
     assert both(program) == (first * ticks, full * ticks)
+
+
+def test_on_cores_of_lists_a_synapse_of_weight_zero_is_none():
+    edges = {("I", "A"): [[1]], ("A", "O"): [[1]], ("I", "O"): [[2]]}
+    nodes = {name: ((1, 1, 1), None if name == "I" else 1) for name in "IAO"}
+    program = nm.map_rollout(nm.Rollout(nm.build_network(nodes, edges, outputs=["O"]), "streaming"), "loihi1")
+    assert both(program) == (1, 2)
+    weight = program.synapses.weight.copy()
+    weight[weight == weight.max()] = 0
+    assert both(replace(program, synapses=replace(program.synapses, weight=weight))) == (2, 2)

@@ -23,6 +23,8 @@ from neuromap.mapping.tile.tile import rows_apart
 
 # Cost of an axon the core lacks, relative to one of its own tile, when a neuron may be too dear.
 NEW_AXON = 2
+# Load of a neuron that has found its core: more than any core has room for.
+TAKEN = np.iinfo(np.int64).max
 # Least price, so that what costs nothing can be compared.
 FREE = 1e-9
 # Neurons of an array that are gone through in the time that one axon takes to be looked at apart.
@@ -142,27 +144,27 @@ class _Core:
 
     def take_the_best(self) -> None:
         """Take the neuron that is worth most for its price, again and again until none fits or is worth its price."""
-        pool = self._pool
+        pool, recipe = self._pool, self._pool.recipe
         waiting = np.flatnonzero(pool.core_of == NOWHERE)
+        load, worth = pool.load[waiting], pool.worth[waiting]
         while True:
-            waiting = waiting[(pool.core_of[waiting] == NOWHERE) & (pool.load[waiting] <= self._copies)]
-            able = self._worth_it(waiting[self._missing[waiting] <= self._axons])
-            if not len(able):
+            has_room = load <= self._copies
+            if 2 * np.count_nonzero(has_room) < len(waiting):  # room only shrinks: most will not fit any more
+                waiting, load, worth = waiting[has_room], load[has_room], worth[has_room]
+                has_room = has_room[has_room]
+            missing = self._missing[waiting]
+            able = has_room & (missing <= self._axons)
+            if recipe.least:
+                # shares of a whole core, as the worth is: being too dear does not depend on how full the core is
+                of_axons = missing * (NEW_AXON / pool.axons)
+                able &= worth >= recipe.least * (of_axons + load * (recipe.copies_worth / pool.neurons))
+            if not able.any():
                 return
             # as shares of what is left
-            price = self._missing[able] / max(self._axons, 1) + pool.load[able] / max(self._copies, 1)
-            self._take(int(able[np.argmax(pool.worth[able] / np.maximum(price, FREE))]))
-
-    def _worth_it(self, able: Ints) -> Ints:
-        """Leave out those that the recipe finds too dear: they would add too many axons."""
-        # They are judged by shares of a whole core, as their worth is, and not of what is left of it: whether a neuron
-        # is too dear does not depend on how full the core is.
-        pool, recipe = self._pool, self._pool.recipe
-        if not recipe.least:
-            return able
-        of_axons = self._missing[able] * (NEW_AXON / pool.axons)
-        of_copies = pool.load[able] * (recipe.copies_worth / pool.neurons)
-        return able[pool.worth[able] >= recipe.least * (of_axons + of_copies)]
+            price = missing / max(self._axons, 1) + load / max(self._copies, 1)
+            best = int(np.where(able, worth / np.maximum(price, FREE), -1.0).argmax())
+            self._take(int(waiting[best]))
+            load[best] = TAKEN
 
     def _take(self, neuron: int) -> None:
         pool = self._pool

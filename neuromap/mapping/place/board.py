@@ -64,13 +64,13 @@ class _FewCores:
         number[self.places[:, 1], self.places[:, 0]] = np.arange(len(self.places))
         self._penalty = penalty
         # 256 places at most: distances between all of them are looked up, not computed anew in every step
-        x, y = board.along_x[self.places[:, 0]], board.along_y[self.places[:, 1]]
-        self._apart: Floats = np.abs(x[:, None] - x) + np.abs(y[:, None] - y)
+        along_x, along_y = board.along_x[self.places[:, 0]], board.along_y[self.places[:, 1]]
+        self._apart: Floats = np.abs(along_x[:, None] - along_x) + np.abs(along_y[:, None] - along_y)
         self._weight: Floats = np.asarray(wiring.matrix().toarray(), np.float64)
         low, high = board.regions[:, None, :2], board.regions[:, None, 2:]
         self._wired = np.asarray(self._weight > 0, np.float64)
         inside: NDArray[np.bool_] = (low <= self.places) & (self.places <= high)
-        forbidden: NDArray[np.bool_] = ~inside.all(axis=2)
+        forbidden = np.asarray(~inside.all(axis=2))
         self._forbidden = forbidden if forbidden.any() else None
         self._feeds = np.zeros(self._weight.shape)
         self._feeds[wiring.source, wiring.target] = 1.0
