@@ -42,13 +42,19 @@ class Cutter:
         self._clock = 0
         self._cost = np.zeros(len(load) + 1, np.int64)
         self._start = np.zeros(len(load) + 1, np.int64)
-        is_few = work > PLAIN and not pays(work, without_compiler=FEW_WITHOUT_COMPILER)
-        self._cut: Callable[..., int] = cut_few if is_few else compiled_for(_cut, work)
+        self._each, self._work = work, 0  # items looked at for one order, and for all until now
 
     def cost(self, order: Ints, *, greedy: bool = False) -> int:
         """Least cost of cutting an order, ``NO_CUT`` where a unit does not fit; ``greedy`` makes every tile longest."""
-        self._clock = self._cut(order, *self._units, greedy, self._stamp, self._clock, self._cost, self._start)
+        self._work += self._each
+        self._clock = self._loop(order, *self._units, greedy, self._stamp, self._clock, self._cost, self._start)
         return int(self._cost[len(order)])
+
+    @property
+    def _loop(self) -> Callable[..., int]:
+        # Orders come by the hundred, none of which alone is worth a compiler: what counts is what they take together.
+        is_few = self._work > PLAIN and not pays(self._work, without_compiler=FEW_WITHOUT_COMPILER)
+        return cut_few if is_few else compiled_for(_cut, self._work)
 
     def ends(self, order: Ints, *, greedy: bool = False) -> list[int]:
         """Where the tiles of the cheapest cut end, ascending; the order must be one that can be cut."""
