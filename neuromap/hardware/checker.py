@@ -174,7 +174,7 @@ class Finding(ReadOnly, Value):
         )
 
 
-NOTHING = Finding("", np.empty((0, 0), np.int64), lambda position: (Place(), 0, "", ""))
+_NOTHING = Finding("", np.empty((0, 0), np.int64), lambda position: (Place(), 0, "", ""))
 
 
 def find(
@@ -184,7 +184,7 @@ def find(
 ) -> Finding:
     """Make a finding of a mask; ``describe`` takes one index per axis of the mask."""
     if not offending.any():  # nearly always, and looking whether is cheaper than looking where
-        return NOTHING
+        return _NOTHING
     return Finding(rule, np.argwhere(offending).astype(np.int64), lambda position: describe(*position))
 
 
