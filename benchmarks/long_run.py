@@ -56,10 +56,10 @@ def tick_of(checkpoint: Path) -> int:
         return int(json.loads(file.metadata()["about"])["tick"])
 
 
-def simulate(words: list[str], *, before: tuple[str, ...] = (), stop: Callable[[], bool] = lambda: False) -> Run:
+def simulate(words: list[str], *, stop: Callable[[], bool] = lambda: False) -> Run:
     """Run ``neuromap simulate`` in a process of its own, and kill it when ``stop`` says so."""
     began = time.perf_counter()
-    command = [*before, sys.executable, "-m", "neuromap", "simulate", *words]
+    command = [sys.executable, "-m", "neuromap", "simulate", *words]
     running = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     found, status, used = os.wait4(running.pid, os.WNOHANG)
     while found == 0:
@@ -107,11 +107,10 @@ def _measure(folder: Path, ticks: int, every: int, ranks: int, record: str) -> N
     kept = ["--checkpoint", str(checkpoint), "--every", str(every)]
     stopped = simulate([*words(ticks, "stopped.h5"), *kept], stop=lambda: tick_of(checkpoint) >= ticks // 2)
     tell("with checkpoints, killed in the middle", stopped)
-    before = ("mpiexec", "-n", str(ranks)) if ranks > 1 else ()
     at = tick_of(checkpoint)
-    going_on = ["--resume", str(checkpoint), *(["--engine", "mpi"] if ranks > 1 else [])]
+    going_on = ["--resume", str(checkpoint), *(["--ranks", str(ranks)] if ranks > 1 else [])]
     where = f" on {ranks} ranks" if ranks > 1 else ""
-    tell(f"gone on from tick {at}{where}", simulate([*words(ticks, "resumed.h5"), *going_on], before=before))
+    tell(f"gone on from tick {at}{where}", simulate([*words(ticks, "resumed.h5"), *going_on]))
     sizes = [path.stat().st_size / 1e6 for path in (folder / "whole.h5", checkpoint)]
     print(f"trace {sizes[0]:.0f} MB; checkpoint {sizes[1] * 1e3:.0f} kB")
     whole, resumed = checksum(folder / "whole.h5"), checksum(folder / "resumed.h5")
