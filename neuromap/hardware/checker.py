@@ -544,12 +544,12 @@ def require_legal(program: ChipProgram, *, mapped: bool | None = None, indices_o
     """Refuse a program that breaks a rule of its chip."""
     # A program never changes, so what it keeps it goes on keeping: engines ask again for what the mapper has asked.
     asked = frozenset(_rules(program, mapped=mapped, indices_only=indices_only))
-    kept: frozenset[Rule] = vars(program).get("_kept_rules", frozenset())
-    if asked <= kept:
+    kept: frozenset[Rule] | None = vars(program).get("_kept_rules")
+    if kept is not None and asked <= kept:
         return
     broken = [f for f in _findings(program, mapped=mapped, indices_only=indices_only) if len(f)]
     if not broken:
-        vars(program)["_kept_rules"] = kept | asked
+        vars(program)["_kept_rules"] = asked | (kept or frozenset())
         return
     number = sum(len(finding) for finding in broken)
     more = f"; {number - 1} more violations" if number > 2 else "; 1 more violation" if number == 2 else ""
@@ -557,23 +557,19 @@ def require_legal(program: ChipProgram, *, mapped: bool | None = None, indices_o
 
 
 def _rules(program: ChipProgram, *, mapped: bool | None, indices_only: bool) -> tuple[Rule, ...]:
-    """Rules that are asked of a program, those of ``starts`` first."""
+    """Rules that are asked of a program once it keeps those of ``starts``."""
     of_kind = program.chip.kind.rules.RULES
-    rules = of_kind.starts + of_kind.indices
-    if not indices_only:
-        rules += of_kind.chip
-        if mapped or (mapped is None and program.execution != ""):
-            rules += of_kind.mapped
-    return rules
+    if indices_only:
+        return of_kind.indices
+    is_mapped = program.execution != "" if mapped is None else mapped
+    return of_kind.indices + of_kind.chip + (of_kind.mapped if is_mapped else ())
 
 
 def _findings(program: ChipProgram, *, mapped: bool | None, indices_only: bool = False) -> Iterator[Finding]:
     require_well_formed(program)
-    rules = _rules(program, mapped=mapped, indices_only=indices_only)
-    n_starts = len(program.chip.kind.rules.RULES.starts)
-    broken = [finding for rule in rules[:n_starts] for finding in rule(program) if len(finding)]
+    broken = [f for rule in program.chip.kind.rules.RULES.starts for f in rule(program) if len(f)]
     if broken:
         yield from broken
         return
-    for rule in rules[n_starts:]:
+    for rule in _rules(program, mapped=mapped, indices_only=indices_only):
         yield from rule(program)

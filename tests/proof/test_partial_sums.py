@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.errors import DoesNotFitError, NeuromapError
+from neuromap.errors import DoesNotFitError, InputError, NeuromapError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS
 from neuromap.proof.checker import Checker
@@ -48,11 +48,12 @@ def computes(rollout, program):
     axons=st.integers(6, 10), ticks=st.sampled_from([1, 2, 3, 5, None]), seed=st.integers(0, 99),
     execution=st.sampled_from(["windowed", "pipelined", "pipelined:9", "pipelined:best"]), size=st.integers(10, 40),
 )  # fmt: skip
+@example(axons=10, ticks=1, seed=60, execution="windowed", size=10)  # refused
 @settings(max_examples=30, deadline=None)
 def test_programs_with_wide_neurons_are_proven(axons, ticks, seed, execution, size):
     try:
         rollout, program = mapped(axons, ticks, execution, seed, cyclic=True, size=size)
-    except (DoesNotFitError, nm.InputError):
+    except (DoesNotFitError, InputError):
         return  # too few axons, or too short a frame period
     proof = prove(rollout, program)
     assert proof.proven, proof.faults[:3]

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.errors import DoesNotFitError
+from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.map_rollout import map_with_stages
@@ -90,7 +90,7 @@ def test_sums_in_parts_are_the_sums(valid_pattern, computes, chip, data, executi
         event(f"refused: {refusal.infeasibility.limit}")
         assert refusal.infeasibility.gap > 0  # noqa: PT017  a refusal is a fine outcome, if it is one
         return
-    except nm.InputError as error:
+    except InputError as error:
         assert "frame period" in str(error)  # noqa: PT017  the chosen one is too short
         return
     program = mapped.program
