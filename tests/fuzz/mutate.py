@@ -7,6 +7,7 @@ lies behind a checksum is reached.
 
 import json
 import math
+import re
 import struct
 import tomllib
 from random import Random
@@ -161,8 +162,12 @@ def damage(data, seeds, rng):
     return change(data, seeds, rng)[:MOST_BYTES]
 
 
+_OF_TEXT = bytes(range(9, 127))
+
+
 def is_text(data):
-    return b"\x00" not in data[:512] and sum(c < 9 or c > 126 for c in data[:512]) <= len(data[:512]) // 20
+    head = data[:512]
+    return b"\x00" not in head and len(head.translate(None, _OF_TEXT)) <= len(head) // 20
 
 
 def _span(data, rng, longest=64):
@@ -239,15 +244,12 @@ _BYTE_CHANGES = (_flip, _set, _truncate, _delete, _duplicate, _repeat, _insert, 
 # ----------------------------------------------------------------------------------------------------------------- text
 
 
+_WORD = re.compile(rb"[0-9A-Za-z_.+\x80-\xff-]+")
+
+
 def _words(data):
     """Places of numbers and words, of at most so many bytes."""
-    places, start = [], None
-    for at, byte in enumerate(data[:100_000] + b" "):
-        if chr(byte).isalnum() or byte in b"_.+-" or byte > 127:
-            start = at if start is None else start
-        elif start is not None:
-            places.append((start, at))
-            start = None
+    places = [found.span() for found in _WORD.finditer(data, 0, 100_000)]
     return places or [(0, 0)]
 
 

@@ -3,7 +3,7 @@
 import json
 
 import numpy as np
-from one_reader import EXAMPLES, frames, network, program, reader
+from one_reader import EXAMPLES, frames, network, program, reader, small
 
 import neuromap as nm
 
@@ -125,7 +125,7 @@ def ranc_kit(folder):
     """A program and its input for RANC's simulator and for its FPGA design."""
     from neuromap.exchange.to_ranc import export_ranc, export_ranc_vectors
 
-    made = nm.map_rollout(nm.Rollout(network(), "streaming"), chip=nm.load_chip("ranc"))
+    made = nm.map_rollout(nm.Rollout(network(), "streaming"), chip=small("ranc"))
     for found in (export_ranc(program(), frames=frames()), export_ranc_vectors(made, frames=frames())):
         for name, content in found.contents.items():
             (folder / name).write_text(content)
