@@ -6,10 +6,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import njit, types, uint64
-from numba.core import cgutils
 from numba.extending import intrinsic
 
-from neuromap.simulation.engine.kernel.emission import INLINED
+from neuromap.simulation.engine.kernel.emission import INLINED, INT32, WORD, address, call_llvm
 
 inlined = njit(**INLINED)
 
@@ -19,7 +18,6 @@ _ARRIVED, _SENSE, ABORT, BARRIER_WORDS = 0, 16, 32, 48
 _PAUSES, _YIELDS = 4000, 200
 # Microseconds of such a sleep.
 _NAP = 50
-_WORD = ir.IntType(64)
 
 
 @inlined
@@ -55,8 +53,7 @@ def atomic_add(typing_context: Any, array: Any, index: Any) -> Any:
     """Add 1 to a word; the value before."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(array)(context, builder, arguments[0]).data
-        return builder.atomic_rmw("add", builder.gep(data, [arguments[1]]), _WORD(1), "seq_cst")
+        return builder.atomic_rmw("add", address(context, builder, array, *arguments), WORD(1), "seq_cst")
 
     return types.uint64(array, types.intp), generate
 
@@ -66,8 +63,7 @@ def atomic_load(typing_context: Any, array: Any, index: Any) -> Any:
     """Read a word before anything that follows."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(array)(context, builder, arguments[0]).data
-        return builder.load_atomic(builder.gep(data, [arguments[1]]), "acquire", 8)
+        return builder.load_atomic(address(context, builder, array, *arguments), "acquire", 8)
 
     return types.uint64(array, types.intp), generate
 
@@ -77,8 +73,7 @@ def atomic_store(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
     """Write a word after everything that came before."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(array)(context, builder, arguments[0]).data
-        builder.store_atomic(arguments[2], builder.gep(data, [arguments[1]]), "release", 8)
+        builder.store_atomic(arguments[2], address(context, builder, array, *arguments[:2]), "release", 8)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, types.uint64), generate
@@ -89,8 +84,7 @@ def atomic_or(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
     """Set bits of a word that other threads may set bits of too."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(array)(context, builder, arguments[0]).data
-        builder.atomic_rmw("or", builder.gep(data, [arguments[1]]), arguments[2], "monotonic")
+        builder.atomic_rmw("or", address(context, builder, array, *arguments[:2]), arguments[2], "monotonic")
         return context.get_dummy_value()
 
     return types.void(array, types.intp, types.uint64), generate
@@ -102,8 +96,7 @@ def pause(typing_context: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if builder.module.triple.startswith(("x86_64", "i686")):
-            function_type = ir.FunctionType(ir.VoidType(), [])
-            builder.call(cgutils.get_or_insert_function(builder.module, function_type, "llvm.x86.sse2.pause"), [])
+            call_llvm(builder, "llvm.x86.sse2.pause", ir.VoidType(), [])
         return context.get_dummy_value()
 
     return types.void(), generate
@@ -114,10 +107,7 @@ def sleep(typing_context: Any, microseconds: Any) -> Any:
     """Let other threads run for some time (``neuromap_sleep``, see ``kernel/compiled.py``)."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        int32 = ir.IntType(32)
-        function_type = ir.FunctionType(int32, [int32])
-        function = cgutils.get_or_insert_function(builder.module, function_type, "neuromap_sleep")
-        builder.call(function, [builder.trunc(arguments[0], int32)])
+        call_llvm(builder, "neuromap_sleep", INT32, [builder.trunc(arguments[0], INT32)])
         return context.get_dummy_value()
 
     return types.void(types.intp), generate

@@ -78,7 +78,7 @@ def splat(builder: Any, scalar: Any, vector: ir.VectorType, lanes: int = GROUP) 
 
 
 def call_llvm(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
-    """Call an intrinsic function of LLVM."""
+    """Call a function by its name: an intrinsic one of LLVM, or one that was given to it."""
     function_type = ir.FunctionType(result, [argument.type for argument in arguments])
     return builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), arguments)
 

@@ -41,7 +41,6 @@ from numba.extending import intrinsic, overload
 
 from neuromap.simulation.engine.kernel.emission import (
     BIT,
-    CALLED,
     GROUP,
     INLINED,
     INT32,
@@ -53,7 +52,7 @@ from neuromap.simulation.engine.kernel.emission import (
     lane_vector,
     splat,
 )
-from neuromap.simulation.engine.kernel.words import (
+from neuromap.simulation.engine.kernel.words import (  # noqa: F401 - the whole vocabulary is to be had here
     clear_bytes,
     clear_values,
     copy_values,
@@ -149,39 +148,6 @@ def store_mask(typing_context: Any, array: Any, index: Any, mask: Any) -> Any:
     return types.void(array, types.intp, mask), generate
 
 
-__all__ = [
-    "CALLED",
-    "INLINED",
-    "LanesType",
-    "MaskType",
-    "add_where",
-    "any_lane",
-    "broadcast",
-    "clear_bytes",
-    "clear_values",
-    "copy_values",
-    "count_ones",
-    "count_row",
-    "get",
-    "greatest",
-    "least",
-    "list_ones",
-    "load",
-    "load_mask",
-    "nonzero_bytes",
-    "prefetch",
-    "prefetch_far",
-    "put",
-    "ramp",
-    "shift_right",
-    "store",
-    "store_mask",
-    "trailing_zeros",
-    "where",
-    "widen",
-]
-
-
 # --- arithmetic ----------------------------------------------------------------------------------------------
 
 
@@ -255,24 +221,24 @@ def shift_right(typing_context: Any, lanes: Any, by: Any) -> Any:
     return lanes(lanes, types.intp), generate
 
 
-def _binary(
-    emit: Callable[[Any, Any, Any], Any], of: type, result_of: Callable[[Any], Any] = lambda type_: type_
-) -> Any:
+def _by_group(emit: Callable[..., Any], result: Any, *arguments: Any) -> Any:
+    """Give an intrinsic its type and its code: ``emit(builder, *groups)``, of each argument, makes one group of it."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        def one(group: int) -> Any:
+            return emit(builder, *(builder.extract_value(value, group) for value in values))
+
+        return each_group(builder, context.get_value_type(result), result.groups, one)
+
+    return result(*arguments), generate
+
+
+def _binary(emit: Callable[..., Any], of: type, result_of: Callable[[Any], Any] = lambda type_: type_) -> Any:
     """Make an intrinsic of two equal lane (or mask) types; ``emit(builder, a, b)`` makes the code of one group."""
 
     @intrinsic
     def operation(typing_context: Any, a: Any, b: Any) -> Any:
-        if not (isinstance(a, of) and a == b):
-            return None
-        result = result_of(a)
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            def one(group: int) -> Any:
-                return emit(builder, *(builder.extract_value(value, group) for value in arguments))
-
-            return each_group(builder, context.get_value_type(result), result.groups, one)
-
-        return result(a, b), generate
+        return _by_group(emit, result_of(a), a, b) if isinstance(a, of) and a == b else None
 
     return operation
 
@@ -292,37 +258,25 @@ greatest = _binary(_greatest, LanesType)
 # --- masks ---------------------------------------------------------------------------------------------------
 
 
+def _picks(mask: Any, a: Any, b: Any) -> bool:
+    """Whether a mask can tell which lanes of two equal types are meant."""
+    return isinstance(mask, MaskType) and isinstance(a, LanesType) and a == b and mask.groups == a.groups
+
+
 @intrinsic
 def where(typing_context: Any, mask: Any, a: Any, b: Any) -> Any:
     """Lanes of ``a`` where the mask is set, else of ``b``."""
-    if not (isinstance(mask, MaskType) and isinstance(a, LanesType) and a == b and mask.groups == a.groups):
-        return None
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def one(group: int) -> Any:
-            return builder.select(*(builder.extract_value(value, group) for value in arguments))
-
-        return each_group(builder, context.get_value_type(a), a.groups, one)
-
-    return a(mask, a, b), generate
+    return _by_group(ir.IRBuilder.select, a, mask, a, b) if _picks(mask, a, b) else None
 
 
 @intrinsic
 def add_where(typing_context: Any, mask: Any, a: Any, b: Any) -> Any:
     """Add ``b`` to ``a`` where the mask is set."""
-    if not (isinstance(mask, MaskType) and isinstance(a, LanesType) and a == b and mask.groups == a.groups):
-        return None
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        zero = ir.Constant(lane_vector(a.bits), None)
+    def emit(builder: Any, set_: Any, left: Any, right: Any) -> Any:
+        return builder.add(left, builder.select(set_, right, ir.Constant(lane_vector(a.bits), None)))
 
-        def one(group: int) -> Any:
-            set_, left, right = (builder.extract_value(value, group) for value in arguments)
-            return builder.add(left, builder.select(set_, right, zero))
-
-        return each_group(builder, context.get_value_type(a), a.groups, one)
-
-    return a(mask, a, b), generate
+    return _by_group(emit, a, mask, a, b) if _picks(mask, a, b) else None
 
 
 @intrinsic
@@ -343,16 +297,7 @@ def any_lane(typing_context: Any, mask: Any) -> Any:
 
 @intrinsic
 def _invert(typing_context: Any, mask: Any) -> Any:
-    if not isinstance(mask, MaskType):
-        return None
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        def one(group: int) -> Any:
-            return builder.not_(builder.extract_value(arguments[0], group))
-
-        return each_group(builder, context.get_value_type(mask), mask.groups, one)
-
-    return mask(mask), generate
+    return _by_group(ir.IRBuilder.not_, mask, mask) if isinstance(mask, MaskType) else None
 
 
 # --- operators -----------------------------------------------------------------------------------------------
@@ -375,17 +320,17 @@ def _compare(relation: str) -> Any:
     )
 
 
-_define(operator.add, LanesType, _binary(lambda builder, a, b: builder.add(a, b), LanesType))
-_define(operator.sub, LanesType, _binary(lambda builder, a, b: builder.sub(a, b), LanesType))
-_define(operator.mul, LanesType, _binary(lambda builder, a, b: builder.mul(a, b), LanesType))
-_define(operator.and_, LanesType, _binary(lambda builder, a, b: builder.and_(a, b), LanesType))
-_define(operator.or_, LanesType, _binary(lambda builder, a, b: builder.or_(a, b), LanesType))
-_define(operator.xor, LanesType, _binary(lambda builder, a, b: builder.xor(a, b), LanesType))
+_define(operator.add, LanesType, _binary(ir.IRBuilder.add, LanesType))
+_define(operator.sub, LanesType, _binary(ir.IRBuilder.sub, LanesType))
+_define(operator.mul, LanesType, _binary(ir.IRBuilder.mul, LanesType))
+_define(operator.and_, LanesType, _binary(ir.IRBuilder.and_, LanesType))
+_define(operator.or_, LanesType, _binary(ir.IRBuilder.or_, LanesType))
+_define(operator.xor, LanesType, _binary(ir.IRBuilder.xor, LanesType))
 _define(operator.ge, LanesType, _compare(">="))
 _define(operator.lt, LanesType, _compare("<"))
 _define(operator.ne, LanesType, _compare("!="))
-_define(operator.and_, MaskType, _binary(lambda builder, a, b: builder.and_(a, b), MaskType))
-_define(operator.or_, MaskType, _binary(lambda builder, a, b: builder.or_(a, b), MaskType))
+_define(operator.and_, MaskType, _binary(ir.IRBuilder.and_, MaskType))
+_define(operator.or_, MaskType, _binary(ir.IRBuilder.or_, MaskType))
 
 
 @overload(operator.invert, jit_options=INLINED)
