@@ -32,47 +32,19 @@ def check_stimuli(
     # gives stimuli: in the order of the source's input nodes; Boolean, or integers that are all 0 or 1, or values of
     # the input's range. Not copied
     # shapes: stimuli (S, n_frames, size); stimuli (S, n_frames, size)
-    sizes, shapes, ranges = input_sizes(source), input_shapes(source), value_ranges(source) or {}
-    if not isinstance(stimuli, Mapping):
-        raise StimulusError(f"stimuli: {no_mapping(stimuli, sizes, 'stimuli')}")
-    for name in stimuli:
-        if name not in sizes:
-            raise StimulusError(f"stimuli: node {name} is not an input node; input nodes are {', '.join(sizes)}")
+    sizes = input_sizes(source)
+    checked = _checked_arrays("stimuli", stimuli, sizes, source)
     if not sizes:
         raise StimulusError("stimuli: the program has no input node, so one run says all; simulate it")
-    checked: dict[str, NDArray[Any]] = {}
-    for name, size in sizes.items():
-        if name not in stimuli:
-            raise StimulusError(f"stimuli: input node {name} is missing; give an array of shape (S, n_frames, {size})")
-        try:
-            refuse_masked(stimuli[name], f"stimuli of {name}", StimulusError)
-            array = by_neuron(np.asarray(stimuli[name]), 2, size, shapes.get(name))
-        except ValueError:
-            array = np.zeros(0)  # rows that differ in length have no shape
-        if array.ndim != 3 or array.shape[2] != size:
-            allowed = shapes_allowed("S, n_frames", size, shapes.get(name))
-            raise StimulusError(f"stimuli of {name}: shape {array.shape}; must be {allowed}")
-        if array.shape[1] < 2:
+    first = next(iter(checked.values()))
+    wanted = (len(first), first.shape[1] if n_frames is None else n_frames)
+    for name, array in checked.items():
+        if array.shape[:2] != wanted:
             raise StimulusError(
-                f"stimuli of {name}: {counted(array.shape[1], 'frame')}; at least 2 are needed (frame 0 and frame 1)"
+                f"stimuli of {name}: {array.shape[0]} of {counted(array.shape[1], 'frame')}, where {wanted[0]} of "
+                f"{wanted[1]} are expected; give as many of each"
             )
-        first, wanted = next(iter(checked.values()), array), array.shape[1] if n_frames is None else n_frames
-        if array.shape[:2] != (len(first), wanted) or array.shape[1] != first.shape[1]:
-            raise StimulusError(
-                f"stimuli of {name}: {array.shape[0]} of {counted(array.shape[1], 'frame')}, where {len(first)} of "
-                f"{first.shape[1] if n_frames is None else wanted} are expected; give as many of each"
-            )
-        if array.dtype.kind not in "bui":
-            raise StimulusError(f"stimuli of {name}: {no_values(array) if name in ranges else no_bits(array)}")
-        low, high = ranges.get(name, (0, 1))
-        if array.dtype.kind != "b" and array.size and (array.min() < low or array.max() > high):
-            number, frame, index = np.argwhere((array < low) | (array > high))[0]
-            raise StimulusError(
-                f"stimuli of {name}: value {array[number, frame, index]} at stimulus {number}, frame {frame}, neuron "
-                f"{index}; must be {f'{low} to {high}' if name in ranges else '0 or 1'}"
-            )
-        checked[name] = array
-    return checked, len(next(iter(checked.values()))), next(iter(checked.values())).shape[1]
+    return checked, *wanted
 
 
 # Input frames: checking, making and storing them.
@@ -161,26 +133,16 @@ def check_frames(
         On a missing or unknown node, a wrong size, other values than 0 and 1 or those of the range, fewer than two
         frames, or numbers of frames that differ between nodes.
     """
-    sizes, shapes, ranges = fed_sizes(source), input_shapes(source), value_ranges(source) or {}
-    if not isinstance(frames, Mapping):
-        raise StimulusError(f"frames: {no_mapping(frames, sizes, 'frames')}")
-    if not frames and not any(sizes.values()):
-        return {}
-    for name in frames:
-        if name not in sizes:
-            raise StimulusError(f"frames: node {name} is not an input node; input nodes are {', '.join(sizes)}")
-    checked: dict[str, NDArray[Any]] = {}
-    for name, size in sizes.items():
-        if name not in frames:
-            raise StimulusError(f"frames: input node {name} is missing; give an array of shape (n_frames, {size})")
-        checked[name] = _checked_array(name, frames[name], size, shapes.get(name), ranges.get(name))
-        first, n_frames = next(iter(checked)), len(checked[name])
-        if n_frames != len(checked[first]):
+    arrays = _checked_arrays("frames", frames, fed_sizes(source), source)
+    ranges = value_ranges(source) or {}
+    for name, array in arrays.items():
+        first = next(iter(arrays))
+        if len(array) != len(arrays[first]):
             raise StimulusError(
-                f"frames of {name}: {counted(n_frames, 'frame')}, but {first} has {len(checked[first])}; give "
+                f"frames of {name}: {counted(len(array), 'frame')}, but {first} has {len(arrays[first])}; give "
                 "as many of each"
             )
-    return checked
+    return {name: adopted(array.astype(np.int32 if name in ranges else np.bool_)) for name, array in arrays.items()}
 
 
 def frame_count(frames: Mapping[str, NDArray[Any]]) -> int:
@@ -188,34 +150,56 @@ def frame_count(frames: Mapping[str, NDArray[Any]]) -> int:
     return len(next(iter(frames.values()))) if frames else 0
 
 
-def _checked_array(
-    name: str, values: ArrayLike, size: int, shape: NodeShape | None, values_range: tuple[int, int] | None
-) -> NDArray[Any]:
-    refuse_masked(values, f"frames of {name}", StimulusError)
-    try:
-        array = by_neuron(np.asarray(values), 1, size, shape)
-    except ValueError:
-        raise StimulusError(f"frames of {name}: rows differ in length; the shape must be (n_frames, {size})") from None
-    if array.ndim != 2 or array.shape[1] != size:
-        turned = "; give its transpose, array.T" if array.ndim == 2 and len(array) == size else ""
-        allowed = shapes_allowed("n_frames", size, shape)
-        raise StimulusError(f"frames of {name}: shape {array.shape}; must be {allowed}{turned}")
-    if len(array) < 2:
-        raise StimulusError(
-            f"frames of {name}: {counted(len(array), 'frame')}; at least 2 are needed (frame 0 and frame 1)"
-        )
-    if array.dtype.kind not in "bui":
-        raise StimulusError(f"frames of {name}: {no_bits(array) if values_range is None else no_values(array)}")
-    low, high = (0, 1) if values_range is None else values_range
-    if array.dtype.kind != "b":
-        wrong = np.argwhere((array < low) | (array > high))
-        if len(wrong):
-            frame, index = wrong[0]
-            allowed = "0 or 1" if values_range is None else f"{low} to {high}"
+# What counts the rows of the frames of a node, and of stimuli of it; as shapes and as places have it.
+_AXES = {"frames": ("n_frames", ("frame",)), "stimuli": ("S, n_frames", ("stimulus", "frame"))}
+
+
+def _checked_arrays(
+    what: str,
+    arrays: Mapping[str, ArrayLike],
+    sizes: Mapping[str, int],
+    source: ChipProgram | Network | Mapping[str, int],
+) -> dict[str, NDArray[Any]]:
+    """Check what each input node is fed: its name, shape, number of frames and values; not copied, by neuron."""
+    axes, places = _AXES[what]
+    shapes, ranges = input_shapes(source), value_ranges(source) or {}
+    if not isinstance(arrays, Mapping):
+        raise StimulusError(f"{what}: {no_mapping(arrays, sizes, what)}")
+    if not arrays and not any(sizes.values()):
+        return {}
+    for name in arrays:
+        if name not in sizes:
+            raise StimulusError(f"{what}: node {name} is not an input node; input nodes are {', '.join(sizes)}")
+    checked: dict[str, NDArray[Any]] = {}
+    for name, size in sizes.items():
+        if name not in arrays:
+            raise StimulusError(f"{what}: input node {name} is missing; give an array of shape ({axes}, {size})")
+        refuse_masked(arrays[name], f"{what} of {name}", StimulusError)
+        try:
+            array = by_neuron(np.asarray(arrays[name]), len(places), size, shapes.get(name))
+        except ValueError:
             raise StimulusError(
-                f"frames of {name}: value {array[frame, index]} at frame {frame}, neuron {index}; must be {allowed}"
+                f"{what} of {name}: rows differ in length; the shape must be ({axes}, {size})"
+            ) from None
+        if array.ndim != len(places) + 1 or array.shape[-1] != size:
+            is_turned = what == "frames" and array.ndim == 2 and len(array) == size
+            turned = "; give its transpose, array.T" if is_turned else ""
+            allowed = shapes_allowed(axes, size, shapes.get(name))
+            raise StimulusError(f"{what} of {name}: shape {array.shape}; must be {allowed}{turned}")
+        if (n_frames := array.shape[-2]) < 2:
+            raise StimulusError(
+                f"{what} of {name}: {counted(n_frames, 'frame')}; at least 2 are needed (frame 0 and frame 1)"
             )
-    return adopted(array.astype(np.bool_ if values_range is None else np.int32))
+        if array.dtype.kind not in "bui":
+            raise StimulusError(f"{what} of {name}: {no_values(array) if name in ranges else no_bits(array)}")
+        low, high = ranges.get(name, (0, 1))
+        if array.dtype.kind != "b" and array.size and (array.min() < low or array.max() > high):
+            wrong = tuple(np.argwhere((array < low) | (array > high))[0])
+            at = ", ".join(f"{axis} {number}" for axis, number in zip((*places, "neuron"), wrong, strict=True))
+            allowed = f"{low} to {high}" if name in ranges else "0 or 1"
+            raise StimulusError(f"{what} of {name}: value {array[wrong]} at {at}; must be {allowed}")
+        checked[name] = array
+    return checked
 
 
 def random_frames(
