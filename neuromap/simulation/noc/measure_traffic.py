@@ -25,14 +25,16 @@ class TrafficCounter:
 
     def __init__(self, program: ChipProgram) -> None:
         self._program = program
-        self._wires = traffic.WireCounter(program)
-        self._board, self._window = traffic.Mesh.of(program.chip), self._wires.window
+        self._wires = traffic.WireSums(program)
+        self._board, self._window = traffic.Mesh.of(program.chip), traffic.Window.of(program)
         self._clock = traffic.RouterClock.of(program.chip)
         self._loads = np.zeros(self._window.mesh.shape, np.int64)
         self._peak_loads = np.zeros(self._window.mesh.shape, np.int32)
         self._peak_ticks = np.full(self._window.mesh.shape, -1, np.int64)
         self._port_peaks = np.zeros(self._board.chips, np.int64)
         self._chip = _chip_of_cores(program, self._board)
+        self._readouts = np.zeros(program.shape, np.int64)  # how often each neuron is read out
+        np.add.at(self._readouts, (program.outputs.core, program.outputs.neuron), 1)
         self._n_ticks = 0
         self._worst_at: int | None = None
         self._worst = self._safe = self._simulated = 0
@@ -49,8 +51,11 @@ class TrafficCounter:
         mesh, cores, neurons = self._window.mesh, spikes.cores, spikes.neurons
         self._n_ticks += 1
         at_ports = np.bincount(self._chip[spikes.host_cores], minlength=self._port_peaks.size)
-        firing, ways, readouts = self._wires.add(spikes)
+        self._wires.add(spikes)
+        readouts = self._readouts[cores, neurons]
         at_ports += np.bincount(self._chip[cores], readouts, self._port_peaks.size).astype(np.int64)
+        sent = self._program.sent_by(cores, neurons)
+        ways = self._window.ways_of(self._program, cores[sent.spike], sent.core)
         ports = at_ports.reshape(self._board.chips)
         if len(ways.x):
             flow = traffic.Flow.of(mesh, ways)
@@ -60,7 +65,7 @@ class TrafficCounter:
             if mesh.chips != (1, 1):
                 ports[self._window.chips] += traffic.port_spikes(mesh, flow.loads)
             bounds = arrival_bounds(mesh, self._clock, ways, flow)
-            np.maximum.at(self._node_arrivals, self._node[cores[firing], neurons[firing]], bounds)
+            np.maximum.at(self._node_arrivals, self._node[cores[sent.spike], neurons[sent.spike]], bounds)
             bound = int(bounds.max())
             self._safe = max(self._safe, bound)
             if bound > self._worst:  # else no spike of this tick is worse than the worst so far

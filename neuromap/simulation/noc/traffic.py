@@ -481,65 +481,15 @@ class WireCounts(NamedTuple):
     hops_x: int  # those of the links that lie along x
 
 
-class TickWires(NamedTuple):
-    """Where the spikes of one tick go."""
-
-    firing: Ints  # (m,): which of the neurons that fire sends each spike, by position; one may send none, or several
-    ways: Ways  # of the spikes that are sent, in coordinates of the counter's window
-    readouts: Ints  # (n,): how often each neuron that fires is read out
-
-
-class WireCounter:
-    """Counts spikes on their ways, tick by tick."""
-
-    def __init__(self, program: ChipProgram) -> None:
-        self._program = program
-        self._window = Window.of(program)
-        self._readouts = np.sort(self._numbers(program.outputs.core, program.outputs.neuron))
-        self._counts = WireCounts(0, 0, 0, 0, 0, 0)
-
-    @property
-    def window(self) -> Window:
-        """The part of the board that the program uses."""
-        return self._window
-
-    @property
-    def counts(self) -> WireCounts:
-        """What was counted so far."""
-        return self._counts
-
-    def add(self, spikes: TickSpikes) -> TickWires:
-        """Count one tick and say where its spikes go."""
-        mesh, cores, neurons = self._window.mesh, spikes.cores, spikes.neurons
-        readouts = np.zeros(len(cores), np.int64)
-        if len(self._readouts):
-            numbers = self._numbers(cores, neurons)
-            readouts += np.searchsorted(self._readouts, numbers, "right") - np.searchsorted(self._readouts, numbers)
-        sent = self._program.sent_by(cores, neurons)
-        ways = self._window.ways_of(self._program, cores[sent.spike], sent.core)
-        crossings = 0 if mesh.chips == (1, 1) else int(mesh.crossings(ways).sum())
-        along_x = int(np.abs(ways.end_x - ways.x).sum())
-        now = (len(ways.x), int(ways.hops.sum()), crossings, len(spikes.host_cores), int(readouts.sum()), along_x)
-        self._counts = WireCounts(*(a + b for a, b in zip(self._counts, now, strict=True)))
-        return TickWires(sent.spike, ways, readouts)
-
-    def _numbers(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Ints:
-        numbers: Ints = cores.astype(np.int64) * self._program.shape[1] + neurons
-        return numbers
-
-
 class WireSums:
-    """The counts alone: a neuron's spikes always go the same ways, so how often each neuron fires says them all."""
+    """Counts spikes, tick by tick: a neuron's always go the same ways, so how often each neuron fires says them all."""
 
     def __init__(self, program: ChipProgram) -> None:
-        self._n_neurons = program.shape[1]
-        self._fired = np.zeros(program.n_cores * self._n_neurons, np.int64)
-        self._host_spikes = 0
+        self._fired, self._host_spikes = np.zeros(program.shape, np.int64), 0
         window, wires, outputs = Window.of(program), program.wires, program.outputs
+        self._source, self._read_out = (wires.core, wires.neuron), (outputs.core, outputs.neuron)
         ways = window.ways_of(program, wires.core, wires.target_core)
-        self._source = wires.core * self._n_neurons + wires.neuron
         self._ways = (ways.hops, window.mesh.crossings(ways), np.abs(ways.end_x - ways.x))
-        self._read_out = outputs.core.astype(np.int64) * self._n_neurons + outputs.neuron
 
     @property
     def counts(self) -> WireCounts:
@@ -551,5 +501,5 @@ class WireSums:
 
     def add(self, spikes: TickSpikes) -> None:
         """Count one tick, in which no neuron fires twice."""
-        self._fired[spikes.cores * self._n_neurons + spikes.neurons] += 1
+        self._fired[spikes.cores, spikes.neurons] += 1
         self._host_spikes += len(spikes.host_cores)
