@@ -18,8 +18,8 @@ import numpy as np
 from numba import njit, uint64
 
 from neuromap.arrays.array_types import Ints, Words
-from neuromap.compiling import INSIDE, cached
-from neuromap.simulation.engine.kernel.compiled import kernel_stamp
+from neuromap.compiling import INSIDE
+from neuromap.simulation.engine.kernel.compiled import cached_under, kernel_stamp
 from neuromap.simulation.engine.kernel.words import count_ones, trailing_zeros
 
 # Bits of a time by which spikes are put in order at once: few rounds, each over counters that stay in a cache.
@@ -188,6 +188,4 @@ def _time_tick(tables, state, held, spikes, host, tick, costs):  # type: ignore[
 @cache
 def clock_kernel() -> Any:
     """Give the compiled clock."""
-    # Numba names its files so, and looks at this one only: the stamp tells of what is taken from elsewhere.
-    _time_tick.__qualname__ = f"time_tick_{kernel_stamp()[:20]}"
-    return cached(_time_tick)
+    return cached_under(kernel_stamp(), _time_tick)  # the cache sees edits of this file itself

@@ -5,8 +5,6 @@ They are compiled once for all sizes of cores.
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,8 +13,7 @@ import numpy as np
 from numba import int16, int64, njit, uint64
 from numpy.typing import NDArray
 
-from neuromap.compiling import cached
-from neuromap.simulation.engine.kernel.compiled import compiled, kernel_stamp
+from neuromap.simulation.engine.kernel.compiled import cached_under, compiled, kernel_stamp
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.lanes import any_lane, broadcast, load, store
 from neuromap.simulation.engine.kernel.words import get, nonzero_bytes, put, trailing_zeros
@@ -466,18 +463,5 @@ def sliced_kernel() -> SlicedKernel:
     """Entry points for this machine."""
     compiled()  # refuses where nothing may be compiled
     functions = (weigh_synapses, fill_lists, make_planes, run_sliced_ticks, keep_fired, list_planes)
-    stamp = _stamp()
-    return SlicedKernel(*(_entry(function.py_func, stamp) for function in functions))
-
-
-def _entry(function: Callable[..., Any], stamp: str) -> Any:
-    function.__qualname__ = f"{function.__name__}_{stamp[:20]}"  # Numba names its files so
-    return cached(function, _nrt=False)
-
-
-def _stamp() -> str:
-    """Digest of these files and of what they are built on."""
-    digest = hashlib.sha256(kernel_stamp().encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()
+    stamp = kernel_stamp(*Path(__file__).parent.glob("*.py"))
+    return SlicedKernel(*(cached_under(stamp, function.py_func, _nrt=False) for function in functions))

@@ -73,13 +73,12 @@ class Compiled(NamedTuple):
     """``list_spikes(fired, n_rows, n_groups)``: ticks, rows and neurons of the set bits."""
 
 
-def kernel_stamp() -> str:
-    """Digest of the kernel files and of the versions that compile them."""
+def kernel_stamp(*others: Path) -> str:
+    """Digest of the kernel files, of others that are built on them, and of the versions that compile them."""
     # Numba's own cache looks at the file of the entry point only, so it would not see an edit of another one.
     digest = hashlib.sha256(f"{__version__} {numba.__version__} {np.__version__} {sys.version}".encode())
-    folder = Path(__file__).parent
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode() + path.read_bytes())
+    for path in (*sorted(Path(__file__).parent.glob("*.py")), *sorted(others)):
+        digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
 
 
@@ -127,11 +126,11 @@ def _entry_points(stamp: str) -> Compiled:
                     row, tick = 0, tick + 1
         return ticks, rows, neurons
 
-    return Compiled(_cached(run, stamp, _nrt=False), _cached(list_spikes, stamp))
+    return Compiled(cached_under(stamp, run, _nrt=False), cached_under(stamp, list_spikes))
 
 
-def _cached(function: Callable[..., Any], stamp: str, **options: Any) -> Any:
-    """Compile under a name that holds the stamp."""
+def cached_under(stamp: str, function: Callable[..., Any], **options: Any) -> Any:
+    """Compile an entry point under a name that holds the stamp."""
     function.__qualname__ = f"{function.__name__}_{stamp[:20]}"  # Numba names its files so
     return cached(function, **options)
 

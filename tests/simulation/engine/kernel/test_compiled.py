@@ -5,7 +5,7 @@ import importlib.util
 import numba
 import pytest
 
-from neuromap.simulation.engine.kernel.compiled import _cached, compiled, kernel_stamp
+from neuromap.simulation.engine.kernel.compiled import cached_under, compiled, kernel_stamp
 
 STAMP = "from neuromap.simulation.engine.kernel.compiled import kernel_stamp; print(kernel_stamp())"
 
@@ -91,7 +91,7 @@ def test_a_damaged_cache_is_compiled_anew(tmp_path, monkeypatch, suffix, damage)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
 
     def hits():
-        again = _cached(double, "stamp")
+        again = cached_under("stamp", double)
         assert again(21) == 42
         return sum(again.stats.cache_hits.values())
 
