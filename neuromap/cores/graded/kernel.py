@@ -11,7 +11,6 @@ Sums are exact in 32 bits: no program whose sums could leave them is run (``rule
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,11 +23,10 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import ragged_ranges
-from neuromap.compiling import cached
 from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list.program import SynapseTable
 from neuromap.simulation.engine.kernel.barrier import wait
-from neuromap.simulation.engine.kernel.compiled import compiled, kernel_stamp
+from neuromap.simulation.engine.kernel.compiled import cached_under, compiled, kernel_stamp
 from neuromap.simulation.engine.kernel.emission import CALLED
 from neuromap.simulation.engine.kernel.layout import aligned_empty
 from neuromap.simulation.engine.kernel.words import trailing_zeros
@@ -331,12 +329,10 @@ def graded_kernel() -> Any:
     """:func:`_run_ticks` without the interpreter's lock, cached on disk under a stamp of all that it is made of."""
     compiled()  # refuses where nothing may be compiled, and gives kernels the operating system's sleep
 
-    def run(image, state, team, me, first_tick, n_ticks, fed, row, together):  # type: ignore[no-untyped-def]
+    def run_graded(image, state, team, me, first_tick, n_ticks, fed, row, together):  # type: ignore[no-untyped-def]
         _run_ticks(image, state, team, me, first_tick, n_ticks, fed, row, together)
 
-    stamp = hashlib.sha256(kernel_stamp().encode() + Path(__file__).read_bytes()).hexdigest()
-    run.__qualname__ = f"run_graded_{stamp[:20]}"  # Numba names its files so
-    return cached(run, _nrt=False)
+    return cached_under(kernel_stamp(Path(__file__)), run_graded, _nrt=False)
 
 
 def make_image(program: GradedProgram) -> Image:

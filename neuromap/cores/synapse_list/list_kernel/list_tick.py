@@ -7,18 +7,16 @@ depend on the order, so the result is the same for every number of threads.
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from numba import njit, uint64
 
-from neuromap.compiling import cached
 from neuromap.cores.synapse_list.list_kernel.list_core import compute, deliver_remote, spread
 from neuromap.cores.synapse_list.list_kernel.list_image import ListImage, ListState, ListTeam
 from neuromap.simulation.engine.kernel.barrier import wait
-from neuromap.simulation.engine.kernel.compiled import compiled, kernel_stamp, record_from
+from neuromap.simulation.engine.kernel.compiled import cached_under, compiled, kernel_stamp, record_from
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.remote import begin_remote, end_remote, remote_is_ready, tell_finished
 from neuromap.simulation.engine.kernel.words import clear_values, copy_values, get, put
@@ -147,7 +145,7 @@ def list_kernel() -> Any:
     # Once, or ``n_runs`` times, each from the state ``start``.
     compiled()  # refuses where nothing may be compiled, and gives kernels the operating system's sleep
 
-    def run(  # type: ignore[no-untyped-def]
+    def run_lists(  # type: ignore[no-untyped-def]
         image, state, start, team, me, first_tick, n_ticks, n_runs, epoch, events, event_tick, record
     ):
         for k in range(max(n_runs, 1)):
@@ -156,13 +154,4 @@ def list_kernel() -> Any:
             kept = record_from(record, image.shape.lanes // 32, k * n_ticks)
             run_list_ticks(image, state, team, me, first_tick, n_ticks, epoch, events, event_tick + k * n_ticks, kept)
 
-    run.__qualname__ = f"run_lists_{_stamp()[:20]}"  # Numba names its files so
-    return cached(run, _nrt=False)
-
-
-def _stamp() -> str:
-    """Digest of these files and of what they are built on."""
-    digest = hashlib.sha256(kernel_stamp().encode())
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()
+    return cached_under(kernel_stamp(*Path(__file__).parent.glob("*.py")), run_lists, _nrt=False)
