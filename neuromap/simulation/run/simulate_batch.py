@@ -254,12 +254,7 @@ def run_parts(
             each = each or max(1, min(_part_stimuli(job, n_frames), n_stimuli // (4 * n_threads)))
             for start in range(0, n_stimuli, each):
                 some = {name: rows[start : start + each] for name, rows in frames.items()}
-                n_some, first = min(each, n_stimuli - start), known + start
-                if planned is None:
-                    run = executor.submit(_run_part, job, chips, some, first, n_some, n_frames, stopped)
-                else:
-                    run = executor.submit(_run_block, job, chips, some, first, n_some, n_frames, stopped, planned)
-                ahead.append(run)
+                ahead.append(executor.submit(_run_part, job, chips, some, known + start, planned, stopped))
                 if len(ahead) > 2 * n_threads:  # so that results and portions do not pile up
                     yield ahead.popleft().result(), known + n_stimuli, n_frames
             known += n_stimuli
@@ -289,50 +284,35 @@ def _part_stimuli(job: BatchJob, n_frames: int) -> int:
     return min(_PART_STIMULI, visits, values)
 
 
-def _run_block(
-    job: BatchJob,
-    chips: Chips,
-    frames: Mapping[str, NDArray[Any]],
-    first: int,
-    n_stimuli: int,
-    n_frames: int,
-    stopped: Event,
-    plan: FeedPlan,
-) -> BatchPart:
-    """Run some stimuli side by side, from number ``first`` on."""
-    inputs = [port.name for port in job.program.nodes if port.kind == "input"]
-    values = [frames[name].reshape(n_stimuli, -1).astype(np.bool_, copy=False) for name in inputs]
-    with chips.take_block() as block:
-        seed = (chips.noise_seed + first) % 2**64
-        spikes = block.run(plan, np.concatenate(values, axis=1), job.watched, seed, stopped.is_set)
-    return job.part([spikes], n_stimuli, n_frames)
-
-
 def _run_part(
     job: BatchJob,
     chips: Chips,
     frames: Mapping[str, NDArray[Any]],
     first: int,
-    n_stimuli: int,
-    n_frames: int,
+    plan: FeedPlan | None,
     stopped: Event,
 ) -> BatchPart:
-    """Run some stimuli one after the other, from number ``first`` on."""
+    """Run some stimuli, from number ``first`` on: side by side where there is a plan, else one after the other."""
+    n_stimuli, n_frames = next(iter(frames.values())).shape[:2]
+    seed = (chips.noise_seed + first) % 2**64
+    if plan is not None:
+        values = [rows.reshape(n_stimuli, -1).astype(np.bool_, copy=False) for rows in frames.values()]
+        with chips.take_block() as block:
+            spikes = [block.run(plan, np.concatenate(values, axis=1), job.watched, seed, stopped.is_set)]
+        return job.part(spikes, n_stimuli, n_frames)
     n_ticks = job.n_ticks(n_frames)
     stimuli = {name: rows.astype(job.dtype, copy=False) for name, rows in frames.items()}
-    seed = chips.noise_seed + first
     with chips.take() as chip:
         if isinstance(chip, BlockEngine) and n_stimuli * n_ticks * len(job.feed) <= _PART_VALUES:
             events = job.feed.events(stimuli, n_frames, 0, n_ticks)
-            spikes = [chip.run_each(events, n_stimuli, job.watched, seed % 2**64, stopped.is_set)]
-        else:
-            spikes = []
-            for number in range(n_stimuli):
-                stimulus = {name: values[number : number + 1] for name, values in stimuli.items()}
-                chip.reset((seed + number) % 2**64)
-                for some in _in_pieces(job, chip, stimulus, n_frames, stopped):
-                    spikes.append(some._replace(ticks=some.ticks + number * n_ticks))
-    return job.part(spikes, n_stimuli, n_frames)
+            return job.part([chip.run_each(events, n_stimuli, job.watched, seed, stopped.is_set)], n_stimuli, n_frames)
+        parts = []
+        for number in range(n_stimuli):
+            stimulus = {name: values[number : number + 1] for name, values in stimuli.items()}
+            chip.reset((seed + number) % 2**64)
+            for some in _in_pieces(job, chip, stimulus, n_frames, stopped):
+                parts.append(some._replace(ticks=some.ticks + number * n_ticks))
+    return job.part(parts, n_stimuli, n_frames)
 
 
 def _in_pieces(
