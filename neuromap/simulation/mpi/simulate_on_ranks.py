@@ -40,11 +40,10 @@ from neuromap.simulation.mpi.rank_engine import (
     rows_of_cores,
 )
 from neuromap.simulation.run.record_run import Loaded, prepare_run, record_run
-from neuromap.simulation.run.simulate import counted_chunks
+from neuromap.simulation.run.simulate import write_run
 from neuromap.simulation.trace.checkpoint import Checkpoints
 from neuromap.simulation.trace.recording import Recording
-from neuromap.simulation.trace.trace import FrameCounter, FrameCounts, Trace
-from neuromap.simulation.trace.trace_file import hdf5_writer
+from neuromap.simulation.trace.trace import FrameCounts, Trace
 
 
 def simulate_on_ranks(
@@ -121,11 +120,7 @@ def simulate_on_ranks_to_file(
         for _ in prepare_run(program, frames, load, **asked).chunks:
             pass
         return None
-    with hdf5_writer(path) as write:
-        run = prepare_run(program, frames, load, **asked)
-        counter = FrameCounter(run.header)
-        write(run._replace(chunks=counted_chunks(run, counter)))
-    return counter.result()
+    return write_run(path, lambda: prepare_run(program, frames, load, **asked))
 
 
 def _loader(exchange: Exchange, choice: EngineChoice) -> Callable[[ChipProgram], Loaded]:

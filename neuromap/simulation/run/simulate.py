@@ -183,11 +183,7 @@ def simulate_to_file(
     needs("simulate_to_file", program, ChipProgram)
     asked = _check("simulate_to_file", record, checkpoints)
     choice = EngineChoice(engine, threads, noise_seed)
-    with hdf5_writer(path) as write:
-        run = prepare_run(program, frames, choice, record, progress, asked)
-        counter = FrameCounter(run.header)
-        write(run._replace(chunks=counted_chunks(run, counter)))
-    return counter.result()
+    return write_run(path, lambda: prepare_run(program, frames, choice, record, progress, asked))
 
 
 def _check(where: str, record: Recording | None, checkpoints: Checkpoints | None) -> Checkpoints:
@@ -199,8 +195,16 @@ def _check(where: str, record: Recording | None, checkpoints: Checkpoints | None
     return checkpoints
 
 
-def counted_chunks(run: RecordedRun, counter: FrameCounter) -> Iterator[Chunk]:
-    """Hand the chunks of a run on and count their spikes on the way."""
-    for chunk in run.chunks:
-        counter.add(chunk.tick, run.neurons.node[chunk.row], run.neurons.index[chunk.row])
-        yield chunk
+def write_run(path: Path, prepare: Callable[[], RecordedRun]) -> FrameCounts:
+    """Write a run into an HDF5 file while it runs, and count its spikes on the way."""
+    with hdf5_writer(path) as write:  # refuses before anything is loaded
+        run = prepare()
+        counter = FrameCounter(run.header)
+
+        def counted_chunks() -> Iterator[Chunk]:
+            for chunk in run.chunks:
+                counter.add(chunk.tick, run.neurons.node[chunk.row], run.neurons.index[chunk.row])
+                yield chunk
+
+        write(run._replace(chunks=counted_chunks()))
+    return counter.result()
