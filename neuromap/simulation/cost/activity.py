@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.array_types import Ints
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
-from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -96,7 +95,7 @@ def node_times(work: Work, chip: ChipSpec, traffic: Traffic | None = None) -> di
 
 # What the cores of a program did in a run: synaptic events, by core and by node.
 @dataclass(frozen=True, eq=False)
-class NodeShares(Card):
+class NodeShares(ReadOnly, Card):
     """Which neurons of a core belong together: those of one node, relays apart (S shares)."""
 
     # A core that holds neurons of several nodes has several shares; neurons without a label make one too.
@@ -107,15 +106,12 @@ class NodeShares(Card):
     neurons: NDArray[np.int64]  # (S,): neurons of the share
     peak_events: NDArray[np.int64]  # (S,): most synaptic events of these neurons in one tick
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
     def __len__(self) -> int:
         return len(self.core)
 
 
 @dataclass(frozen=True, eq=False)
-class Work(Card):
+class Work(ReadOnly, Card):
     """What the cores of a program did in a run of ticks; C cores.
 
     Attributes
@@ -154,10 +150,6 @@ class Work(Card):
     nodes: tuple[str, ...]
     shares: NodeShares
     node_peak: Mapping[str, int]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-        object.__setattr__(self, "node_peak", ReadOnlyMapping(self.node_peak))
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from neuromap.arrays.array_types import Floats, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import tick_of_frame
 from neuromap.errors import InputError
@@ -38,7 +39,7 @@ from neuromap.simulation.reference_frames import reference
 
 
 @dataclass(frozen=True, eq=False)
-class FrameWork(Card):
+class FrameWork(ReadOnly, Card):
     """What frames ask of every node of a network, on a chip.
 
     Attributes
@@ -54,9 +55,6 @@ class FrameWork(Card):
     network: Network
     chip: ChipSpec
     frames: Mapping[str, NDArray[np.bool_]]
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "frames", ReadOnlyMapping(self.frames))
 
     def _facts(self) -> dict[str, object]:
         return {

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Floats, Ints, Words
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import rank_in_run
 from neuromap.arrays.times import Time, tick_of_frame
 from neuromap.errors import InputError
@@ -35,7 +35,7 @@ _FEMTO = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
-class TickTimes(Card):
+class TickTimes(ReadOnly, Card):
     """Seconds of every tick of a run (T ticks), and what the cores (C of them) were busy with.
 
     Attributes
@@ -66,9 +66,6 @@ class TickTimes(Card):
     active: int
     fired: int
     arrivals: int
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.seconds)
@@ -233,7 +230,7 @@ _FEMTOSECONDS = 1e15
 
 
 @dataclass(frozen=True, eq=False)
-class FrameSeconds(Card):
+class FrameSeconds(ReadOnly, Card):
     """Seconds from sample to response, and from sample to sample, over whole frame periods of S stimuli of W ticks.
 
     Frames follow each other in a circle, so a span that leaves the window goes on at its beginning. What a frame
@@ -256,9 +253,6 @@ class FrameSeconds(Card):
     period: Time
     first_frame: int
     first_tick: int
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def n_frames(self) -> int:
