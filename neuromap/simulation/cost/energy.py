@@ -8,7 +8,7 @@ synaptic event, which includes everything, is no marginal cost and enters no sum
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 
 from neuromap.arrays.times import Time
@@ -211,16 +211,13 @@ def bits_off_chip(chip: ChipSpec) -> float | None:
 
 def figures_lacking(chip: ChipSpec, absent: Iterable[str]) -> tuple[str, ...]:
     """Name the figures without which terms are absent."""
+    for_bits = [key for key in _FOR_BITS if not chip.router.get(key)]
     return tuple(
-        f"{' and '.join(_lacking_for_bits(chip))} (needed beside off_chip_bit_joules)"
+        f"{' and '.join(for_bits)} (needed beside off_chip_bit_joules)"
         if key == "off_chip_bit_joules" and key in chip.energy
         else key
         for key in absent
     )
-
-
-def _lacking_for_bits(chip: ChipSpec) -> list[str]:
-    return [key for key in _FOR_BITS if not chip.router.get(key)]
 
 
 def energy_of(chip: ChipSpec, counts: Counts) -> Energy:
@@ -237,60 +234,51 @@ def energy_of(chip: ChipSpec, counts: Counts) -> Energy:
     -------
     Energy
     """
-    figures = chip.energy
-    watts, bit = figures.get("static_watts"), figures.get("off_chip_bit_joules")
-    bits = bits_off_chip(chip)
     seconds = counts.seconds if chip.is_timed else counts.ticks * chip.tick_seconds
-    off_chip = "spikes between chips, or chip and host" + ("" if bits is None else f", {bits:g} bits each")
-    rows = (
-        ("static_watts", "chips x ticks at rest", counts.chips * counts.ticks,
-         None if watts is None else watts * (seconds / counts.ticks if counts.ticks else 0.0)),
-        ("tick_joules", "chips x ticks", counts.chips * counts.ticks, figures.get("tick_joules")),
-        ("synaptic_event_joules", "synaptic events", counts.synaptic_events, figures.get("synaptic_event_joules")),
-        *_neuron_rows(chip, counts),
-        ("spike_joules", "spikes that leave a core", counts.spikes, figures.get("spike_joules")),
-        *([("arrival_joules", "spikes that enter a core", counts.arrivals, figures["arrival_joules"])]
-          if "arrival_joules" in figures else []),
-        *_hop_rows(figures, counts),
-        ("off_chip_bit_joules", off_chip, counts.crossings + counts.host_spikes,
-         None if bit is None or bits is None else bit * bits),
-    )  # fmt: skip
+    each = dict(chip.energy)
+    if "static_watts" in each:
+        each["static_watts"] *= seconds / counts.ticks if counts.ticks else 0.0
+    bits = bits_off_chip(chip)
+    if (bit := each.pop("off_chip_bit_joules", None)) is not None and bits is not None:
+        each["off_chip_bit_joules"] = bit * bits
     terms = tuple(
         EnergyTerm(
             key,
             title,
             count,
-            each,
-            None if each is None else each * count,
+            each.get(key),
+            each[key] * count if key in each else None,
             "fit" if key in chip.energy_included else None,
         )
-        for key, title, count, each in rows
+        for key, title, count in _counted(chip, counts, bits)
+        if key in each or key not in _OF_SOME_CHIPS
     )
-    return Energy(counts, seconds, terms, figures.get("average_synaptic_event_joules"))
+    return Energy(counts, seconds, terms, chip.energy.get("average_synaptic_event_joules"))
 
 
-_Row = tuple[str, str, int, float | None]
+# Terms that are left out where a chip file lacks their figure: others hold it there.
+_OF_SOME_CHIPS = ("neuron_access_joules", "fire_joules", "arrival_joules")
 
 
-def _neuron_rows(chip: ChipSpec, counts: Counts) -> list[_Row]:
-    """Give updates of all neurons; or access of all of them, and updates of the active ones."""
-    figures = chip.energy
-    each = figures.get("neuron_update_joules")
-    if "neuron_access_joules" not in figures:
-        rows: list[_Row] = [("neuron_update_joules", "neuron updates", counts.neuron_updates, each)]
-    else:
-        looked = ("neuron_access_joules", "neurons accessed", counts.neuron_updates, figures["neuron_access_joules"])
-        rows = [looked, ("neuron_update_joules", "updates of active neurons", counts.active, each)]
-    if "fire_joules" in figures:
-        rows.append(("fire_joules", "neurons that fire", counts.fired, figures["fire_joules"]))
-    return rows
-
-
-def _hop_rows(figures: Mapping[str, float], counts: Counts) -> list[_Row]:
-    if "hop_x_joules" not in figures:
-        return [("hop_joules", "hops", counts.hops, figures.get("hop_joules"))]
-    along_y = counts.hops - counts.hops_x
+def _counted(chip: ChipSpec, counts: Counts, bits: float | None) -> list[tuple[str, str, int]]:
+    """Give the key of every figure, what it is the energy of, and how many of these there were."""
+    off_chip = "spikes between chips, or chip and host" + ("" if bits is None else f", {bits:g} bits each")
+    updates = ("neuron updates", counts.neuron_updates)
+    if "neuron_access_joules" in chip.energy:  # then all neurons are looked at, and the active ones updated
+        updates = ("updates of active neurons", counts.active)
+    hops = [("hop_joules", "hops", counts.hops)]
+    if "hop_x_joules" in chip.energy:
+        along_y = counts.hops - counts.hops_x
+        hops = [("hop_x_joules", "hops along x", counts.hops_x), ("hop_y_joules", "hops along y", along_y)]
     return [
-        ("hop_x_joules", "hops along x", counts.hops_x, figures["hop_x_joules"]),
-        ("hop_y_joules", "hops along y", along_y, figures.get("hop_y_joules")),
+        ("static_watts", "chips x ticks at rest", counts.chips * counts.ticks),
+        ("tick_joules", "chips x ticks", counts.chips * counts.ticks),
+        ("synaptic_event_joules", "synaptic events", counts.synaptic_events),
+        ("neuron_access_joules", "neurons accessed", counts.neuron_updates),
+        ("neuron_update_joules", *updates),
+        ("fire_joules", "neurons that fire", counts.fired),
+        ("spike_joules", "spikes that leave a core", counts.spikes),
+        ("arrival_joules", "spikes that enter a core", counts.arrivals),
+        *hops,
+        ("off_chip_bit_joules", off_chip, counts.crossings + counts.host_spikes),
     ]
