@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import networkx as nx
 import numpy as np
@@ -35,29 +35,21 @@ def require_belongs(rollout: Rollout, program: ChipProgram) -> None:
     """Refuse a program whose nodes are not those of the rollout's network."""
     network = rollout.network
     ports = {port.name: port for port in program.nodes}
+
+    def refuse(found: str) -> NoReturn:
+        raise ProgramError(f"program {program.name}: {found}; map this network again")
+
     for name, node in network.nodes.items():
         role = "input" if name in network.inputs else "output" if name in network.outputs else "hidden"
         if name not in ports:
-            raise ProgramError(
-                f"program {program.name}: has no node {name}, network {network.name} has; map this network again"
-            )
+            refuse(f"has no node {name}, network {network.name} has")
         if ports[name].size != node.size:
-            raise ProgramError(
-                f"program {program.name}: node {name} has {counted(ports[name].size, 'neuron')}, in network "
-                f"{network.name} "
-                f"{node.size}; map this network again"
-            )
+            refuse(f"node {name} has {counted(ports[name].size, 'neuron')}, in network {network.name} {node.size}")
         if ports[name].kind != role:
-            raise ProgramError(
-                f"program {program.name}: node {name} is {ports[name].kind}, in network {network.name} {role}; "
-                "map this network again"
-            )
+            refuse(f"node {name} is {ports[name].kind}, in network {network.name} {role}")
     foreign = [name for name in ports if name not in network.nodes]
     if foreign:
-        raise ProgramError(
-            f"program {program.name}: node {foreign[0]} does not exist in network {network.name}; "
-            "map this network again"
-        )
+        refuse(f"node {foreign[0]} does not exist in network {network.name}")
 
 
 def rollout_period(rollout: Rollout, program: ChipProgram) -> Time | None:
