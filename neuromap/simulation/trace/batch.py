@@ -22,7 +22,7 @@ from neuromap.render.value import form
 from neuromap.simulation.trace.trace import RunLabels, Trace
 
 
-def save_batch(batch: Batch, path: str | Path) -> None:
+def to_file(batch: Batch, path: str | Path) -> None:
     """Write frames or counts of a batch; see :meth:`Batch.save`."""
     tensors: dict[str, NDArray[Any]] = {}
     for port in batch.nodes:
@@ -192,6 +192,3 @@ def trace_text(trace: Trace, potential_nodes: Sequence[NodePort]) -> str:
 
 def _port(port: NodePort, period: Time) -> dict[str, Any]:
     return {**asdict(port), **tick_to_file(port.sample_tick, period)}
-
-
-to_file = save_batch

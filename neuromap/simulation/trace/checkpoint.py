@@ -25,7 +25,7 @@ from neuromap.files.whole_file import check_target, write_whole
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.render.value import Card
-from neuromap.simulation.engine.engine import CurrentState, EngineState
+from neuromap.simulation.engine.engine import CurrentState, EngineState, Totals
 from neuromap.simulation.trace.recorded_run import Chunk, checksum
 from neuromap.simulation.trace.recording import Recording
 
@@ -77,11 +77,9 @@ class Checkpoints(Card):
     @property
     def _goes_on_in_place(self) -> bool:
         """Whether the run goes on from the file that its next checkpoint replaces."""
-        return self.path is not None and self.resume is not None and _is_same(Path(self.path), Path(self.resume))
-
-
-def _is_same(one: Path, other: Path) -> bool:
-    return other.exists() and one.samefile(other)
+        if self.path is None or self.resume is None:
+            return False
+        return Path(self.resume).exists() and Path(self.path).samefile(self.resume)
 
 
 # Arrays of every state, and how many axes each has.
@@ -142,7 +140,7 @@ def load_checkpoint(path: Path, identity: RunIdentity) -> Checkpoint:
             raise ValueError
         state = EngineState(
             tick=_count(about["tick"]),
-            totals=_totals(about["totals"]),
+            totals=Totals(*map(_count, about["totals"])),
             currents=CurrentState(**tables) if tables else None,
             values=arrays.get("values"),
             **{name: arrays[name] for name in _TABLES},
@@ -151,11 +149,6 @@ def load_checkpoint(path: Path, identity: RunIdentity) -> Checkpoint:
     except (KeyError, TypeError, ValueError):
         raise InputError(f"checkpoint {path}: lacks what a state needs; simulate from tick 0") from None
     return Checkpoint(state, parts, arrays.get("counts"))
-
-
-def _totals(values: Any) -> tuple[int, int, int]:
-    spikes, axon_events, synaptic_events = map(_count, values)
-    return spikes, axon_events, synaptic_events
 
 
 def _count(value: Any) -> int:
@@ -268,17 +261,13 @@ class Parts:
 
 def read_parts(source: Path, checksums: tuple[str, ...]) -> Iterator[Chunk]:
     """Read the parts of a checkpoint, one at a time."""
-    for number, wanted in enumerate(checksums, start=1):
-        yield _read_part(source, number, wanted)
-
-
-def _read_part(source: Path, number: int, wanted: str) -> Chunk:
-    path = part_path(source, number)
-    _, arrays, found = read_checked(path, "part")
     needed = set(Chunk._fields) - set(Chunk._field_defaults)
-    if found != wanted or not needed <= set(arrays) <= set(Chunk._fields):
-        raise InputError(f"checkpoint {source}: {path.name} is a part of another run; simulate from tick 0")
-    return Chunk(**arrays)
+    for number, wanted in enumerate(checksums, start=1):
+        path = part_path(source, number)
+        _, arrays, found = read_checked(path, "part")
+        if found != wanted or not needed <= set(arrays) <= set(Chunk._fields):
+            raise InputError(f"checkpoint {source}: {path.name} is a part of another run; simulate from tick 0")
+        yield Chunk(**arrays)
 
 
 # The files of a checkpoint: safetensors with a format, a text and a checksum over both text and tensors.

@@ -81,18 +81,13 @@ def load_trace(path: str | Path) -> Trace:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     with foreign_boundary("a trace", where=str(path)):
         try:
-            return checked_trace(*(_hdf5_content(path) if head == _HDF5_SIGNATURE else read_safetensors(path)))
+            return checked_trace(*(read_hdf5(path) if head == _HDF5_SIGNATURE else read_safetensors(path)))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"{path}: a damaged trace ({error})") from None
         except MemoryError:
             raise InputError(
                 f"{path}: takes more memory than there is; read parts of it (docs/simulation.md)"
             ) from None
-
-
-def _hdf5_content(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
-    text, arrays = read_hdf5(path)
-    return json.loads(text), arrays
 
 
 # What a safetensors file holds of a trace.
@@ -225,15 +220,15 @@ _BESIDE = 2**28
 _SECONDS, _BYTES_A_SECOND = 5.0, 2 * 10**7
 
 
-def read_hdf5(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
-    """Read labels, as the text of the file, and arrays of a trace, under their names in a safetensors file."""
+def read_hdf5(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Read labels and arrays of a trace, these under their names in a safetensors file."""
     import_h5py()
     try:
         size = path.stat().st_size
         if not fits_its_digest(path):
             raise InputError("a damaged trace (its bytes do not fit the digest behind them)")
         most = most_unpacked(size, _MAX_BYTES)
-        found: tuple[str, dict[str, NDArray[Any]]] = confined(
+        labels, arrays = confined(
             f"{__name__}:trace_content",
             {"path": str(path), "most": most},
             "trace",
@@ -245,7 +240,7 @@ def read_hdf5(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
-    return found
+    return json.loads(labels), arrays
 
 
 def trace_content(path: str, most: int) -> tuple[str, dict[str, NDArray[Any]]]:
@@ -264,7 +259,8 @@ def trace_content(path: str, most: int) -> tuple[str, dict[str, NDArray[Any]]]:
                     f"takes {n_bytes / 2**30:.1f} GiB of memory; at most {most / 2**30:.3g} are read at once of a file "
                     "of its size, read parts of it with h5py (docs/simulation.md)"
                 )
-            text, content = file.attrs["trace"], _read(found)
+            text = file.attrs["trace"]
+            content = {name: _whole(data) if name == "potentials" else data[:] for name, data in found.items()}
             if file.attrs.get("checksum") != (checksum(text, content) if version in CHECKED_VERSIONS else None):
                 raise ValueError("its content does not fit its checksum")
             if not isinstance(text, str):
@@ -306,10 +302,6 @@ def _dataset(file: h5py.File, path: str) -> h5py.Dataset:
     if data.is_virtual or data.external:
         raise ValueError(f"{path} lies in another file")
     return data
-
-
-def _read(found: dict[str, h5py.Dataset]) -> dict[str, NDArray[Any]]:
-    return {name: _whole(data) if name == "potentials" else data[:] for name, data in found.items()}
 
 
 def _by_spike(content: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -74,7 +74,7 @@ def _digest(path: Path, size: int) -> bytes:
     return _SIGN + made.hexdigest().encode() + b"\n"
 
 
-def save_trace(trace: Trace, path: str | Path) -> None:
+def to_file(trace: Trace, path: str | Path) -> None:
     """Write a trace; see :meth:`Trace.save`."""
     if Path(path).suffix.lower() in HDF5_SUFFIXES:
         save_hdf5(trace, path)
@@ -270,7 +270,10 @@ _NEURONS_IN_BLOCK = 1024
 
 def start_file(file: h5py.File, run: RecordedRun, labels: str) -> None:
     """Write all but the chunks of a run, its counts and the checksum."""
-    _write_labels(file, labels, version_of(run.header))
+    mark_file(file)
+    file.attrs["format"] = FORMAT
+    file.attrs["format_version"] = version_of(run.header)
+    file.attrs["trace"] = labels
     _write_table(file.create_group(NEURONS), run.neurons)
     spikes = file.create_group(SPIKES)
     mark_sorting(spikes)
@@ -294,13 +297,6 @@ def append_chunk(file: h5py.File, chunk: Chunk, milliseconds: float) -> None:
         _append(spikes["values"], chunk.value)
     if chunk.potentials.shape[1]:
         _append(file[REPORT]["data"], chunk.potentials)
-
-
-def _write_labels(file: h5py.File, labels: str, version: str) -> None:
-    mark_file(file)
-    file.attrs["format"] = FORMAT
-    file.attrs["format_version"] = version
-    file.attrs["trace"] = labels
 
 
 def _write_table(group: h5py.Group, neurons: Readout) -> None:
@@ -327,6 +323,3 @@ def _append(dataset: h5py.Dataset, rows: NDArray[Any]) -> None:
         before = len(dataset)
         dataset.resize(before + len(rows), axis=0)
         dataset[before:] = rows
-
-
-to_file = save_trace
