@@ -151,6 +151,7 @@ class SideBySide:
         self._state.busy[:] = 0
         states = _NO_STATES if self._others is None else self._others.begin(n_runs, watched)
         kept_of, cores, neurons = self._watch(watched)
+        run_ticks = sliced_kernel().run_ticks
         parts, tick = [np.zeros((2, 0), np.int64)], 0
         while tick < plan.n_ticks:
             if is_called_off():
@@ -158,7 +159,12 @@ class SideBySide:
             n_ticks = min(plan.n_ticks - tick, self._ticks_at_once(len(cores)))
             kept = np.zeros(-(-n_ticks * len(cores) // _TILE) * _TILE * PLANE, np.int16)
             began = time.perf_counter()
-            self._run_ticks(states, fed, tick, n_ticks, noise_seed, kept_of, kept, len(cores))
+            at_once = n_ticks if self._others is None else 1  # else the others' turn is next
+            for later in range(0, n_ticks, at_once):
+                mine = kept[later * len(cores) * PLANE :]
+                run_ticks(self._image, self._state, states, fed, tick + later, at_once, kept_of, mine, len(cores))
+                if self._others is not None:
+                    self._others.tick(tick + later, noise_seed, mine.view(np.uint64))
             self._pace = (time.perf_counter() - began) / n_ticks
             parts.append(self._listed(kept, n_runs) + tick * np.array([[0], [len(cores)]]))
             tick += n_ticks
@@ -168,27 +174,6 @@ class SideBySide:
             run, place = run[order], place[order]
         tick_of, which = np.divmod(place, max(len(cores), 1))
         return Spikes(run * plan.n_ticks + tick_of, cores[which], neurons[which])
-
-    def _run_ticks(
-        self,
-        states: States,
-        fed: Fed,
-        tick: int,
-        n_ticks: int,
-        noise_seed: int,
-        kept_of: NDArray[np.int32],
-        kept: NDArray[np.int16],
-        n_kept: int,
-    ) -> None:
-        """Run some ticks, in as many calls of the kernels as they need."""
-        run = sliced_kernel().run_ticks
-        if self._others is None:
-            run(self._image, self._state, states, fed, tick, n_ticks, kept_of, kept, n_kept)
-            return
-        for time_ in range(n_ticks):
-            mine = kept[time_ * n_kept * PLANE :]
-            run(self._image, self._state, states, fed, tick + time_, 1, kept_of, mine, n_kept)
-            self._others.tick(tick + time_, noise_seed, mine.view(np.uint64))
 
     def _ticks_at_once(self, n_kept: int) -> int:
         pace = int(_CALL_SECONDS / self._pace) if self._pace else 1
