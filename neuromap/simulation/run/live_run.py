@@ -21,6 +21,7 @@ from neuromap.simulation.engine.engine import EngineState, HostEvents, make_engi
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.run.tick_run import TickSpikes
 from neuromap.simulation.stimulus import check_frames, input_sizes, value_ranges
+from neuromap.simulation.trace.recording import node_labels
 from neuromap.simulation.trace.trace import FrameClock
 
 # One frame of every input node, shape (size,): bool, or int32 where nodes send values.
@@ -227,19 +228,9 @@ class LiveRun:
         self._n_kept = self._n_strays = 0
         self._under_way = self._engine.state.under_way[:0]
         self._dtype = np.bool_ if program.value_ranges is None else np.int32
-        self._ports = [port for port in program.nodes if port.kind == "output"]
-        self._clock = FrameClock.of(self._ports, program.period, _MOST_FRAMES)
-        self._read_out()
-
-    def _read_out(self) -> None:
-        """Lay out which neurons stand for which of which output."""
-        program, table = self.program, self.program.outputs
-        numbers = {port.name: k for k, port in enumerate(self._ports)}
-        self._port_of = np.full(program.shape, -1, np.int32)
-        self._index_of = np.zeros(program.shape, np.int32)
-        position = np.array([numbers.get(port.name, -1) for port in program.nodes], np.int32)
-        self._port_of[table.core, table.neuron] = position[table.node]
-        self._index_of[table.core, table.neuron] = table.index
+        self._ports = {k: port for k, port in enumerate(program.nodes) if port.kind == "output"}
+        self._clock = FrameClock.of(program.nodes, program.period, _MOST_FRAMES)
+        self._labels = node_labels(program)
 
     @property
     def program(self) -> ChipProgram:
@@ -322,7 +313,7 @@ class LiveRun:
         if not self._ports:
             return int(-(-period.numerator // period.denominator))
         shown = np.maximum(frames_until(self._clock.start, period, self.now - 1), 0).tolist()
-        due = [port.tick(period, frame + 1) for port, frame in zip(self._ports, shown, strict=True)]
+        due = [port.tick(period, shown[k] + 1) for k, port in self._ports.items()]
         return max(due) + 1 - self.now
 
     def put(self, program: ChipProgram, state: EngineState | None = None) -> None:
@@ -362,7 +353,7 @@ class LiveRun:
         late = now.spikes[:, 0] >= now.tick + int(program.wires.delay.max(initial=0))
         engine.restore(now.with_under_way(now.under_way[~late]))
         self._engine, self._under_way = engine, now.under_way[late]
-        self._read_out()
+        self._labels = node_labels(program)
 
     def _with_spikes_under_way(self, events: HostEvents) -> HostEvents:
         """Add spikes that are longer under way than any of the program: of ways that an edit has cut."""
@@ -383,19 +374,17 @@ class LiveRun:
         self._n_kept += len(sent.cores)
         while self._n_kept > _MOST_SPIKES and len(self._history) > 1:
             self._n_kept -= len(self._history.popleft().cores)
-        port = self._port_of[sent.cores, sent.neurons]
-        index = self._index_of[sent.cores, sent.neurons][port >= 0]
-        port = port[port >= 0]
-        values = True if sent.values is None else sent.values[self._port_of[sent.cores, sent.neurons] >= 0]
-        for k, node in enumerate(self._ports):
+        node, index = (table[sent.cores, sent.neurons] for table in self._labels)
+        for k, port in self._ports.items():
+            mine = node == k
             at = self._clock.frames_of(np.array([sent.tick]), k)
             if at.is_inside[0]:
-                spikes: NDArray[Any] = np.zeros(node.size, self._dtype)
-                spikes[index[port == k]] = values if isinstance(values, bool) else values[port == k]
+                spikes: NDArray[Any] = np.zeros(port.size, self._dtype)
+                spikes[index[mine]] = True if sent.values is None else sent.values[mine]
                 spikes.setflags(write=False)
-                self._outputs.append(OutputFrame(node.name, int(at.frame[0]), sent.tick, spikes))
+                self._outputs.append(OutputFrame(port.name, int(at.frame[0]), sent.tick, spikes))
             else:
-                self._n_strays += int(np.count_nonzero(port == k))
+                self._n_strays += int(np.count_nonzero(mine))
 
 
 # What the host feeds in the tick that runs next, without an end of the stimulus.
