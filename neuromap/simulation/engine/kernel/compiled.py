@@ -88,10 +88,8 @@ def compiled() -> Compiled:
     if numba.config.DISABLE_JIT:
         raise NotSupportedError("NUMBA_DISABLE_JIT: the fast engine has to be compiled; unset it, or take engine numpy")
     _offer_sleep()
-    return _entry_points(kernel_stamp())
+    stamp = kernel_stamp()
 
-
-def _entry_points(stamp: str) -> Compiled:
     # One entry for both, with one call in it: a second would take as long to compile as the first.
     def run(  # type: ignore[no-untyped-def]
         image, state, start, scratch, team, me, first_tick, n_ticks, n_runs, has_states, events, event_tick, record,

@@ -29,8 +29,6 @@ class NarrowTables:
         self.uniform: list[NDArray[np.int16]] = [np.zeros((0, shape.n_types), np.int16)]
         self.weights: tuple[list[NDArray[Any]], list[NDArray[Any]]] = ([], [])
         self.planes: tuple[list[NDArray[Any]], list[NDArray[Any]]] = ([], [])
-        self._n_weights = [0, 0]
-        self._n_planes = [0, 0]
 
     def add(self, program: Program, cores: slice, header: NDArray[np.int32]) -> None:
         """Fill the headers of some cores and append what they need."""
@@ -60,8 +58,7 @@ class NarrowTables:
         header[:, at.PEAK_WEIGHT] = peak
         for kind, (chosen, dtype) in enumerate(((~uniform & small, np.int8), (~uniform & ~small, np.int16))):
             own = np.flatnonzero(chosen)
-            header[own, at.WEIGHTS] = self._n_weights[kind] + np.arange(len(own))
-            self._n_weights[kind] += len(own)
+            header[own, at.WEIGHTS] = _n_rows(self.weights[kind]) + np.arange(len(own))
             rows = np.zeros((len(own), weights.shape[2], 32 * extent(self.shape.groups)), dtype)
             rows[:, :, : weights.shape[1]] = weights[own].transpose(0, 2, 1)
             self.weights[kind].append(rows)
@@ -110,26 +107,23 @@ class NarrowTables:
         header[:, position + 1] = -1
         for kind, (chosen, dtype) in enumerate(((~shared & small, np.int8), (~shared & ~small, np.int16))):
             own = np.flatnonzero(chosen)
-            header[own, position + 1] = 2 * (self._n_planes[kind] + np.arange(len(own))) + kind
-            self._n_planes[kind] += len(own)
+            header[own, position + 1] = 2 * (_n_rows(self.planes[kind]) + np.arange(len(own))) + kind
             self.planes[kind].append(padded[own].astype(dtype))
+
+
+def _n_rows(parts: list[NDArray[Any]]) -> int:
+    return sum(len(part) for part in parts)
 
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:
     """Copy an array onto cache lines of its own, flat."""
-    flat = aligned_empty(array.size, array.dtype)
-    flat[:] = array.reshape(-1)
-    return flat
+    return joined([array], array.dtype)
 
 
 def joined(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
     """Copy arrays one behind the other onto cache lines of their own, flat."""
     flat = aligned_empty(sum(part.size for part in parts), dtype)
-    position = 0
-    for part in parts:
-        flat[position : position + part.size] = part.reshape(-1)
-        position += part.size
-    return flat
+    return np.concatenate([np.zeros(0, dtype), *(part.reshape(-1) for part in parts)], out=flat)
 
 
 def padded_lanes(array: NDArray[Any], lanes: int, padding: int) -> NDArray[Any]:
