@@ -28,7 +28,7 @@ from neuromap.simulation.cost.energy import Counts
 from neuromap.simulation.cost.tick_times import TickTimes, tick_clock
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
-from neuromap.simulation.noc.traffic import Traffic, WireCounts
+from neuromap.simulation.noc.traffic import Traffic, WireCounts, WireSums
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks, together
 
 
@@ -257,14 +257,43 @@ def measure_activity(
 
 def count_activity(program: ChipProgram, ticks: Iterable[TickSpikes]) -> Activity:
     """Count traffic and work of ticks, from tick 0 on, and time them where ticks last as long as their work."""
-    traffic, work, clock = TrafficCounter(program), WorkCounter(program), tick_clock(program)
+    traffic = TrafficCounter(program)
+    counter = RunCounter(program, traffic)
     for spikes in ticks:
-        traffic.add(spikes)
-        work.add(spikes)
-        if clock is not None:
-            clock.add(spikes)
-    times = None if clock is None else clock.result()
-    return Activity(traffic.result(), work.result(), math.prod(program.chip.chips), times)
+        counter.add(spikes)
+    return Activity(traffic.result(), counter.work.result(), math.prod(program.chip.chips), counter.times)
+
+
+class RunCounter:
+    """Counts a run, tick by tick: spikes on their ways, work and, where ticks are timed, their lengths."""
+
+    def __init__(self, program: ChipProgram, wires: TrafficCounter | WireSums) -> None:
+        self.wires: TrafficCounter | WireSums = wires  # of all that happens to spikes, or the sums alone
+        self.work, self._clock = WorkCounter(program), tick_clock(program)
+        self._chips = math.prod(program.chip.chips)
+
+    def add(self, spikes: TickSpikes) -> None:
+        """Count one tick."""
+        self.wires.add(spikes)
+        self.work.add(spikes)
+        if self._clock is not None:
+            self._clock.add(spikes)
+
+    def follow(self, before: Sequence[TickSpikes]) -> None:
+        """Begin another stretch of ticks, with what the ticks just before it have under way."""
+        self.work.follow(before)
+        if self._clock is not None:
+            self._clock.follow(before)
+
+    @property
+    def times(self) -> TickTimes | None:
+        """Time of every tick so far, where ticks are timed."""
+        return None if self._clock is None else self._clock.result()
+
+    @property
+    def counts(self) -> Counts:
+        """What costs energy, so far."""
+        return energy_counts(self.wires.counts, self.work.result(), self._chips, self.times)
 
 
 # What the cores of a program do in each tick: synaptic events, counted core by core and node by node.

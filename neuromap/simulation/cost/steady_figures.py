@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice, pairwise
 from math import gcd
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,9 +25,9 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.numbers import joules, plain
 from neuromap.render.value import Card
 from neuromap.simulation.choose_frames import DEFAULT_FRAMES, DEFAULT_STIMULI, RandomFrames, choose_stimuli
-from neuromap.simulation.cost.activity import Activity, WorkCounter, energy_counts
+from neuromap.simulation.cost.activity import Activity, RunCounter
 from neuromap.simulation.cost.energy import Counts, Energy, energy_of
-from neuromap.simulation.cost.tick_times import FrameSeconds, TickClock, frame_seconds, tick_clock
+from neuromap.simulation.cost.tick_times import FrameSeconds, TickTimes, frame_seconds
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
 from neuromap.simulation.noc.traffic import WireCounts, WireSums
@@ -35,15 +35,6 @@ from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 from neuromap.simulation.stimulus import check_frames, frame_count
 
 Stimuli = Sequence[Mapping[str, NDArray[np.bool_]]]
-
-
-class _Wires(Protocol):
-    """What counts spikes on their ways: of all that happens to them, or the sums alone."""
-
-    @property
-    def counts(self) -> WireCounts: ...
-
-    def add(self, spikes: TickSpikes) -> object: ...
 
 
 def measure_steady_activity(
@@ -112,55 +103,42 @@ def measure_steady_activity(
 def count_steady_activity(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice) -> SteadyActivity:
     """Count over the windows of checked stimuli; see :func:`measure_steady_activity`."""
     stimuli = [whole_turns(program, frames) for frames in stimuli]
-    n_frames, chips = _frames_each(stimuli), math.prod(program.chip.chips)
-    traffic, work, clock = TrafficCounter(program), WorkCounter(program), tick_clock(program)
-    first = _count(program, stimuli[:1], choice, traffic, work, clock)
-    activity = Activity(traffic.result(), work.result(), chips, None if clock is None else clock.result())
+    n_frames, traffic, wires = _frames_each(stimuli), TrafficCounter(program), WireSums(program)
+    counter = RunCounter(program, traffic)
+    first = _count(program, stimuli[:1], choice, counter)
+    activity = Activity(traffic.result(), counter.work.result(), math.prod(program.chip.chips), counter.times)
     # arrivals take several times as long as the sums: what single ticks need is of the first stimulus
-    wires = WireSums(program)
-    others = _count(program, stimuli[1:], choice, wires, work, clock)
+    counter.wires = wires
+    others = _count(program, stimuli[1:], choice, counter)
     sums = WireCounts(*(a + b for a, b in zip(traffic.counts, wires.counts, strict=True)))
-    frames = _frame_seconds(program, clock, len(stimuli))
-    return SteadyActivity(program.chip, n_frames, (*first, *others), sums, work.result().spikes, frames, activity)
+    firing, frames = counter.work.result().spikes, _frame_seconds(program, counter.times, len(stimuli))
+    return SteadyActivity(program.chip, n_frames, (*first, *others), sums, firing, frames, activity)
 
 
 def steady_figures(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice = DEFAULT_ENGINE) -> SteadyFigures:
     """Count the figures of :func:`measure_steady_activity` alone, without what happens to spikes on their ways."""
     # shapes: stimuli (n_frames, size)
     stimuli = [whole_turns(program, frames) for frames in stimuli]
-    n_frames, wires, work, clock = _frames_each(stimuli), WireSums(program), WorkCounter(program), tick_clock(program)
-    each = _count(program, stimuli, choice, wires, work, clock)
-    frames = _frame_seconds(program, clock, len(stimuli))
-    return SteadyFigures(program.chip, n_frames, each, wires.counts, work.result().spikes, frames)
+    n_frames, wires = _frames_each(stimuli), WireSums(program)
+    counter = RunCounter(program, wires)
+    each = _count(program, stimuli, choice, counter)
+    firing, frames = counter.work.result().spikes, _frame_seconds(program, counter.times, len(stimuli))
+    return SteadyFigures(program.chip, n_frames, each, wires.counts, firing, frames)
 
 
-def _frame_seconds(program: ChipProgram, clock: TickClock | None, n_stimuli: int) -> FrameSeconds | None:
-    return None if clock is None else frame_seconds(program, clock.result(), n_stimuli, sum(_warm_up(program)))
+def _frame_seconds(program: ChipProgram, times: TickTimes | None, n_stimuli: int) -> FrameSeconds | None:
+    return None if times is None else frame_seconds(program, times, n_stimuli, sum(_warm_up(program)))
 
 
-def _count(
-    program: ChipProgram,
-    stimuli: Stimuli,
-    choice: EngineChoice,
-    wires: _Wires,
-    work: WorkCounter,
-    clock: TickClock | None,
-) -> tuple[Counts, ...]:
+def _count(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice, counter: RunCounter) -> tuple[Counts, ...]:
     """Count the windows of the stimuli one after the other; what each adds."""
-    chips, done = math.prod(program.chip.chips), work.result()
-    sums = [energy_counts(wires.counts, done, chips, None if clock is None else clock.result())]
+    sums = [counter.counts]
     for frames in stimuli:
-        window = steady_window(program, frames, choice, done.n_ticks)
-        work.follow(window.before)
-        if clock is not None:
-            clock.follow(window.before)
+        window = steady_window(program, frames, choice, sums[-1].ticks)
+        counter.follow(window.before)
         for spikes in window.ticks:
-            wires.add(spikes)
-            work.add(spikes)
-            if clock is not None:
-                clock.add(spikes)
-        done = work.result()
-        sums.append(energy_counts(wires.counts, done, chips, None if clock is None else clock.result()))
+            counter.add(spikes)
+        sums.append(counter.counts)
     return tuple(_less(after, before) for before, after in pairwise(sums))
 
 
