@@ -162,7 +162,8 @@ def _checked_arrays(
 ) -> dict[str, NDArray[Any]]:
     """Check what each input node is fed: its name, shape, number of frames and values; not copied, by neuron."""
     axes, places = _AXES[what]
-    shapes, ranges = input_shapes(source), value_ranges(source) or {}
+    shapes = {name: source.nodes[name].shape for name in source.inputs} if isinstance(source, Network) else {}
+    ranges = value_ranges(source) or {}
     if not isinstance(arrays, Mapping):
         raise StimulusError(f"{what}: {no_mapping(arrays, sizes, what)}")
     if not arrays and not any(sizes.values()):
@@ -353,12 +354,6 @@ def _read_safetensors(data: bytes) -> dict[str, NDArray[Any]]:
 
 # Input arrays by neuron or in the shape of their node: brought into the order of neurons, row, column, feature.
 NodeShape = tuple[int, int, int]
-
-
-def input_shapes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, NodeShape]:
-    """Give the shapes of the input nodes, where they are known: a program knows sizes only."""
-    nodes = [source.nodes[name] for name in source.inputs] if isinstance(source, Network) else []
-    return {node.name: node.shape for node in nodes if node.shape is not None}
 
 
 def by_neuron(array: NDArray[Any], axes: int, size: int, shape: NodeShape | None) -> NDArray[Any]:

@@ -314,7 +314,8 @@ class WorkCounter:
         self._program = program
         self._first_axon = np.zeros(program.n_cores + 1, np.int64)
         np.cumsum(program.axon_counts, out=self._first_axon[1:])
-        self._shares = shares_of(program)
+        own = program.chip.kind.wave
+        self._shares = SynapseShares(program) if own is None else own.shares(program)
         self._peak = np.zeros(len(self._shares), np.int64)
         self._core_events = np.zeros(program.n_cores, np.int64)
         self._peak_core_events = np.zeros(program.n_cores, np.int64)
@@ -468,9 +469,3 @@ def share_labels(program: ChipProgram) -> Ints:
     """Give every neuron the label of its share, shape (C, N)."""
     labels: Ints = 2 * (program.neuron_node.astype(np.int64) + 1) + program.is_relay
     return labels
-
-
-def shares_of(program: ChipProgram) -> CoreShares:
-    """Find the shares of a program's cores."""
-    own = program.chip.kind.wave
-    return SynapseShares(program) if own is None else own.shares(program)

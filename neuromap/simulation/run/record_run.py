@@ -21,7 +21,6 @@ from neuromap.simulation.trace.checkpoint import (
     Checkpoint,
     Checkpoints,
     Parts,
-    RunIdentity,
     load_checkpoint,
     read_parts,
     run_identity,
@@ -171,19 +170,12 @@ def resumable_chunks(
                 writer.keep(chunk)
             yield chunk
             if every is not None and loaded.chip.tick % every == 0:
-                _write(loaded, recorder, writer, target, identity)
+                state = loaded.chip.state  # all ranks tell it, and one writes
+                if writer is not None and target is not None:
+                    writer.flush()  # the last part that the checkpoint names
+                    save_checkpoint(target, Checkpoint(state, tuple(writer.checksums), recorder.counts), identity)
 
     return chunks()
-
-
-def _write(
-    loaded: Loaded, recorder: Recorder, writer: Parts | None, target: Path | None, identity: RunIdentity
-) -> None:
-    """Write a checkpoint: first the part that it names, then itself. All ranks tell their state, one writes."""
-    state = loaded.chip.state
-    if writer is not None and target is not None:
-        writer.flush()
-        save_checkpoint(target, Checkpoint(state, tuple(writer.checksums), recorder.counts), identity)
 
 
 # Running ticks in chunks and keeping of each what a recording asks for.
