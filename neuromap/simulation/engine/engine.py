@@ -63,6 +63,24 @@ class HostEvents(ReadOnly, Value):
         return HostEvents(start - start[0], self.cores[mine], self.axons[mine], values)
 
 
+@dataclass(frozen=True, eq=False)
+class FeedPlan(ReadOnly, Value):
+    """Axons that a stimulus may feed, ordered by tick, and what decides whether it does."""
+
+    start: Ints  # (n_ticks + 1,): rows ``start[t]`` to ``start[t + 1] - 1`` are those of tick t
+    # cores, axons: (n,): the axons
+    cores: NDArray[np.int32]
+    axons: NDArray[np.int32]
+    # (n,): value of the stimulus that says whether the axon is fed, from its frames laid side by side; -1 where it is
+    # in any case
+    columns: NDArray[np.int32]
+
+    @property
+    def n_ticks(self) -> int:
+        """Ticks of a run."""
+        return len(self.start) - 1
+
+
 class Spikes(NamedTuple):
     """Neurons that fired, ordered by tick, then core, then neuron; all of shape (n,), int64."""
 

@@ -20,8 +20,7 @@ from neuromap.errors import InputError, StimulusError
 from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.files.messages import counted
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
-from neuromap.simulation.engine.engine import BlockEngine, Engine, HostEvents, Messages, Sent, make_engine
+from neuromap.simulation.engine.engine import BlockEngine, Engine, FeedPlan, HostEvents, Messages, Sent, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.tick_run import HostFeed, ticks_to_run
 from neuromap.simulation.stimulus import check_stimuli

@@ -18,8 +18,7 @@ from neuromap.arrays.value import Value
 from neuromap.errors import InputError, ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS, NodePort
-from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
-from neuromap.simulation.engine.engine import Engine, HoldingEngine, HostEvents, Sent, make_engine, values_of
+from neuromap.simulation.engine.engine import Engine, FeedPlan, HoldingEngine, HostEvents, Sent, make_engine, values_of
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.stimulus import check_frames, frame_count
 from neuromap.simulation.trace.recording import node_labels

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from neuromap.compiling import announced
 from neuromap.cores.crossbar.program import Program
-from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
 from neuromap.simulation.engine.bit_sliced.sliced_compiled import LANES, PLANE, WORDS, Fed, States, sliced_kernel
 from neuromap.simulation.engine.bit_sliced.sliced_image import make_sliced_image, make_sliced_state, sliced_targets
-from neuromap.simulation.engine.engine import Spikes
+from neuromap.simulation.engine.engine import FeedPlan, Spikes
 from neuromap.simulation.engine.fast_engine import record_of
 from neuromap.simulation.engine.kernel.compiled import compiled
 from neuromap.simulation.engine.kernel.layout import State, aligned_empty, extent

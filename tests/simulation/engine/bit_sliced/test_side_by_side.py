@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.simulation.engine.bit_sliced.feed_plan import FeedPlan
 from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide
 from neuromap.simulation.engine.bit_sliced.sliced_image import returning_cores
-from neuromap.simulation.engine.engine import HostEvents
+from neuromap.simulation.engine.engine import FeedPlan, HostEvents
 from neuromap.simulation.engine.neuron import Width, fire, leak
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
