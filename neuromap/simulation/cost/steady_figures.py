@@ -27,7 +27,7 @@ from neuromap.render.value import Card
 from neuromap.simulation.choose_frames import DEFAULT_FRAMES, DEFAULT_STIMULI, RandomFrames, choose_stimuli
 from neuromap.simulation.cost.activity import Activity, RunCounter
 from neuromap.simulation.cost.energy import Counts, Energy, energy_of
-from neuromap.simulation.cost.tick_times import FrameSeconds, TickTimes, frame_seconds
+from neuromap.simulation.cost.tick_times import FrameSeconds, TickTimes, frame_seconds, input_samples
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
 from neuromap.simulation.noc.traffic import WireCounts, WireSums
@@ -186,10 +186,7 @@ def steady_window(
     # until everything depends on it
     silent, warm = _warm_up(program)
     fed = {name: _in_a_circle(rows, silent, warm) for name, rows in frames.items()}
-    first_input = min(
-        [port.sample_tick for port in program.nodes if port.kind == "input"] or [p.sample_tick for p in program.nodes]
-    )
-    begin = max(0, tick_of_frame(first_input, program.period, silent + warm))
+    begin = max(0, tick_of_frame(input_samples(program)[0], program.period, silent + warm))
     n_ticks, holding = begin + int(n_frames * program.period), program.chip.is_timed
     run = run_ticks(program, fed, n_ticks=n_ticks, choice=choice, holding=holding)
     before = deque(islice(run, begin), maxlen=max(1, program.greatest_delay))

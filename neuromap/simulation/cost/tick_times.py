@@ -317,7 +317,7 @@ class ResponseSeconds:
 
     def __init__(self, program: ChipProgram, frames: FrameSeconds | None) -> None:
         self._chip, self.frames = program.chip, frames
-        self._samples = _samples(program)
+        self._samples = input_samples(program)
         self._sample_of = {port.name: port.sample_tick for port in program.nodes}
 
     def of(self, ticks: Time | None, which: Which = "measured", early: Time = 0) -> float | None:
@@ -372,11 +372,11 @@ def frame_seconds(program: ChipProgram, times: TickTimes, n_stimuli: int, first_
         times.bound.reshape(n_stimuli, -1),
         program.period,
         first_frame,
-        tick_of_frame(_samples(program)[0], program.period, first_frame),
+        tick_of_frame(input_samples(program)[0], program.period, first_frame),
     )
 
 
-def _samples(program: ChipProgram) -> list[Time]:
+def input_samples(program: ChipProgram) -> list[Time]:
     """List the ticks in which the inputs' frame 0 is sampled, rising; without inputs, those of what is computed."""
     ticks = {port.sample_tick for port in program.nodes if port.kind == "input"}
     return sorted(ticks or {port.sample_tick for port in program.nodes})
