@@ -354,17 +354,13 @@ def _divide(rank: Ints, cores: Ints, n_ranks: int, places: Ints, work: Ints, wir
     mine[cores] = True
     between = mine[wires[0]].all(axis=1)
     inside = wires[0][between], wires[1][between]
-    cuts = [_cut(cores[_order(places[cores], axis)], first, n_ranks, work, inside) for axis in (0, 1)]
+    orders = [cores[np.lexsort((places[cores, 1 - axis], places[cores, axis]))] for axis in (0, 1)]
+    cuts = [_cut(ordered, first, n_ranks, work, inside) for ordered in orders]
     _, ordered, position = min(cuts, key=lambda cut: cut[0])
     parts = (np.sort(ordered[:position]), np.sort(ordered[position:]))
     rank[parts[1]] += first
     for part, share in zip(parts, (first, n_ranks - first), strict=True):
         _divide(rank, part, share, places, work, inside)
-
-
-def _order(places: Ints, axis: int) -> Ints:
-    order: Ints = np.lexsort((places[:, 1 - axis], places[:, axis]))
-    return order
 
 
 def _cut(ordered: Ints, first: int, n_ranks: int, work: Ints, wires: _Wires) -> tuple[int, Ints, int]:

@@ -203,16 +203,15 @@ def sweep_segments() -> None:
     if not sys.platform.startswith("linux"):
         return
     notes = list(left_in(SHARED))
-    used = set().union(*map(mapped_segments, _processes())) if notes else set()
+    if not notes:
+        return
+    processes = (name for name in os.listdir("/proc") if name.isdecimal())  # noqa: PTH208
+    used = set[str]().union(*map(mapped_segments, processes))
     for note in notes:
         with suppress(OSError):
             kept = [segment for segment in _noted(note) if not _removed(*segment, used)]
             if not kept:
                 note.unlink()
-
-
-def _processes() -> Iterator[str]:
-    return (name for name in os.listdir("/proc") if name.isdecimal())  # noqa: PTH208
 
 
 def _noted(note: Path) -> Iterator[tuple[int, str]]:
