@@ -12,15 +12,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import adopted
 from neuromap.arrays.parts_of_ticks import frames_until, in_parts, ticks_of_frames
+from neuromap.arrays.times import largest_gap
 from neuromap.errors import InputError, StimulusError
 from neuromap.files.argument_checks import needs, real_number, whole_number
 from neuromap.files.messages import show
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
-from neuromap.simulation.engine.engine import EngineState, HostEvents, make_engine, values_of
+from neuromap.simulation.engine.engine import EngineState, HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.run.tick_run import TickSpikes
-from neuromap.simulation.stimulus import check_frames, input_sizes, value_ranges
+from neuromap.simulation.run.tick_run import TickSpikes, by_tick
+from neuromap.simulation.stimulus import check_frames, frame_count, input_sizes, value_ranges
 from neuromap.simulation.trace.recording import node_labels
 from neuromap.simulation.trace.trace import FrameClock
 
@@ -88,7 +89,7 @@ class GivenFrames:
 
     def __init__(self, program: ChipProgram, frames: Mapping[str, ArrayLike]) -> None:
         self._frames = check_frames(frames, program)
-        self.n_frames = len(next(iter(self._frames.values()), ()))
+        self.n_frames = frame_count(self._frames)
 
     def __call__(self, frame: int) -> dict[str, NDArray[Any]]:
         """Give a frame of the stimulus."""
@@ -280,15 +281,7 @@ class LiveRun:
         tick = self.now
         events = self._feed.events(tick)
         spikes = self._engine.run(self._with_spikes_under_way(events))
-        sent = TickSpikes(
-            tick,
-            spikes.cores,
-            spikes.neurons,
-            events.cores,
-            events.axons,
-            values=values_of(spikes),
-            host_values=events.values,
-        )
+        (sent,) = by_tick(spikes, events, tick)
         self._keep(sent)
         return sent
 
@@ -311,7 +304,7 @@ class LiveRun:
         """Ticks that :meth:`frame` would run now."""
         period = self.program.period
         if not self._ports:
-            return int(-(-period.numerator // period.denominator))
+            return largest_gap(period)
         shown = np.maximum(frames_until(self._clock.start, period, self.now - 1), 0).tolist()
         due = [port.tick(period, shown[k] + 1) for k, port in self._ports.items()]
         return max(due) + 1 - self.now

@@ -142,7 +142,7 @@ def run_ticks(
             sent = chip.run(events)
         else:
             sent, held = holder.run_holding(events)
-        yield from (s._replace(held=now) for s, now in zip(_by_tick(sent, events, first), held, strict=True))
+        yield from (s._replace(held=now) for s, now in zip(by_tick(sent, events, first), held, strict=True))
         if progress is not None:
             progress(chip.tick, total)
 
@@ -161,7 +161,7 @@ def _held(chip: Engine) -> NDArray[np.bool_]:
     return np.zeros(chip.program.shape, np.bool_) if chip.program.value_ranges is not None else chip.potentials != 0
 
 
-def _by_tick(spikes: Sent, events: HostEvents, first: int) -> Iterator[TickSpikes]:
+def by_tick(spikes: Sent, events: HostEvents, first: int) -> Iterator[TickSpikes]:
     """Cut a run of ticks from tick ``first`` on into single ones."""
     values, host_values = values_of(spikes), events.values
     start = np.searchsorted(spikes.ticks, np.arange(first, first + events.n_ticks + 1))
