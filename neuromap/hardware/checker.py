@@ -52,7 +52,7 @@ def dead_routes(program: ChipProgram) -> Iterator[Finding]:
     on_board = np.all((xy >= 0) & (xy < [chip.columns, chip.rows]), axis=1)
     source, neuron, target = program.wires[:3]
     pair = source * n_cores + target
-    valid = (target >= 0) & (target < n_cores) & on_board[source]
+    valid = inside(target, n_cores) & on_board[source]
     # neurons of a core share targets: each pair of cores is asked once. Rows of sorted targets are many times faster to
     # sort than all pairs together, and in order as a whole
     per_core = np.bincount(source, minlength=n_cores)
@@ -188,14 +188,29 @@ def find(
     return Finding(rule, np.argwhere(offending).astype(np.int64), lambda position: describe(*position))
 
 
-def in_range(rule: str, values: NDArray[np.signedinteger], bounds: tuple[int, int], what: str) -> Finding:
-    """Find values of neurons, shape (C, N), out of range."""
+# Axes of arrays of a program, as fields of :class:`Place`.
+CORES, NEURONS, AXONS, WEIGHTS = ("core",), ("core", "neuron"), ("core", "axon"), ("core", "neuron", "axon_type")
+HOST_ROWS, OUTPUT_ROWS = ("host_row",), ("output_row",)
+
+
+def find_values(
+    rule: str, values: NDArray[Any], wrong: Bools, bound: str, what: str, axes: tuple[str, ...] = NEURONS
+) -> Finding:
+    """Find values of an array with these axes of which ``wrong`` says that they break the rule."""
+    return find(rule, wrong, lambda *at: (Place(**dict(zip(axes, at, strict=True))), int(values[at]), bound, what))
+
+
+def in_range(
+    rule: str, values: NDArray[np.integer], bounds: tuple[int, int], what: str, axes: tuple[str, ...] = NEURONS
+) -> Finding:
+    """Find values of an array with these axes that are out of range."""
     least, greatest = bounds
-    return find(
-        rule,
-        (values < least) | (values > greatest),
-        lambda c, n: (Place(core=c, neuron=n), int(values[c, n]), f"{least} to {greatest}", what),
-    )
+    return find_values(rule, values, (values < least) | (values > greatest), f"{least} to {greatest}", what, axes)
+
+
+def inside(values: NDArray[np.integer], end: int | NDArray[np.int64]) -> Bools:
+    """Say which values are numbers of what is counted from 0 to ``end - 1``."""
+    return np.asarray((values >= 0) & (values < end))
 
 
 # From a well-formed program to findings.
@@ -220,26 +235,11 @@ def labels(program: ChipProgram) -> Iterator[Finding]:
     """``neuron-label``: a label is -1 (then its index is 0), or a neuron of a node."""
     node, index = program.neuron_node, program.neuron_index
     wrong_node = (node < -1) | (node >= len(program.nodes))
-    yield find(
-        "neuron-label",
-        wrong_node,
-        lambda c, n: (
-            Place(core=c, neuron=n),
-            int(node[c, n]),
-            f"-1 or a node 0 to {len(program.nodes) - 1}",
-            "node label",
-        ),
-    )
-    yield find(
-        "neuron-label",
-        ~wrong_node & ((index < 0) | (index >= _sizes(program, node, without=1))),
-        lambda c, n: (
-            Place(core=c, neuron=n),
-            int(index[c, n]),
-            "a neuron of its node, or 0 without a node",
-            "index label",
-        ),
-    )
+    bound = f"-1 or a node 0 to {len(program.nodes) - 1}"
+    yield find_values("neuron-label", node, wrong_node, bound, "node label")
+    wrong_index = ~wrong_node & ~inside(index, _sizes(program, node, without=1))
+    bound = "a neuron of its node, or 0 without a node"
+    yield find_values("neuron-label", index, wrong_index, bound, "index label")
 
 
 def splitters(program: ChipProgram) -> Iterator[Finding]:
@@ -278,76 +278,60 @@ def host_rows(program: ChipProgram) -> Iterator[Finding]:
     wrong_node = (host.node < BIAS) | (host.node >= len(program.nodes))
     # a bias of values is fed by rows that say the value in place of a neuron
     without, none = (1, "0") if program.value_ranges is None else (_VALUES, f"a value 0 to {_VALUES - 1}")
+    wrong_index = ~wrong_node & ~inside(host.index, _sizes(program, host.node, without=without))
     columns: list[tuple[str, NDArray[np.signedinteger], NDArray[np.bool_], str]] = [
         ("node", host.node, wrong_node, "a position in nodes, or -1 for bias"),
-        (
-            "index",
-            host.index,
-            ~wrong_node & _outside(host.index, _sizes(program, host.node, without=without)),
-            f"a neuron of its node, or {none} for bias",
-        ),
-        ("core", host.core, _outside(host.core, program.n_cores), f"a core 0 to {program.n_cores - 1}"),
-        (
-            "axon",
-            host.axon,
-            _outside(host.axon, program.chip.axons),
-            f"an axon 0 to {program.chip.axons - 1}",
-        ),
-        ("first frame", host.first_frame, _outside(first, 2), "0 or 1"),
+        ("index", host.index, wrong_index, f"a neuron of its node, or {none} for bias"),
+        ("core", host.core, ~inside(host.core, program.n_cores), f"a core 0 to {program.n_cores - 1}"),
+        ("axon", host.axon, ~inside(host.axon, program.chip.axons), f"an axon 0 to {program.chip.axons - 1}"),
+        ("first frame", host.first_frame, ~inside(first, 2), "0 or 1"),
     ]
     for what, values, wrong, bound in columns:
-        yield _row_finding("host-row", "host_row", wrong, values, bound, what)
+        yield find_values("host-row", values, wrong, bound, what, HOST_ROWS)
     # out of int64's reach a product would wrap, so the two bounds are asked one after the other
     far = (host.arrival < -MAX_TICKS) | (host.arrival > MAX_TICKS)
     part = np.zeros(len(host), np.int64) if host.part is None else host.part
     earliest = np.where(far, 0, host.arrival) + ticks_of_frames(part, program.period, np.clip(first, 0, 1))
-    yield _row_finding("host-arrival", "host_row", far, host.arrival, f"a tick {-MAX_TICKS} to {MAX_TICKS}", "arrival")
-    yield _row_finding(
-        "host-arrival",
-        "host_row",
-        earliest < 0,
-        earliest,
-        "tick 0 or later",
-        "arrival of the first delivered frame",
-    )
+    bound = f"a tick {-MAX_TICKS} to {MAX_TICKS}"
+    yield find_values("host-arrival", host.arrival, far, bound, "arrival", HOST_ROWS)
+    what = "arrival of the first delivered frame"
+    yield find_values("host-arrival", earliest, earliest < 0, "tick 0 or later", what, HOST_ROWS)
 
 
 def output_rows(program: ChipProgram) -> Iterator[Finding]:
     """``output-row``: rows read neurons of cores in use as neurons of nodes, no two rows the same neuron."""
     outputs = program.outputs
-    wrong_node = _outside(outputs.node, len(program.nodes))
-    wrong_index = ~wrong_node & _outside(outputs.index, _sizes(program, outputs.node, without=0))
+    wrong_node = ~inside(outputs.node, len(program.nodes))
+    wrong_index = ~wrong_node & ~inside(outputs.index, _sizes(program, outputs.node, without=0))
     neurons = program.chip.neurons
     columns = [
         ("node", outputs.node, wrong_node, "a position in nodes"),
         ("index", outputs.index, wrong_index, "a neuron of its node"),
-        ("core", outputs.core, _outside(outputs.core, program.n_cores), f"a core 0 to {program.n_cores - 1}"),
-        ("neuron", outputs.neuron, _outside(outputs.neuron, neurons), f"a neuron 0 to {neurons - 1}"),
+        ("core", outputs.core, ~inside(outputs.core, program.n_cores), f"a core 0 to {program.n_cores - 1}"),
+        ("neuron", outputs.neuron, ~inside(outputs.neuron, neurons), f"a neuron 0 to {neurons - 1}"),
     ]
     for what, values, wrong, bound in columns:
-        yield _row_finding("output-row", "output_row", wrong, values, bound, what)
-    rows_of_neuron = _times_of_pair(outputs.core, outputs.neuron)
-    yield _row_finding(
-        "output-row", "output_row", rows_of_neuron > 1, rows_of_neuron, "1", "number of rows that read its neuron"
-    )
+        yield find_values("output-row", values, wrong, bound, what, OUTPUT_ROWS)
+    readers, what = _times_of_pair(outputs.core, outputs.neuron), "number of rows that read its neuron"
+    yield find_values("output-row", readers, readers > 1, "1", what, OUTPUT_ROWS)
 
 
 def row_kinds(program: ChipProgram) -> Iterator[Finding]:
     """``node-kind``: the host delivers frames of input nodes, and what is read out is an output node."""
     kinds = np.array([*(port.kind for port in program.nodes), ""])
-    for table, node, wanted in (
-        ("host_row", program.host.node, "input"),
-        ("output_row", program.outputs.node, "output"),
+    for rows, node, wanted in (
+        (HOST_ROWS, program.host.node, "input"),
+        (OUTPUT_ROWS, program.outputs.node, "output"),
     ):
-        kind = kinds[np.where(_outside(node, len(program.nodes)), -1, node)]
+        kind = kinds[np.where(inside(node, len(program.nodes)), node, -1)]
         wrong = np.asarray((kind != wanted) & (kind != ""))
-        yield _row_finding("node-kind", table, wrong, node, f"a node of kind {wanted}", "node")
+        yield find_values("node-kind", node, wrong, f"a node of kind {wanted}", "node", rows)
 
 
 def _sizes(program: ChipProgram, node: NDArray[np.int32], *, without: int) -> NDArray[np.int64]:
     """Size of each entry's node; ``without`` where it has none or names one that does not exist."""
     sizes = np.array([*(port.size for port in program.nodes), without], dtype=np.int64)
-    return np.asarray(sizes[np.where((node < 0) | (node >= len(program.nodes)), -1, node)])
+    return np.asarray(sizes[np.where(inside(node, len(program.nodes)), node, -1)])
 
 
 def _times_of_pair(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int64]:
@@ -355,21 +339,6 @@ def _times_of_pair(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[
     pairs = (one.astype(np.int64) << 32) | other.astype(np.uint32)
     _, inverse, counts = np.unique(pairs, return_inverse=True, return_counts=True)
     return np.asarray(counts[inverse])
-
-
-def _outside(values: NDArray[np.int32] | NDArray[np.int64], end: int | NDArray[np.int64]) -> NDArray[np.bool_]:
-    return np.asarray((values < 0) | (values >= end))
-
-
-def _row_finding(
-    rule: str,
-    table: str,
-    wrong: NDArray[np.bool_],
-    values: NDArray[np.signedinteger],
-    bound: str,
-    what: str,
-) -> Finding:
-    return find(rule, wrong, lambda row: (Place(**{table: row}), int(values[row]), bound, what))
 
 
 # Of labels and tables of the host, which all programs have.
@@ -402,7 +371,7 @@ def reach(program: ChipProgram) -> Iterator[Finding]:
     if limit is None:
         return
     wires = program.wires
-    valid = (wires.target_core >= 0) & (wires.target_core < program.n_cores)
+    valid = inside(wires.target_core, program.n_cores)
     xy = program.coordinates.astype(np.int64)
     if not len(xy):
         return
@@ -429,17 +398,9 @@ BOARD = (reach, dead_cores, dead_routes)
 
 def bias_frames(program: ChipProgram) -> Iterator[Finding]:
     """``bias-frame``: bias spikes start with frame 1; in frame 0 every node but the inputs is 0."""
-    host = program.host
-    yield find(
-        "bias-frame",
-        (host.node == BIAS) & (host.first_frame != 1),
-        lambda row: (
-            Place(host_row=row),
-            int(host.first_frame[row]),
-            "1 on bias rows",
-            "first frame",
-        ),
-    )
+    first = program.host.first_frame
+    wrong = (program.host.node == BIAS) & (first != 1)
+    yield find_values("bias-frame", first, wrong, "1 on bias rows", "first frame", HOST_ROWS)
 
 
 def chosen_periods(program: ChipProgram) -> Iterator[Finding]:
@@ -463,22 +424,15 @@ def input_labels(program: ChipProgram) -> Iterator[Finding]:
     """``node-kind``: no neuron computes an input node."""
     label = program.neuron_node
     is_input = np.array([*(port.kind == "input" for port in program.nodes), False])
-    yield find(
-        "node-kind",
-        np.asarray(is_input[np.where(_valid(label, len(program.nodes)), label, -1)]),
-        lambda c, n: (
-            Place(core=c, neuron=n),
-            int(label[c, n]),
-            "a node that is not an input (the host delivers those)",
-            "node label",
-        ),
-    )
+    wrong = is_input[np.where(inside(label, len(program.nodes)), label, -1)]
+    bound = "a node that is not an input (the host delivers those)"
+    yield find_values("node-kind", label, wrong, bound, "node label")
 
 
 def output_labels(program: ChipProgram) -> Iterator[Finding]:
     """``output-label``: a row reads the neuron that bears its label, and no two rows read the same label."""
     outputs = program.outputs
-    valid = _valid(outputs.core, program.n_cores) & _valid(outputs.neuron, program.chip.neurons)
+    valid = inside(outputs.core, program.n_cores) & inside(outputs.neuron, program.chip.neurons)
     core, neuron = np.where(valid, outputs.core, 0), np.where(valid, outputs.neuron, 0)
     if not len(outputs) or not program.n_cores:
         return
@@ -493,21 +447,8 @@ def output_labels(program: ChipProgram) -> Iterator[Finding]:
             "label (node, index)",
         ),
     )
-    rows_of_label = _times_of_pair(outputs.node, outputs.index)
-    yield find(
-        "output-label",
-        rows_of_label > 1,
-        lambda row: (
-            Place(output_row=row),
-            int(rows_of_label[row]),
-            "1",
-            "number of rows for its node and index",
-        ),
-    )
-
-
-def _valid(values: NDArray[np.int32], end: int) -> NDArray[np.bool_]:
-    return np.asarray((values >= 0) & (values < end))
+    rows, what = _times_of_pair(outputs.node, outputs.index), "number of rows for its node and index"
+    yield find_values("output-label", rows, rows > 1, "1", what, OUTPUT_ROWS)
 
 
 def check_program(program: ChipProgram, *, mapped: bool | None = None, most: int = 1000) -> list[Violation]:

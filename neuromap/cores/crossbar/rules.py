@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from neuromap.arrays.value import Value
 from neuromap.cores.crossbar.program import Program
 from neuromap.files.messages import counted
 from neuromap.hardware import checker
-from neuromap.hardware.checker import Finding, Place, Rules, find, in_range
+from neuromap.hardware.checker import Finding, Place, Rules, find, find_values, in_range, inside
 from neuromap.hardware.program.ports import BIAS
 
 # Parts of sums whose targets are looked at together (10 MB of TrueNorth neurons).
@@ -34,82 +35,38 @@ _CORES_AT_ONCE = 64
 
 def axon_types(program: Program) -> Iterator[Finding]:
     """``axon-type``: every axon's type is one of the chip's."""
-    types = program.chip.axon_types
-    yield find(
-        "axon-type",
-        program.axon_types >= types,
-        lambda c, a: (
-            Place(core=c, axon=a),
-            int(program.axon_types[c, a]),
-            f"0 to {types - 1}",
-            "axon type",
-        ),
-    )
+    yield in_range("axon-type", program.axon_types, (0, program.chip.axon_types - 1), "axon type", checker.AXONS)
 
 
 def reset_modes(program: Program) -> Iterator[Finding]:
     """``reset-mode``: gamma is 0, 1 or 2."""
     mode = program.neurons.reset_mode
-    yield find(
-        "reset-mode",
-        mode > 2,
-        lambda c, n: (Place(core=c, neuron=n), int(mode[c, n]), "0, 1 or 2", "reset mode"),
-    )
+    yield find_values("reset-mode", mode, mode > 2, "0, 1 or 2", "reset mode")
 
 
 def noise_bits(program: Program) -> Iterator[Finding]:
     """``noise-bits``: threshold noise masks a random byte, which has 8 bits."""
-    bits = program.neurons.noise_bits
-    if bits is None:
-        return
-    yield find(
-        "noise-bits",
-        bits > 8,
-        lambda c, n: (Place(core=c, neuron=n), int(bits[c, n]), "0 to 8", "number of noise bits"),
-    )
+    if program.neurons.noise_bits is not None:
+        yield in_range("noise-bits", program.neurons.noise_bits, (0, 8), "number of noise bits")
 
 
 def targets(program: Program) -> Iterator[Finding]:
     """``target-exists``: a target is an axon of a core in use; without a target both numbers are -1 and 0."""
     core, axon = program.target_core, program.target_axon
     cores, axons = program.n_cores, program.chip.axons
-    yield find(
-        "target-exists",
-        (core < -1) | (core >= cores),
-        lambda c, n: (
-            Place(core=c, neuron=n),
-            int(core[c, n]),
-            f"a core 0 to {cores - 1}, or -1 for none",
-            "target core",
-        ),
-    )
-    yield find(
-        "target-exists",
-        (axon < 0) | (axon >= axons) | ((core == -1) & (axon != 0)),
-        lambda c, n: (
-            Place(core=c, neuron=n),
-            int(axon[c, n]),
-            f"an axon 0 to {axons - 1}, or 0 without a target",
-            "target axon",
-        ),
-    )
+    bound = f"a core 0 to {cores - 1}, or -1 for none"
+    yield find_values("target-exists", core, (core < -1) | (core >= cores), bound, "target core")
+    wrong = ~inside(axon, axons) | ((core == -1) & (axon != 0))
+    bound = f"an axon 0 to {axons - 1}, or 0 without a target"
+    yield find_values("target-exists", axon, wrong, bound, "target axon")
 
 
 def delays(program: Program) -> Iterator[Finding]:
     """``delay-range``: a neuron with a target has a delay of the chip's range, one without has 0."""
-    least, greatest = program.chip.delay
-    has_target = program.target_core != -1
-    delay = program.delay
-    yield find(
-        "delay-range",
-        np.where(has_target, (delay < least) | (delay > greatest), delay != 0),
-        lambda c, n: (
-            Place(core=c, neuron=n),
-            int(delay[c, n]),
-            f"{least} to {greatest} ticks, or 0 without a target",
-            "delay",
-        ),
-    )
+    (least, greatest), delay = program.chip.delay, program.delay
+    wrong = np.where(program.target_core != -1, (delay < least) | (delay > greatest), delay != 0)
+    bound = f"{least} to {greatest} ticks, or 0 without a target"
+    yield find_values("delay-range", delay, wrong, bound, "delay")
 
 
 # Widths and modes of the chip; indices that point nowhere are passed over.
@@ -117,18 +74,7 @@ def delays(program: Program) -> Iterator[Finding]:
 
 def weights(program: Program) -> Iterator[Finding]:
     """``weight-range``: weights fit their width and number format."""
-    least, greatest = program.chip.weight_range
-    values = program.neurons.weights
-    yield find(
-        "weight-range",
-        (values < least) | (values > greatest),
-        lambda c, n, g: (
-            Place(core=c, neuron=n, axon_type=g),
-            int(values[c, n, g]),
-            f"{least} to {greatest}",
-            "weight",
-        ),
-    )
+    yield in_range("weight-range", program.neurons.weights, program.chip.weight_range, "weight", checker.WEIGHTS)
 
 
 def leaks(program: Program) -> Iterator[Finding]:
@@ -161,32 +107,20 @@ def stochastic_modes(program: Program) -> Iterator[Finding]:
         return
     neurons = program.neurons
     needed = f"0 (chip {program.chip.name} has no stochastic modes)"
-    synapses, leaks, bits = neurons.stochastic_weight, neurons.stochastic_leak, neurons.noise_bits
-    if synapses is not None:
-        yield find(
-            "stochastic-mode",
-            synapses,
-            lambda c, n, g: (Place(core=c, neuron=n, axon_type=g), 1, needed, "mark of a stochastic synapse"),
-        )
-    if leaks is not None:
-        yield find(
-            "stochastic-mode",
-            leaks,
-            lambda c, n: (Place(core=c, neuron=n), 1, needed, "mark of a stochastic leak"),
-        )
-    if bits is not None:
-        yield find(
-            "stochastic-mode",
-            bits > 0,
-            lambda c, n: (Place(core=c, neuron=n), int(bits[c, n]), needed, "number of noise bits"),
-        )
+    tables: tuple[tuple[tuple[str, ...], NDArray[Any] | None, str], ...] = (
+        (checker.WEIGHTS, neurons.stochastic_weight, "mark of a stochastic synapse"),
+        (checker.NEURONS, neurons.stochastic_leak, "mark of a stochastic leak"),
+        (checker.NEURONS, neurons.noise_bits, "number of noise bits"),
+    )
+    for axes, table, what in tables:
+        if table is not None:
+            yield find_values("stochastic-mode", table, table > 0, needed, what, axes)
 
 
 def output_targets(program: Program) -> Iterator[Finding]:
     """``output-target``: a neuron that is read out has no target on the chip."""
     outputs = program.outputs
-    valid = (outputs.core >= 0) & (outputs.core < program.n_cores)
-    valid &= (outputs.neuron >= 0) & (outputs.neuron < program.chip.neurons)
+    valid = inside(outputs.core, program.n_cores) & inside(outputs.neuron, program.chip.neurons)
     rows = np.flatnonzero(valid)
     core, neuron = outputs.core[rows], outputs.neuron[rows]
     target = program.target_core[core, neuron]
@@ -209,8 +143,8 @@ def axon_sources(program: Program) -> Iterator[Finding]:
     """``axon-source``: an axon has one source: one neuron or one row of the host."""
     target, axon = program.target_core, program.target_axon
     host, axons = program.host, program.chip.axons
-    from_neurons = _valid(target, program.n_cores) & _valid(axon, axons)
-    from_host = _valid(host.core, program.n_cores) & _valid(host.axon, axons)
+    from_neurons = inside(target, program.n_cores) & inside(axon, axons)
+    from_host = inside(host.core, program.n_cores) & inside(host.axon, axons)
     fed = np.concatenate(
         [
             target[from_neurons].astype(np.int64) * axons + axon[from_neurons],
@@ -218,23 +152,15 @@ def axon_sources(program: Program) -> Iterator[Finding]:
         ]
     )
     sources = np.bincount(fed, minlength=program.n_cores * axons).reshape(program.n_cores, axons)
-    yield find(
-        "axon-source",
-        sources > 1,
-        lambda c, a: (
-            Place(core=c, axon=a),
-            int(sources[c, a]),
-            "at most 1 (a neuron or a host row)",
-            "number of sources",
-        ),
-    )
+    bound = "at most 1 (a neuron or a host row)"
+    yield find_values("axon-source", sources, sources > 1, bound, "number of sources", checker.AXONS)
 
 
 def part_targets(program: Program) -> Iterator[Finding]:
     """``part-target``: a part of a sum feeds only neurons that bear its own label."""
     if program.is_part is None:
         return
-    core, neuron = np.nonzero(program.is_part & _valid(program.target_core, program.n_cores))
+    core, neuron = np.nonzero(program.is_part & inside(program.target_core, program.n_cores))
     target, axon = program.target_core[core, neuron], program.target_axon[core, neuron]
     found = [np.zeros((0, 3), np.int64)]
     for start in range(0, len(core), _PARTS_AT_ONCE):
@@ -271,7 +197,7 @@ def unused_neurons(program: Program) -> Iterator[Finding]:
     unused = program.neuron_node == -1
     read_out = np.zeros_like(unused)
     outputs = program.outputs
-    valid = _valid(outputs.core, program.n_cores) & _valid(outputs.neuron, program.chip.neurons)
+    valid = inside(outputs.core, program.n_cores) & inside(outputs.neuron, program.chip.neurons)
     read_out[outputs.core[valid], outputs.neuron[valid]] = True
     columns = np.bitwise_or.reduce(program.crossbar, axis=1)
     connected = np.unpackbits(columns, axis=1, count=program.chip.neurons, bitorder="little").astype(bool)
@@ -281,35 +207,16 @@ def unused_neurons(program: Program) -> Iterator[Finding]:
         ("the mark of a relay", program.is_relay),
         ("an output row", read_out),
     ):
-        yield find(
-            "unused-neuron",
-            unused & wrong,
-            lambda c, n, what=what: (
-                Place(core=c, neuron=n),
-                -1,
-                f"a node: a neuron with {what} is in use",
-                "node label",
-            ),
-        )
+        bound = f"a node: a neuron with {what} is in use"
+        yield find_values("unused-neuron", program.neuron_node, unused & wrong, bound, "node label")
 
 
 def potential_widths(program: Program) -> Iterator[Finding]:
     """``potential-width``: no set of spikes drives a potential to its rails within one tick."""
     # It begins at 0, or, where the neuron keeps its potential, anywhere from its floor to below its threshold. Then the
     # order of the events in a tick cannot matter, and neither can saturation or wrapping.
-    low, high = program.chip.potential_range
-    most, least = _extremes(program)
-    for extreme, wrong in ((most, most > high), (least, least < low)):
-        yield find(
-            "potential-width",
-            wrong,
-            lambda c, n, extreme=extreme: (
-                Place(core=c, neuron=n),
-                int(extreme[c, n]),
-                f"{low} to {high}",
-                "farthest potential in one tick",
-            ),
-        )
+    for extreme in _extremes(program):
+        yield in_range("potential-width", extreme, program.chip.potential_range, "farthest potential in one tick")
 
 
 def _extremes(program: Program) -> tuple[Ints, Ints]:
@@ -339,10 +246,6 @@ def _farthest(values: NDArray[np.int16], stochastic: Bools | None, cores: slice 
     """Return the steps of weights or leaks; those of stochastic ones are 1 at most."""
     steps = values.astype(np.int64)
     return steps if stochastic is None else np.where(stochastic[cores], np.sign(steps), steps)
-
-
-def _valid(values: NDArray[np.int32], end: int) -> Bools:
-    return np.asarray((values >= 0) & (values < end))
 
 
 # When spikes arrive, and through which relays: a core that holds neurons of several nodes must not mix up their ticks,
@@ -382,13 +285,8 @@ def _feeds(program: Program, chains: RelayChains) -> tuple[NDArray[np.int8], Int
     fed, sources = fed[known], sources[known]
     kind.reshape(-1)[fed] = _NEURON
     tick.reshape(-1)[fed] = chains.tick[sources] + program.delay.reshape(-1)[sources].astype(np.int64) * parts
-    rows = np.flatnonzero(
-        (host.core >= 0)
-        & (host.core < program.n_cores)
-        & (host.axon >= 0)
-        & (host.axon < n_axons)
-        & np.isin(host.first_frame, (0, 1))
-    )
+    exists = inside(host.core, program.n_cores) & inside(host.axon, n_axons)
+    rows = np.flatnonzero(exists & inside(host.first_frame, 2))
     place = (host.core[rows], host.axon[rows])
     by_frame = np.where(host.first_frame[rows] == 1, _SAME_FRAME, _NEXT_FRAME)
     kind[place] = np.where(host.node[rows] == BIAS, _BIAS, by_frame)
@@ -401,7 +299,7 @@ def _arrival_ticks(program: Program, kind: NDArray[np.int8], tick: Ints) -> Find
     ports = program.nodes
     node = program.neuron_node
     remembers = program.neurons.saturate_negative & (program.neurons.threshold > 0)
-    computing = (node >= 0) & (node < len(ports)) & ~program.is_relay & ~remembers
+    computing = inside(node, len(ports)) & ~program.is_relay & ~remembers
     # neurons without a node, relays and neurons that remember may read anything: UNKNOWN is their clock
     sample = np.append(in_parts((port.sample_tick for port in ports), program.period), UNKNOWN)
     clocks, clock_of_node = np.unique(sample, return_inverse=True)
@@ -516,16 +414,16 @@ def relay_chains(program: Program) -> RelayChains:
     """Follow all relays back to neurons that are none."""
     n_cores, n_axons, n_neurons = program.n_cores, program.chip.axons, program.chip.neurons
     core, axon = program.target_core.reshape(-1), program.target_axon.reshape(-1)
-    sending = np.flatnonzero((core >= 0) & (core < n_cores) & (axon >= 0) & (axon < n_axons))
+    sending = np.flatnonzero(inside(core, n_cores) & inside(axon, n_axons))
     source = np.full((n_cores, n_axons), -1, np.int64)
     source[core[sending], axon[sending]] = sending
     host = program.host
-    rows = (host.core >= 0) & (host.core < n_cores) & (host.axon >= 0) & (host.axon < n_axons)
+    rows = inside(host.core, n_cores) & inside(host.axon, n_axons)
     fed_by_host = np.zeros((n_cores, n_axons), bool)
     fed_by_host[host.core[rows], host.axon[rows]] = True
 
     node, index = program.neuron_node.reshape(-1), program.neuron_index.reshape(-1)
-    labelled = (node >= 0) & (node < len(program.nodes))
+    labelled = inside(node, len(program.nodes))
     is_relay = program.is_relay.reshape(-1)
     if program.is_part is not None:
         is_relay = is_relay & ~program.is_part.reshape(-1)  # parts of sums read others, at ticks of their own

@@ -7,7 +7,6 @@ the rules that follow them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list import rules as list_rules
 from neuromap.cores.synapse_list.program import SynapseTable
 from neuromap.hardware import checker
-from neuromap.hardware.checker import Finding, Place, Rules, find
+from neuromap.hardware.checker import Finding, Place, Rules, find, find_values, in_range, inside
 from neuromap.hardware.program.ports import BIAS
 from neuromap.network.spiking_neuron import GREATEST_SUM, PAYLOAD
 
@@ -32,11 +31,11 @@ def units(program: GradedProgram) -> Iterator[Finding]:
         ("greatest value", table.high, np.abs(table.high.astype(np.int64)) > PAYLOAD, f"{-PAYLOAD} to {PAYLOAD}"),
         ("greatest value", table.high, table.high < table.low, "the least value or more"),
     ):
-        yield _of_neurons("unit-range", values, wrong, bound, what)
+        yield find_values("unit-range", values, wrong, bound, what)
     joined = program.joined
     if joined is not None:
         sends = (joined >= 0) & ((table.low != 0) | (table.high != 0))
-        yield _of_neurons("unit-range", table.high, sends, "0, as its least: a compartment sends nothing", "its value")
+        yield find_values("unit-range", table.high, sends, "0, as its least: a compartment sends nothing", "its value")
 
 
 def node_ranges(program: GradedProgram) -> Iterator[Finding]:
@@ -84,15 +83,11 @@ def sums(program: GradedProgram) -> Iterator[Finding]:
 def values(program: GradedProgram) -> Iterator[Finding]:
     """``value-range``: neurons and the host send what a message of the chip carries."""
     least, greatest = program.chip.lists.value_range
-    bound, table = f"{least} to {greatest}", program.units
-    for what, found in (("least value", table.low), ("greatest value", table.high)):
-        yield _of_neurons("value-range", found, (found < least) | (found > greatest), bound, what)
-    host = program.host
-    yield find(
-        "value-range",
-        (host.node == BIAS) & (host.index > greatest),
-        lambda row: (Place(host_row=row), int(host.index[row]), bound, "value of a bias row"),
-    )
+    bound, host = f"{least} to {greatest}", program.host
+    yield in_range("value-range", program.units.low, (least, greatest), "least value")
+    yield in_range("value-range", program.units.high, (least, greatest), "greatest value")
+    wrong = (host.node == BIAS) & (host.index > greatest)
+    yield find_values("value-range", host.index, wrong, bound, "value of a bias row", checker.HOST_ROWS)
     for port, (low, high) in zip(program.nodes, program.ranges.tolist(), strict=True):
         wrong = np.asarray(port.kind == "input" and not least <= low <= high <= greatest)
         said = (low, high)
@@ -125,7 +120,7 @@ def memory(program: GradedProgram) -> Iterator[Finding]:
     used = (program.neuron_node >= 0) | (np.diff(program.targets.start).reshape(program.shape) > 0)
     for core, _, mine in _of_cores(program):
         neuron = table.neuron[mine]
-        used[core, neuron[(neuron >= 0) & (neuron < program.chip.neurons)]] = True
+        used[core, neuron[inside(neuron, program.chip.neurons)]] = True
     other = limits.program_bits + limits.neuron_bits * used.sum(axis=1)
     runs, synapses = _runs(program), np.diff(table.lists) * limits.synapse_bits
     some = np.flatnonzero(synapses)
@@ -140,27 +135,23 @@ def memory(program: GradedProgram) -> Iterator[Finding]:
     if limits.shares_lists:
         for core in np.flatnonzero(bits > limits.synapse_memory_bits).tolist():
             bits[core] = other[core] + sum(each[one] for one in list_rules.unlike_lists(program, core))
-    most = limits.synapse_memory_bits
-    yield find(
-        "synapse-memory",
-        bits > most,
-        lambda c: (Place(core=c), int(bits[c]), f"at most {most}", "memory of its lists and neurons in bits"),
-    )
+    most, what = limits.synapse_memory_bits, "memory of its lists and neurons in bits"
+    yield find_values("synapse-memory", bits, bits > most, f"at most {most}", what, checker.CORES)
 
 
 def maximum(program: GradedProgram) -> Iterator[Finding]:
     """``join-maximum``: only some chips have neurons that take the greatest of several sums."""
     if program.joined is not None and not program.chip.lists.joins_maximum:
-        yield _of_neurons("join-maximum", program.joined, program.joined != -1, "-1: none", "neuron it is joined to")
+        yield find_values("join-maximum", program.joined, program.joined != -1, "-1: none", "neuron it is joined to")
 
 
 def labelled_ranges(program: GradedProgram) -> Iterator[Finding]:
     """``node-range``: neurons of mapped programs have the bounds that the program says of their nodes."""
     node = program.neuron_node
-    known = (node >= 0) & (node < len(program.nodes))
+    known = inside(node, len(program.nodes))
     low, high = (program.ranges[np.where(known, node, 0), k] for k in (0, 1))
     for what, found, said in (("least value", program.units.low, low), ("greatest value", program.units.high, high)):
-        yield _of_neurons("node-range", found, known & (found != said), "that of its node", what)
+        yield find_values("node-range", found, known & (found != said), "that of its node", what)
 
 
 def _sources(program: GradedProgram) -> tuple[Ints, Ints, Ints]:
@@ -168,15 +159,15 @@ def _sources(program: GradedProgram) -> tuple[Ints, Ints, Ints]:
     table, targets, host, units = program.synapses, program.targets, program.host, program.units
     counts = np.append(np.diff(table.axons), 0)
     of = np.repeat(np.arange(units.low.size), np.diff(targets.start))
-    node = np.where((host.node >= 0) & (host.node < len(program.nodes)), host.node, 0)
+    node = np.where(inside(host.node, len(program.nodes)), host.node, 0)
     constant = np.maximum(host.index, 1)
     is_bias = host.node == BIAS
     low = np.append(units.low.ravel()[of], np.where(is_bias, 0, program.ranges[node, 0])).astype(np.int64)
     high = np.append(units.high.ravel()[of], np.where(is_bias, constant, program.ranges[node, 1])).astype(np.int64)
     core, axon = np.append(targets.core, host.core), np.append(targets.axon, host.axon)
-    inside = (core >= 0) & (core < program.n_cores)
-    inside &= (axon >= 0) & (axon < counts[np.where(inside, core, -1)])
-    return table.axons[core[inside]] + axon[inside], low[inside], high[inside]
+    exists = inside(core, program.n_cores)
+    exists &= inside(axon, counts[np.where(exists, core, -1)])
+    return table.axons[core[exists]] + axon[exists], low[exists], high[exists]
 
 
 def _sums(program: GradedProgram, least: int, greatest: int) -> Iterator[Finding]:
@@ -189,14 +180,14 @@ def _sums(program: GradedProgram, least: int, greatest: int) -> Iterator[Finding
     lowest, highest = np.zeros((2, *program.shape))  # exact below 2^53; integers would wrap from 2^63 on
     for core, lists, mine in _of_cores(program):
         of, neuron = _lists_of(table, lists), table.neuron[mine]
-        here = (neuron >= 0) & (neuron < n)
+        here = inside(neuron, n)
         neuron, weight = neuron[here], table.weight[mine][here].astype(np.int64)
         products = np.stack([weight * bottom[lists][of[here]], weight * top[lists][of[here]]])
         lowest[core] = np.bincount(neuron, products.min(axis=0).clip(None, 0), n)
         highest[core] = np.bincount(neuron, products.max(axis=0).clip(0), n)
     bound = f"{least} to {greatest}"
-    yield _of_neurons("sum-range", lowest, lowest < least, bound, "least sum of its inputs")
-    yield _of_neurons("sum-range", highest, highest > greatest, bound, "greatest sum of its inputs")
+    yield find_values("sum-range", lowest, lowest < least, bound, "least sum of its inputs")
+    yield find_values("sum-range", highest, highest > greatest, bound, "greatest sum of its inputs")
 
 
 def _of_cores(program: GradedProgram) -> Iterator[tuple[int, slice, slice]]:
@@ -235,10 +226,6 @@ def _runs(program: GradedProgram) -> Ints:
             mine_runs += needs
             left &= ~(now & needs[number])
     return np.maximum(runs, 1)
-
-
-def _of_neurons(rule: str, values: NDArray[Any], wrong: NDArray[np.bool_], bound: str, what: str) -> Finding:
-    return find(rule, wrong, lambda c, n: (Place(core=c, neuron=n), int(values[c, n]), bound, what))
 
 
 RULES = Rules(

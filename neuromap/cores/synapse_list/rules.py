@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.program import ListProgram, SynapseProgram
 from neuromap.hardware import checker
-from neuromap.hardware.checker import Finding, Place, Rules, find
+from neuromap.hardware.checker import Finding, Place, Rules, find, find_values, in_range, inside
 
 
 def starts(program: SynapseProgram) -> Iterator[Finding]:
@@ -39,7 +39,7 @@ def synapses(program: SynapseProgram) -> Iterator[Finding]:
 
     yield find(
         "synapse-neuron",
-        (table.neuron < 0) | (table.neuron >= neurons),
+        ~inside(table.neuron, neurons),
         lambda s: (place(s), int(table.neuron[s]), f"a neuron 0 to {neurons - 1}", f"neuron of synapse {s}"),
     )
     yield find(
@@ -53,7 +53,7 @@ def list_targets(program: SynapseProgram) -> Iterator[Finding]:
     """``target-exists``: a target is an axon in use of a core in use."""
     core, axon = program.targets.core, program.targets.axon
     n_axons = np.append(np.diff(program.synapses.axons), 0)
-    exists = (core >= 0) & (core < program.n_cores)
+    exists = inside(core, program.n_cores)
     here = n_axons[np.where(exists, core, -1)]
     yield find(
         "target-exists",
@@ -62,7 +62,7 @@ def list_targets(program: SynapseProgram) -> Iterator[Finding]:
     )
     yield find(
         "target-exists",
-        exists & ((axon < 0) | (axon >= here)),
+        exists & ~inside(axon, here),
         lambda t: (_source(program, t), int(axon[t]), f"an axon in use, 0 to {int(here[t]) - 1}", "target axon"),
     )
 
@@ -70,7 +70,7 @@ def list_targets(program: SynapseProgram) -> Iterator[Finding]:
 def host_axons(program: SynapseProgram) -> Iterator[Finding]:
     """``host-row``: the host feeds axons in use."""
     core, axon = program.host.core, program.host.axon
-    exists = (core >= 0) & (core < program.n_cores)
+    exists = inside(core, program.n_cores)
     here = np.append(np.diff(program.synapses.axons), 0)[np.where(exists, core, -1)]
     yield find(
         "host-row",
@@ -81,49 +81,28 @@ def host_axons(program: SynapseProgram) -> Iterator[Finding]:
 
 def decays(program: ListProgram) -> Iterator[Finding]:
     """``decay-range``: decays take from nothing to all of a value."""
-    whole = 1 << program.chip.lists.decay_bits
-    for what in ("current_decay", "voltage_decay"):
-        values = getattr(program.neurons, what)
-        yield find(
-            "decay-range",
-            (values < 0) | (values > whole),
-            lambda c, n, values=values, what=what: (
-                Place(core=c, neuron=n),
-                int(values[c, n]),
-                f"0 to {whole}",
-                what.replace("_", " "),
-            ),
-        )
+    bounds = (0, 1 << program.chip.lists.decay_bits)
+    yield in_range("decay-range", program.neurons.current_decay, bounds, "current decay")
+    yield in_range("decay-range", program.neurons.voltage_decay, bounds, "voltage decay")
 
 
 def joins(program: SynapseProgram) -> Iterator[Finding]:
     """``join-exists``: a neuron is joined to one of its core that is not joined itself."""
-    joined = program.joined
+    joined, neurons = program.joined, program.chip.neurons
     if joined is None:
         return
-    inside = (joined >= 0) & (joined < program.chip.neurons)
-    of = np.where(inside, joined, 0)
-    chained = inside & (np.take_along_axis(joined, of, axis=1) != -1)
-    yield find(
-        "join-exists",
-        (joined < -1) | (joined >= program.chip.neurons) | chained,
-        lambda c, n: (
-            Place(core=c, neuron=n),
-            int(joined[c, n]),
-            f"a neuron 0 to {program.chip.neurons - 1} that is not joined itself, or -1 for none",
-            "neuron that it is joined to",
-        ),
-    )
+    exists = inside(joined, neurons)
+    chained = exists & (np.take_along_axis(joined, np.where(exists, joined, 0), axis=1) != -1)
+    wrong = (joined < -1) | (joined >= neurons) | chained
+    bound = f"a neuron 0 to {neurons - 1} that is not joined itself, or -1 for none"
+    yield find_values("join-exists", joined, wrong, bound, "neuron that it is joined to")
 
 
 def refractory_periods(program: ListProgram) -> Iterator[Finding]:
     """``refractory-range``: neurons rest no longer than the chip's counters count."""
     values, greatest = program.neurons.refractory, program.chip.lists.greatest_refractory
-    yield find(
-        "refractory-range",
-        values > greatest,
-        lambda c, n: (Place(core=c, neuron=n), int(values[c, n]), f"0 to {greatest} ticks", "refractory period"),
-    )
+    wrong, bound = values > greatest, f"0 to {greatest} ticks"
+    yield find_values("refractory-range", values, wrong, bound, "refractory period")
 
 
 def _rising(what: str, start: Ints, end: int, place: Callable[[int], Place]) -> Finding:
@@ -182,8 +161,8 @@ def output_axons(program: SynapseProgram) -> Iterator[Finding]:
     n_cores, n_neurons = program.shape
     of = np.repeat(np.arange(n_cores * n_neurons), np.diff(program.targets.start))
     core = program.targets.core.astype(np.int64)
-    inside = (core >= 0) & (core < n_cores)
-    pairs = np.unique(of[inside] * n_cores + core[inside])
+    exists = inside(core, n_cores)
+    pairs = np.unique(of[exists] * n_cores + core[exists])
     found = np.bincount(pairs // max(n_cores * n_neurons, 1), minlength=n_cores)
     yield _per_core("output-axons", found, program.chip.lists.output_axons, "number of output axons")
 
@@ -235,13 +214,9 @@ def thresholds(program: ListProgram) -> Iterator[Finding]:
     """``threshold-range``: thresholds are unsigned mantissas times the chip's power of two."""
     shift, values = program.chip.lists.threshold_shift, program.neurons.threshold
     most = (2**program.chip.threshold_bits - 1) << shift
-    yield _of_neurons(
-        "threshold-range",
-        values,
-        (values < 0) | (values > most) | (values % (1 << shift) != 0),
-        f"multiples of {1 << shift} from 0 to {most}",
-        "threshold",
-    )
+    wrong = (values < 0) | (values > most) | (values % (1 << shift) != 0)
+    bound = f"multiples of {1 << shift} from 0 to {most}"
+    yield find_values("threshold-range", values, wrong, bound, "threshold")
 
 
 def biases(program: ListProgram) -> Iterator[Finding]:
@@ -251,7 +226,7 @@ def biases(program: ListProgram) -> Iterator[Finding]:
     fits = _has_shift(values, values, values, np.int64(1), limits.bias_shifts, (-half, half - 1))
     least, most = limits.bias_shifts
     bound = f"mantissas of {-half} to {half - 1} times 2^k, k {least} to {most}"
-    yield _of_neurons("bias-range", values, (values != 0) & ~fits, bound, "bias")
+    yield find_values("bias-range", values, (values != 0) & ~fits, bound, "bias")
 
 
 def scales(program: ListProgram) -> Iterator[Finding]:
@@ -262,19 +237,15 @@ def scales(program: ListProgram) -> Iterator[Finding]:
     unit = np.int64(1) << np.minimum(neurons.scale, 31).astype(np.int64)
     wrong = (neurons.threshold % unit != 0) | (neurons.bias % unit != 0) | (neurons.scale > 31)
     bound = "powers k with 2^k in threshold and bias, at most 31"
-    yield _of_neurons("neuron-scale", neurons.scale, wrong, bound, "power of its scale")
+    yield find_values("neuron-scale", neurons.scale, wrong, bound, "power of its scale")
 
 
 def initial_state(program: ListProgram) -> Iterator[Finding]:
     """``potential-range``: currents and voltages before the first tick fit their widths."""
-    rail = 2 ** (program.chip.potential_bits - 1) - 1
-    neurons = program.neurons
-    for what, values, (least, most) in (
-        ("current", neurons.current, program.chip.lists.current_range),
-        ("voltage", neurons.voltage, (-rail, rail)),
-    ):
-        outside = (values < least) | (values > most)
-        yield _of_neurons("potential-range", values, outside, f"{least} to {most}", f"{what} before the first tick")
+    chip, neurons = program.chip, program.neurons
+    rail = 2 ** (chip.potential_bits - 1) - 1
+    yield in_range("potential-range", neurons.current, chip.lists.current_range, "current before the first tick")
+    yield in_range("potential-range", neurons.voltage, (-rail, rail), "voltage before the first tick")
 
 
 def resets(program: ListProgram) -> Iterator[Finding]:
@@ -285,12 +256,13 @@ def resets(program: ListProgram) -> Iterator[Finding]:
     if neurons.subtract is not None:
         takes = neurons.subtract.astype(np.int64)
         bound = "0 or 1" if lists.soft_reset else "0"
-        yield _of_neurons("reset-range", takes, takes > int(lists.soft_reset), bound, "soft reset")
+        yield find_values("reset-range", takes, takes > int(lists.soft_reset), bound, "soft reset")
     if neurons.reset is not None:
         wrong = (neurons.reset < -floor) | (neurons.reset > rail) if lists.reset_values else neurons.reset != 0
         bound = f"-floor to {rail}" if lists.reset_values else "0"
-        yield _of_neurons("reset-range", neurons.reset, wrong, bound, "reset")
-    yield _of_neurons("floor-range", neurons.voltage, neurons.voltage < -floor, "-floor or more", "first voltage")
+        yield find_values("reset-range", neurons.reset, wrong, bound, "reset")
+    below = neurons.voltage < -floor
+    yield find_values("floor-range", neurons.voltage, below, "-floor or more", "first voltage")
     if neurons.floor is not None:
         wrong, bound = floor < 0, "0 or more"
         if lists.floors == "none":
@@ -298,7 +270,7 @@ def resets(program: ListProgram) -> Iterator[Finding]:
         elif lists.floors == "shared":
             odd = (floor < rail) & ((floor & (floor + 1)) != 0)
             wrong, bound = wrong | odd | (floor != floor[:, :1]), "one 2^k - 1 for all neurons of a core"
-        yield _of_neurons("floor-range", neurons.floor, wrong, bound, "floor")
+        yield find_values("floor-range", neurons.floor, wrong, bound, "floor")
 
 
 def _has_shift(
@@ -313,11 +285,7 @@ def _has_shift(
 
 
 def _per_core(rule: str, found: Ints, most: int, what: str) -> Finding:
-    return find(rule, found > most, lambda c: (Place(core=c), int(found[c]), f"at most {most}", what))
-
-
-def _of_neurons(rule: str, values: NDArray[np.integer], wrong: NDArray[np.bool_], bound: str, what: str) -> Finding:
-    return find(rule, wrong, lambda c, n: (Place(core=c, neuron=n), int(values[c, n]), bound, what))
+    return find_values(rule, found, found > most, f"at most {most}", what, checker.CORES)
 
 
 RULES = Rules(
