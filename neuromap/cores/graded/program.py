@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.cores.synapse_list.program import LISTED, SynapseProgram, SynapseTable, TargetTable
 from neuromap.errors import StimulusError
@@ -37,7 +37,7 @@ from neuromap.render.value import Card
 
 
 @dataclass(frozen=True, eq=False)
-class UnitTable(Card):
+class UnitTable(ReadOnly, Card):
     """Parameters of all graded neurons; C cores of the program, N neurons per core."""
 
     # multiplier, shift: (C, N): a total times multiplier / 2**shift, rounded, is the value
@@ -50,9 +50,6 @@ class UnitTable(Card):
     # (C, N): the neuron of the core that takes the greatest of its total and this one's, which is not joined itself;
     # -1 for none. None where no neuron is joined
     joined: NDArray[np.int32] | None = None
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.grow_order import GroupOrder, Layer, block_order, fill_order, grow_order
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups, Room, floors_of, neuron_groups, room_of
@@ -121,7 +121,7 @@ def _fits(some: Ints, lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) 
 
 
 @dataclass(frozen=True, eq=False)
-class ListPartition(Value):
+class ListPartition(ReadOnly, Value):
     """Where every neuron is."""
 
     lists: ListNetwork  # neurons and synapses
@@ -129,9 +129,6 @@ class ListPartition(Value):
     core: Ints
     slot: Ints
     n_cores: int  # cores in use
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def network(self) -> Legalised:

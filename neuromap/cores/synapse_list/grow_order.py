@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from neuromap.arrays.array_types import Ints
-from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
 from neuromap.loops import compiled_for
@@ -290,14 +290,11 @@ _NO_LIMIT = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class GroupOrder(Value):
+class GroupOrder(ReadOnly, Value):
     """An order of groups."""
 
     groups: Ints  # (g,): groups, each once
     ends: Ints  # (b,): where its blocks end, ascending: a block that fits a core is not divided
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def fill_order(

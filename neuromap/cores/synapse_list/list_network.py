@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
-from neuromap.arrays.frozen import adopted, freeze_arrays
+from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.packed_rows import entries_of_rows, grouped_by, rank_in_run
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.times import Time
@@ -161,7 +161,7 @@ class Room:
 
 
 @dataclass(frozen=True, eq=False)
-class NeuronGroups(Value):
+class NeuronGroups(ReadOnly, Value):
     """Neurons with their compartments."""
 
     neuron: Ints  # (g,): number of the neuron of every group, ascending; only those that are computed
@@ -171,9 +171,6 @@ class NeuronGroups(Value):
     load: Ints
     synapses: Ints
     sender: Ints  # (signals,): group that sends a signal, -1 for the host's
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def __len__(self) -> int:
         return len(self.neuron)
@@ -268,7 +265,7 @@ _SCALE = Remedy("neuron", None, "scale or round weights, thresholds and biases o
 
 
 @dataclass(frozen=True, eq=False)
-class ListNeurons(Value):
+class ListNeurons(ReadOnly, Value):
     """A population as the chip computes it."""
 
     neuron: CurrentNeuron | GradedNeuron  # values of all neurons
@@ -280,9 +277,6 @@ class ListNeurons(Value):
     # (n,): further compartments, one for each synapse beside the first, of graded neurons that take the greatest input;
     # None where synapses of a current share one
     apart: Ints | None = None
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def decays(self) -> tuple[Ints, ...]:
@@ -383,7 +377,7 @@ def _too_great(name: str, what: str, demand: int, bound: int, chip: ChipSpec) ->
 
 
 @dataclass(frozen=True, eq=False)
-class HostSignals(Value):
+class HostSignals(ReadOnly, Value):
     """What the host sends: one row per signal that an axon can carry."""
 
     # node, neuron: (h,): input node and its neuron; ``BIAS`` and 0 for a spike in every frame, or a value
@@ -392,15 +386,12 @@ class HostSignals(Value):
     arrival: Ints  # (h,): when frame 0 arrives, in parts of a tick (``arrays/times.py``)
     first_frame: Ints  # (h,): as in :class:`~neuromap.hardware.program.ports.HostTable`
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
     def __len__(self) -> int:
         return len(self.node)
 
 
 @dataclass(frozen=True, eq=False)
-class ListNetwork(Value):
+class ListNetwork(ReadOnly, Value):
     """Compartments that are computed and their synapses, ordered by compartment."""
 
     # Neurons are numbered over all populations; then come the compartments of their further currents. Signals are
@@ -420,9 +411,6 @@ class ListNetwork(Value):
     weight: NDArray[np.integer]
     delay: NDArray[np.uint8]
     host: HostSignals  # signals n, n + 1,
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def n_somas(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups
 from neuromap.errors import InputError
@@ -21,14 +22,11 @@ Region: TypeAlias = tuple[int, int, int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Fixed(Value):
+class Fixed(ReadOnly, Value):
     """What pins say of neurons."""
 
     label: Ints  # (neurons of all populations,): equal for those that share a core, different for others; -1 where free
-    region: dict[int, Region]  # of the board, by label; none where the placer may choose
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
+    region: Mapping[int, Region]  # of the board, by label; none where the placer may choose
 
 
 def fixed_by(pins: Pins, lists: ListNetwork, chip: ChipSpec) -> Fixed | None:

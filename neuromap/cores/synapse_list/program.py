@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, run_heads
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of
@@ -87,7 +87,7 @@ def _powers(weight: Any, number: Any, least: int, greatest: int, low: int, high:
 
 
 @dataclass(frozen=True, eq=False)
-class CurrentTable(Card):
+class CurrentTable(ReadOnly, Card):
     """Parameters of all neurons with current and voltage; C cores of the program, N neurons per core."""
 
     # current_decay, voltage_decay: (C, N): d_u and d_v, in parts of 2**decay_bits: 0 keeps the value, 2**decay_bits
@@ -111,12 +111,9 @@ class CurrentTable(Card):
     # (C, N): k where weights, threshold and bias are those of the network times 2**k. None where all are the network's
     scale: NDArray[np.uint8] | None = None
 
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
 
 @dataclass(frozen=True, eq=False)
-class SynapseTable(Card):
+class SynapseTable(ReadOnly, Card):
     """Lists of synapses: one for every axon in use (L in all), S synapses in all."""
 
     axons: NDArray[np.int64]  # (C + 1,): axons 0, 1, ... of core c are lists ``axons[c]`` to ``axons[c + 1] - 1``
@@ -124,9 +121,6 @@ class SynapseTable(Card):
     neuron: NDArray[np.int32]  # (S,): neuron of the axon's core
     weight: NDArray[np.int32]  # (S,): what is added to the neuron's current
     delay: NDArray[np.uint8]  # (S,): ticks from the axon to the neuron
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     @property
     def list_core(self) -> NDArray[np.int64]:
@@ -191,16 +185,13 @@ class SynapseTable(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class TargetTable(Card):
+class TargetTable(ReadOnly, Card):
     """Where spikes go: T pairs of a neuron and an axon."""
 
     # (C * N + 1,): neuron n of core c has targets ``start[c * N + n]`` to ``start[c * N + n + 1] - 1``
     start: NDArray[np.int64]
     core: NDArray[np.int32]  # (T,): target as a row of ``coordinates``
     axon: NDArray[np.int32]  # (T,): axon of the target core
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 # Arrays of synapses and targets: P cores and one, Q lists and one, S synapses, R neurons of all cores and one, T

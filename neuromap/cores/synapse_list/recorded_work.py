@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.array_types import Floats, Ints
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.fill_cores import ListPartition
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups, Room, neuron_groups
@@ -31,7 +31,7 @@ PICOSECOND = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class RecordedWork(Value):
+class RecordedWork(ReadOnly, Value):
     """What happens in T recorded ticks, whatever cores the neurons are in."""
 
     groups: NeuronGroups
@@ -44,7 +44,7 @@ class RecordedWork(Value):
     def __post_init__(self) -> None:
         for matrix in (self.sent, self.active):
             matrix.sum_duplicates()  # which reading them would do later, when they cannot be written
-        freeze_arrays(self)
+        super().__post_init__()
 
     @property
     def n_ticks(self) -> int:
@@ -170,15 +170,12 @@ RECEIVED = 1.3
 
 
 @dataclass(frozen=True, eq=False)
-class Layout(Value):
+class Layout(ReadOnly, Value):
     """Which node every group is of, and where in it."""
 
     population: Ints  # (g,)
     place: Ints  # (g, 3): row, column and feature
     stride: Ints  # (g, 2): how far apart groups of neighbouring columns, and rows, stand
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def layout_of(lists: ListNetwork, groups: NeuronGroups) -> Layout:
