@@ -10,19 +10,19 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Ints
-from neuromap.cores.graded.pending import amounts_under_way, checked_values, events_of_tick, graded_state, twice_fed
+from neuromap.cores.graded.pending import GradedSteps, checked_values, twice_fed
 from neuromap.cores.graded.program import GradedProgram
-from neuromap.cores.synapse_list.program import pending_rows, synapses_of
+from neuromap.cores.synapse_list.program import synapses_of
 from neuromap.network.spiking_neuron import rounded
 from neuromap.simulation.engine import engine
 from neuromap.simulation.engine.engine_choice import EngineChoice, check_seed
 from neuromap.simulation.engine.readable_engine import ReadableEngine
 
 
-class GradedNumpyEngine(ReadableEngine):
+class GradedNumpyEngine(GradedSteps, ReadableEngine):
     """State of a chip that runs a program."""
 
     # Every sum here is exact: the rules see to it that none leaves 32 bits.
@@ -44,7 +44,7 @@ class GradedNumpyEngine(ReadableEngine):
     @property
     def state(self) -> engine.EngineState:
         """All that the ticks to come depend on, a copy."""
-        return graded_state(self.program, self.tick, self._potentials, self._carried, self._due, self._totals)
+        return self._state_of(self._potentials, self._totals)
 
     def restore(self, state: engine.EngineState) -> None:
         """Go on from a state of this program, whatever engine it comes from."""
@@ -59,24 +59,8 @@ class GradedNumpyEngine(ReadableEngine):
             due, core, neuron = currents.due.T
             self._due[due % len(self._due), core, neuron] = currents.amounts
 
-    @property
-    def pending(self) -> Ints:
-        """Neurons whose totals something will be added to, as sorted rows (tick, core, neuron), shape (n, 3)."""
-        # Values that have not reached their axons yet are followed through. Sums of 0 have no row.
-        return pending_rows(self.pending_amounts, self.tick)
-
-    @property
-    def pending_amounts(self) -> Ints:
-        """What will be added to totals: shape (D + d + 1, C, N), from the next tick on."""
-        # D is the chip's least delay and d the greatest of a synapse.
-        return amounts_under_way(self.program, self.tick, self._carried, self._due)
-
-    def step(
-        self, host_cores: ArrayLike = (), host_axons: ArrayLike = (), host_values: ArrayLike | None = None
-    ) -> tuple[Ints, Ints]:
-        """Run one tick on axons that the host feeds, each with a value, 1 by default; cores and neurons that send."""
-        sent = self.run(events_of_tick(host_cores, host_axons, host_values))
-        return sent.cores, sent.neurons
+    def _rings(self) -> tuple[Ints, Ints]:
+        return self._due, self._carried
 
     def run(self, events: engine.HostEvents, watched: Bools | None = None) -> engine.Messages:  # type: ignore[override]
         """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""

@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Ints
 from neuromap.compiling import announced
@@ -23,9 +23,8 @@ from neuromap.cores.graded.kernel import (
     make_image,
     make_state,
 )
-from neuromap.cores.graded.pending import amounts_under_way, checked_values, events_of_tick, graded_state, twice_fed
+from neuromap.cores.graded.pending import GradedSteps, checked_values, twice_fed
 from neuromap.cores.graded.program import GradedProgram
-from neuromap.cores.synapse_list.program import pending_rows
 from neuromap.hardware.checker import require_legal
 from neuromap.simulation.engine.engine import EngineState, HostEvents, Messages, Totals, check_run, check_state
 from neuromap.simulation.engine.engine_choice import check_seed
@@ -40,7 +39,7 @@ _CALL_SECONDS = 0.05
 _ALONE_SECONDS = 5e-4
 
 
-class GradedFastEngine:
+class GradedFastEngine(GradedSteps):
     """State of a chip that runs a program in compiled code; an :class:`neuromap.simulation.engine.engine.Engine`."""
 
     def __init__(self, program: GradedProgram, *, threads: int = 1, noise_seed: int = 0) -> None:
@@ -94,22 +93,11 @@ class GradedFastEngine:
     @property
     def state(self) -> EngineState:
         """All that the ticks to come depend on, a copy."""
-        return graded_state(self.program, self.tick, self.potentials, *self._rings, self.totals)
+        return self._state_of(self.potentials, self.totals)
 
-    @property
-    def pending(self) -> Ints:
-        """As :attr:`neuromap.cores.graded.engines.GradedNumpyEngine.pending`."""
-        return pending_rows(self.pending_amounts, self.tick)
-
-    @property
-    def pending_amounts(self) -> Ints:
-        """As :attr:`neuromap.cores.graded.engines.GradedNumpyEngine.pending_amounts`."""
-        return amounts_under_way(self.program, self.tick, *self._rings)
-
-    @property
     def _rings(self) -> tuple[Ints, Ints]:
         due = self._state.due.reshape(self._image.slots, -1)
-        return self._state.carried.astype(np.int64), np.array([self._of_neurons(row) for row in due])
+        return np.array([self._of_neurons(row) for row in due]), self._state.carried.astype(np.int64)
 
     def _of_neurons(self, values: NDArray[np.integer]) -> Ints:
         table = np.zeros(self.program.shape, np.int64)
@@ -133,13 +121,6 @@ class GradedFastEngine:
             due, core, neuron = currents.due.T
             now.due[due % image.slots * image.lanes[-1] + image.lanes[core] + neuron] = currents.amounts
             now.is_due[due % image.slots, core] = 1
-
-    def step(
-        self, host_cores: ArrayLike = (), host_axons: ArrayLike = (), host_values: ArrayLike | None = None
-    ) -> tuple[Ints, Ints]:
-        """Run one tick on axons that the host feeds, each with a value, 1 by default; cores and neurons that send."""
-        sent = self.run(events_of_tick(host_cores, host_axons, host_values))
-        return sent.cores, sent.neurons
 
     def run(self, events: HostEvents, watched: Bools | None = None) -> Messages:
         """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""

@@ -10,22 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
-from neuromap.cores.synapse_list.program import (
-    ListProgram,
-    due_and_amounts,
-    pending_amounts,
-    pending_rows,
-    reached_axons,
-    synapses_of,
-    wrapped,
-)
+from neuromap.arrays.array_types import Bools, Ints
+from neuromap.cores.synapse_list.program import InputUnderWay, ListProgram, synapses_of, wrapped
 from neuromap.simulation.engine.engine import CurrentState, Engine, EngineState, Totals, check_state
 from neuromap.simulation.engine.engine_choice import EngineChoice, check_seed
 from neuromap.simulation.engine.readable_engine import ReadableEngine
 
 
-class ListNumpyEngine(ReadableEngine):
+class ListNumpyEngine(InputUnderWay, ReadableEngine):
     """State of a chip that runs a program."""
 
     # Every sum here is exact: fewer than 2**31 synapses of 32-bit weights stay inside 64 bits, and so do products of
@@ -47,8 +39,7 @@ class ListNumpyEngine(ReadableEngine):
     @property
     def state(self) -> EngineState:
         """All that the ticks to come depend on, a copy."""
-        due, amounts = due_and_amounts(self.program, self.tick, self._due)
-        spikes = reached_axons(self.program, self.tick, self._reached)
+        due, amounts, spikes, _ = self._under_way()
         currents = CurrentState(self._current, self._rest, due, amounts)
         return EngineState(self.tick, self._potentials, spikes, self._totals, currents)
 
@@ -70,18 +61,11 @@ class ListNumpyEngine(ReadableEngine):
         """Currents u of all neurons after the last tick, a copy, shape (C, N)."""
         return self._current.copy()
 
-    @property
-    def pending(self) -> Ints:
-        """Neurons to whose currents something will be added, as sorted rows (tick, core, neuron), shape (n, 3)."""
-        # Spikes that have not reached their axons yet are followed through. Sums that are multiples of the current's
-        # range change nothing and have no row.
-        return pending_rows(self.pending_amounts, self.tick)
+    def _rings(self) -> tuple[Ints, Bools]:
+        return self._due, self._reached
 
-    @property
-    def pending_amounts(self) -> Ints:
-        """What will be added to currents, wrapped into their width: shape (D + d + 1, C, N), from the next tick on."""
-        # D is the chip's least delay and d the greatest of a synapse.
-        return pending_amounts(self.program, self.tick, self._due, self._reached)
+    def _fitted(self, amounts: Ints) -> Ints:
+        return wrapped(amounts, self.program.chip.lists.sum_bits)
 
     def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> tuple[Ints, Ints]:
         n_synapses, n_lists = self._spread(self.program.synapses.axons[cores] + axons)

@@ -27,13 +27,7 @@ from neuromap.cores.synapse_list.list_kernel.list_image import (
     put_reached,
 )
 from neuromap.cores.synapse_list.list_kernel.list_tick import list_kernel
-from neuromap.cores.synapse_list.program import (
-    ListProgram,
-    due_and_amounts,
-    pending_amounts,
-    pending_rows,
-    reached_axons,
-)
+from neuromap.cores.synapse_list.program import InputUnderWay, ListProgram, wrapped
 from neuromap.hardware.checker import require_legal
 from neuromap.simulation.engine.engine import CurrentState, EngineState, HostEvents, Spikes, Totals, check_state
 from neuromap.simulation.engine.engine_choice import check_seed
@@ -46,7 +40,7 @@ _ALONE = 4096
 _EPOCH = 1 << 30
 
 
-class ListFastEngine(CompiledRuns):
+class ListFastEngine(InputUnderWay, CompiledRuns):
     """State of a chip that runs a program in compiled code."""
 
     # Sums of weights wrap modulo 2**32, unless none can leave 16 bits; as currents have 32 bits or fewer and wrap
@@ -91,8 +85,7 @@ class ListFastEngine(CompiledRuns):
     @property
     def state(self) -> EngineState:
         """All that the ticks to come depend on, a copy."""
-        due, amounts = due_and_amounts(self.program, self.tick, self._due)
-        spikes = reached_axons(self.program, self.tick, self._reached)
+        due, amounts, spikes, _ = self._under_way()
         resting = np.maximum(self._of_neurons(self._state.resting) - (self.tick - self._epoch) + 1, 0)
         currents = CurrentState(self.currents, resting, due, amounts)
         return EngineState(self.tick, self.potentials, spikes, self.totals, currents)
@@ -153,35 +146,19 @@ class ListFastEngine(CompiledRuns):
         table = held.view(np.bool_).reshape(-1, shape.n_cores, shape.lanes)
         return spikes, table[:, :, : self.program.chip.neurons]
 
-    @property
-    def pending(self) -> Ints:
-        """As :attr:`neuromap.cores.synapse_list.engines.ListNumpyEngine.pending`."""
-        return pending_rows(self.pending_amounts, self.tick)
-
-    @property
-    def pending_amounts(self) -> Ints:
-        """As :attr:`neuromap.cores.synapse_list.engines.ListNumpyEngine.pending_amounts`."""
-        return pending_amounts(self.program, self.tick, self._due, self._reached)
-
-    @property
-    def _due(self) -> Ints:
-        """Sums of weights as :func:`~neuromap.cores.synapse_list.program.pending_amounts` takes them."""
+    def _rings(self) -> tuple[Ints, Bools]:
         shape, n = self._image.shape, self.program.chip.neurons
         ring = self._state.due.reshape(-1, shape.slots, shape.lanes)[:, :, :n].swapaxes(0, 1)
         ahead = self.tick + np.arange(int(self.program.synapses.delay.max(initial=0)) + 1)
         due = np.zeros((len(ahead), *self.program.shape), np.int64)
         due[ahead % len(ahead)] = ring[ahead % shape.slots]
-        return due << shape.due_shift
-
-    @property
-    def _reached(self) -> NDArray[np.bool_]:
-        """Axons that will be reached, in the same way."""
-        shape = self._image.shape
         bytes_ = self._state.reached.view(np.uint8).reshape(shape.spike_delay + 1, -1)
         bits = np.unpackbits(bytes_, axis=1, bitorder="little")
         used = np.concatenate([np.arange(k) + 64 * w for k, w in zip(self.program.axon_counts, self._image.word)])  # noqa: B905
-        reached: NDArray[np.bool_] = bits[:, used.astype(np.int64)] != 0
-        return reached
+        return due << shape.due_shift, bits[:, used.astype(np.int64)] != 0
+
+    def _fitted(self, amounts: Ints) -> Ints:
+        return wrapped(amounts, self.program.chip.lists.sum_bits)
 
     @property
     def totals(self) -> Totals:

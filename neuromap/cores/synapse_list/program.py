@@ -402,41 +402,58 @@ class ListProgram(SynapseProgram):
 PROGRAM = ListProgram
 
 
-def pending_amounts(program: ListProgram, tick: int, due: Ints, reached: NDArray[np.bool_]) -> Ints:
-    """Sum what will be added to currents; spikes that have not reached their axons yet are followed through."""
-    # shapes: due (slots, C, N); reached (D + 1, L); returns (D + slots, C, N)
-    slots, turns = len(due), len(reached)
-    amounts = np.zeros((turns + slots - 1, *program.shape), np.int64)
-    for ahead in range(slots):
-        amounts[ahead] += due[(tick + ahead) % slots]
-    table = program.synapses
-    for ahead in range(turns):
-        synapses, core = synapses_of(program, np.flatnonzero(reached[(tick + ahead) % turns]))
-        place = (ahead + table.delay[synapses].astype(np.int64), core, table.neuron[synapses])
-        np.add.at(amounts, place, table.weight[synapses])
-    return wrapped(amounts, program.chip.lists.sum_bits)
+class InputUnderWay:
+    """What is under way between two ticks, as every engine of lists of synapses tells it."""
 
+    program: Any
+    tick: int
 
-def pending_rows(amounts: Ints, tick: int) -> Ints:
-    """List the neurons to whom something is under way as sorted rows (tick, core, neuron), shape (n, 3)."""
-    # Sums that are multiples of the range they wrap into change nothing and have no row.
-    ahead, core, neuron = np.nonzero(amounts)
-    return np.stack([tick + ahead, core, neuron], axis=1).astype(np.int64)
+    def _rings(self) -> tuple[Ints, NDArray[Any]]:
+        """Give what is due, shape (slots, C, N), and what axons will carry, shape (D + 1, L): rings over ticks."""
+        raise NotImplementedError
 
+    def _fitted(self, amounts: Ints) -> Ints:
+        """Fit sums into the width in which the chip adds them up."""
+        return amounts
 
-def due_and_amounts(program: ListProgram, tick: int, due: Ints) -> tuple[Ints, Ints]:
-    """List what axons that were reached will add to currents; the arguments are those of :func:`pending_amounts`."""
-    # shapes: rows (m, 3); amounts (m,)
-    amounts = wrapped(due[(tick + np.arange(len(due))) % len(due)], program.chip.lists.sum_bits)
-    rows = pending_rows(amounts, tick)
-    return rows, amounts[amounts != 0]
+    @property
+    def pending(self) -> Ints:
+        """Neurons to which something will be added, as sorted rows (tick, core, neuron), shape (n, 3)."""
+        # Sums that change nothing, as multiples of the range they wrap into, have no row.
+        return self._rows(self.pending_amounts)
 
+    @property
+    def pending_amounts(self) -> Ints:
+        """What will be added to neurons, from the next tick on: shape (D + d + 1, C, N)."""
+        # What has not reached its axons yet is followed through. D is the chip's least delay and d the greatest of a
+        # synapse.
+        due, carried = self._from_now()
+        amounts = np.zeros((len(carried) + len(due) - 1, *self.program.shape), np.int64)
+        amounts[: len(due)] = due
+        table = self.program.synapses
+        for ahead, values in enumerate(carried):
+            lists = np.flatnonzero(values)
+            synapses, core = synapses_of(self.program, lists)
+            products = table.weight[synapses] * np.repeat(values[lists], np.diff(table.lists)[lists])
+            np.add.at(amounts, (ahead + table.delay[synapses].astype(np.int64), core, table.neuron[synapses]), products)
+        return self._fitted(amounts)
 
-def reached_axons(program: ListProgram, tick: int, reached: NDArray[np.bool_]) -> Ints:
-    """List axons that spikes will reach, as sorted rows (tick, core, axon); arguments as :func:`pending_amounts`."""
-    ahead, number = np.nonzero(reached[(tick + np.arange(len(reached))) % len(reached)])
-    core = np.searchsorted(program.synapses.axons, number, side="right") - 1
-    return np.stack([tick + ahead, core, number - program.synapses.axons[core]], axis=1).astype(np.int64)
+    def _under_way(self) -> tuple[Ints, Ints, Ints, NDArray[Any]]:
+        """List what is due, rows (tick, core, neuron) and amounts; and who carries what, rows (tick, core, axon)."""
+        due, carried = self._from_now()
+        due, axons = self._fitted(due), self.program.synapses.axons
+        ahead, number = np.nonzero(carried)
+        core = np.searchsorted(axons, number, side="right") - 1
+        spikes = np.stack([self.tick + ahead, core, number - axons[core]], axis=1).astype(np.int64)
+        return self._rows(due), due[due != 0], spikes, carried[ahead, number]
+
+    def _from_now(self) -> tuple[Ints, NDArray[Any]]:
+        due, carried = self._rings()
+        return np.roll(due, -self.tick, axis=0), np.roll(carried, -self.tick, axis=0)
+
+    def _rows(self, amounts: Ints) -> Ints:
+        ahead, core, neuron = np.nonzero(amounts)
+        return np.stack([self.tick + ahead, core, neuron], axis=1).astype(np.int64)
 
 
 def synapses_of(program: SynapseProgram, lists: Ints) -> tuple[Ints, Ints]:
