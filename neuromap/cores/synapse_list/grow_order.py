@@ -100,7 +100,6 @@ def _grow_in(
     pool: Ints, groups: NeuronGroups, room: Room, near: int, wanted: int, found: tuple[Ints, Ints]
 ) -> tuple[int, int]:
     """Grow cores until so many groups of a pool are placed; return how many cores, and where to go on."""
-    order, ends = found
     degree = groups.start[pool + 1] - groups.start[pool]
     n_entries = int(degree.sum())
     is_small = len(pool) < 2**16 and n_entries < 2**31  # as is every pool that is not gigantic: half the memory to read
@@ -109,32 +108,21 @@ def _grow_in(
     missing = np.empty((2, len(pool)), np.int32)
     stamp = np.full(groups.n_signals, -1, np.int32)
     state = np.array([near, 0], np.int64)
+    of_groups = (groups.start, groups.signal, groups.load, groups.synapses)
+    readers = (begin, reader)
     compiled_for(_grow, 8 * len(groups.signal))(
-        pool, groups.start, groups.signal, groups.load, groups.synapses, room.as_array(), wanted, begin, reader,
-        missing, stamp, order, ends, state,
-    )  # fmt: skip
+        pool, of_groups, room.as_array(), wanted, readers, missing, stamp, found, state
+    )
     return int(state[1]), int(state[0])
 
 
 def _grow(
-    pool: Any,
-    start: Any,
-    signal: Any,
-    load: Any,
-    synapses: Any,
-    room: Any,
-    wanted: int,
-    begin: Any,
-    reader: Any,
-    missing: Any,
-    stamp: Any,
-    order: Any,
-    ends: Any,
-    state: Any,
+    pool: Any, groups: Any, room: Any, wanted: int, readers: Any, missing: Any, stamp: Any, found: Any, state: Any
 ) -> int:
-    """Fill ``order`` and ``ends``, and ``state`` with where to go on and how many cores there are."""
+    """Fill ``found``, order and ends, and ``state`` with where to go on and how many cores there are."""
     # What is placed, or passed over in a core, misses more than ``far`` signals.
-    lacks, all_lacked = missing[0], missing[1]
+    start, signal, load, synapses = groups
+    (begin, reader), (lacks, all_lacked), (order, ends) = readers, missing, found
     far = 2**30
     # who reads a signal, by numbers within the pool
     for g in pool:
@@ -311,33 +299,20 @@ def fill_order(
     # shapes: most (g,); core (g,)
     core = np.full(len(groups), -1, np.int64)
     most = np.full(len(groups), room.neurons, np.int64) if most is None else most
+    of_groups = (groups.start, groups.signal, groups.alike, groups.load, groups.synapses)
     stamp = np.full((2, groups.n_signals), -1, np.int64)
     seen = np.full((2, len(groups)), -1, np.int64)
-    deliveries = compiled_for(_fill, max(work, 2 * len(groups.signal)))(
-        order.groups, order.ends, groups.start, groups.signal, groups.alike, groups.load, groups.synapses,
-        room.as_array(), most, stamp, seen, core, *enough,
-    )  # fmt: skip
-    return core, deliveries
+    fill = compiled_for(_fill, max(work, 2 * len(groups.signal)))
+    return core, fill(order.groups, order.ends, of_groups, room.as_array(), most, stamp, seen, core, enough)
 
 
 def _fill(
-    order: Any,
-    ends: Any,
-    start: Any,
-    signal: Any,
-    alike: Any,
-    load: Any,
-    synapses: Any,
-    room: Any,
-    most: Any,
-    stamp: Any,
-    seen: Any,
-    core: Any,
-    most_deliveries: int,
-    most_cores: int,
+    order: Any, ends: Any, groups: Any, room: Any, most: Any, stamp: Any, seen: Any, core: Any, enough: tuple[int, int]
 ) -> int:
     """Fill ``core``; return how many axons all cores take."""
     # ``stamp`` and ``seen`` tell in which core and block a signal, or one of the groups that are alike, was met last.
+    start, signal, alike, load, synapses = groups
+    most_deliveries, most_cores = enough
     here, used, read, held, total = 0, 0, 0, 0, 0
     limit = room[0]
     first = 0

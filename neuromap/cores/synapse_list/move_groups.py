@@ -61,13 +61,13 @@ def move_groups(core: Ints, groups: NeuronGroups, room: Room, deliveries: int, b
     network = (groups.start, groups.signal, begin, groups.load, groups.synapses, groups.sender)
     books = (core, entries, length, state, rows, alone)
     entries_moved = 2 * SWEEPS * len(groups.signal)
-    compiled_for(_count, entries_moved)(*network, by_core, *books)
+    compiled_for(_count, entries_moved)(network, by_core, books)
     move, looked = compiled_for(_move, entries_moved), 0
     for _ in range(SWEEPS):
         at, saved = 0, 0
         while at < len(groups) and looked <= WORK and not budget.is_over("filling"):
             work = min(AT_ONCE, WORK - looked)
-            at, gained, seen = move(*network, own, room.as_array(), *books, scratch, sums, at, work)
+            at, gained, seen = move(network, own, room.as_array(), books, scratch, sums, at, work)
             saved, looked = saved + gained, looked + seen
         if saved * LEAST <= state[1].sum():
             break
@@ -104,24 +104,12 @@ def _numbered(core: Ints) -> Ints:
     return np.argsort(np.argsort(first))[number].astype(np.int64)
 
 
-def _count(
-    start: Any,
-    signal: Any,
-    begin: Any,
-    load: Any,
-    synapses: Any,
-    sender: Any,
-    by_core: Any,
-    core: Any,
-    entries: Any,
-    length: Any,
-    state: Any,
-    rows: Any,
-    alone: Any,
-) -> None:
+def _count(network: Any, by_core: Any, books: Any) -> None:
     """List the cores that read every signal, and what every core takes."""
-    reading, count, which = entries[0], entries[1], entries[2]
-    used, read, out, held, size = state[0], state[1], state[2], state[3], state[4]
+    start, signal, begin, load, synapses, sender = network
+    core, entries, length, state, rows, alone = books
+    reading, count, which = entries
+    used, read, out, held, size = state
     bit, none = np.uint64(1), len(rows) - 1
     for g in by_core:
         c = core[g]
@@ -149,29 +137,14 @@ def _count(
 
 
 def _move(
-    start: Any,
-    signal: Any,
-    begin: Any,
-    load: Any,
-    synapses: Any,
-    sender: Any,
-    own: Any,
-    room: Any,
-    core: Any,
-    entries: Any,
-    length: Any,
-    state: Any,
-    rows: Any,
-    alone: Any,
-    scratch: Any,
-    sums: Any,
-    first: int,
-    work: int,
+    network: Any, own: Any, room: Any, books: Any, scratch: Any, sums: Any, first: int, work: int
 ) -> tuple[int, int, int]:
     """Move groups in ``core``, from one on; return where it ended, the deliveries saved, the entries looked at."""
-    reading, count, which = entries[0], entries[1], entries[2]
-    used, read, out, held, size = state[0], state[1], state[2], state[3], state[4]
-    shared, found, stale = scratch[0], scratch[1], scratch[2]
+    start, signal, begin, load, synapses, sender = network
+    core, entries, length, state, rows, alone = books
+    reading, count, which = entries
+    used, read, out, held, size = state
+    shared, found, stale = scratch
     left, total, digits, n_words = sums[0], sums[1], sums.shape[1] - 3, sums.shape[2]
     ones, twos, fours = total[digits], total[digits + 1], total[digits + 2]
     bit, none, most = np.uint64(1), len(rows) - 1, 2 ** (digits - 1) - 1

@@ -111,29 +111,19 @@ def in_lists(
     lists = np.zeros(len(list_signal) + 1, np.int64)
     table = read_only(rows, first, axons, list_signal, start, signal)
     place, has_delay = np.zeros(n_signals, np.int64), np.zeros(256, np.bool_)
-    compiled_for(_count_lists, len(signal))(*table, *read_only(delay), place, lists, has_delay)
+    compiled_for(_count_lists, len(signal))(table, *read_only(delay), place, lists, has_delay)
     np.cumsum(lists, out=lists)
     size = int(lists[-1])
     found = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.uint8)
     delays = np.flatnonzero(has_delay)
     fill = compiled_for(_fill_lists, len(signal) * len(delays))
-    fill(*table, *read_only(weight, delay, delays, slot), place, lists[:-1].copy(), *found)
+    fill(table, *read_only(weight, delay, delays, slot), place, lists[:-1].copy(), found)
     return SynapseTable(axons, lists, *found), list_signal.astype(np.int64)
 
 
-def _count_lists(
-    rows: Any,
-    first: Any,
-    axons: Any,
-    list_signal: Any,
-    start: Any,
-    signal: Any,
-    delay: Any,
-    place: Any,
-    lists: Any,
-    has_delay: Any,
-) -> None:
+def _count_lists(table: Any, delay: Any, place: Any, lists: Any, has_delay: Any) -> None:
     """Count the synapses of list l in ``lists[l + 1]``, and mark the delays that occur."""
+    rows, first, axons, list_signal, start, signal = table
     for core in range(len(first) - 1):
         for one in range(axons[core], axons[core + 1]):
             place[list_signal[one]] = one
@@ -143,24 +133,10 @@ def _count_lists(
                 has_delay[delay[s]] = True
 
 
-def _fill_lists(
-    rows: Any,
-    first: Any,
-    axons: Any,
-    list_signal: Any,
-    start: Any,
-    signal: Any,
-    weight: Any,
-    delay: Any,
-    delays: Any,
-    slot: Any,
-    place: Any,
-    end: Any,
-    of_neuron: Any,
-    of_weight: Any,
-    of_delay: Any,
-) -> None:
+def _fill_lists(table: Any, weight: Any, delay: Any, delays: Any, slot: Any, place: Any, end: Any, found: Any) -> None:
     """Put every synapse behind those of its list with a shorter delay or an earlier slot."""
+    rows, first, axons, list_signal, start, signal = table
+    of_neuron, of_weight, of_delay = found
     for core in range(len(first) - 1):
         for one in range(axons[core], axons[core + 1]):
             place[list_signal[one]] = one
