@@ -126,6 +126,11 @@ class Edge(Card):
         object.__setattr__(self, "current", current)
 
     @property
+    def by_tensor(self) -> dict[str, Edge | EdgeTerm]:
+        """The edge itself and its further terms, by the names of their weights: ``"H1 -> O"``, ``"H1 -> O (1)"``."""
+        return {self.label: self} | {f"{self.label} ({k})": term for k, term in enumerate(self.also, start=1)}
+
+    @property
     def delays(self) -> tuple[int, int]:
         """Least and greatest delay of its terms, in ticks."""
         delays = [self.delay, *(term.delay for term in self.also)]

@@ -368,15 +368,13 @@ def _with_weights(network: Network, table: TomlTable, folder: Path, stored: Sequ
     for edge in network.edges.values():
         if edge.transform is None:
             raise table.wrong("file", f'is none, as edge {edge.label} is transform = "{OTHER}"; give it another')
-        if not isinstance(edge.transform, Conv | Dense):
-            unused[edge.label] = "a pool or identity has fixed weights; drop the tensor"
-        elif edge.transform.weights is not None:
-            unused[edge.label] = "the network file gives this edge seeded weights; drop one of the two"
-        else:
-            wanted[edge.label] = (edge.transform.weight_shape,)
-        for k, term in enumerate(edge.also, start=1):
-            if isinstance(term.transform, Conv | Dense) and term.transform.weights is None:
-                wanted[f"{edge.label} ({k})"] = (term.transform.weight_shape,)
+        for tensor, term in edge.by_tensor.items():
+            if not isinstance(term.transform, Conv | Dense):
+                unused[tensor] = "a pool or identity has fixed weights; drop the tensor"
+            elif term.transform.weights is not None:
+                unused[tensor] = "the network file gives this edge seeded weights; drop one of the two"
+            else:
+                wanted[tensor] = (term.transform.weight_shape,)
     for node in network.nodes.values():
         tensor = f"{node.name}.threshold"
         if node.name in network.inputs:
@@ -392,8 +390,7 @@ def _with_weights(network: Network, table: TomlTable, folder: Path, stored: Sequ
     tensors, encoders = read_tensors(folder / given, wanted, unused, floats)
     nodes = {name: _with_threshold(node, tensors.get(f"{name}.threshold")) for name, node in network.nodes.items()}
     nodes = {name: with_stored_values(node, tensors) for name, node in nodes.items()}
-    edges = {key: _with_tensor(edge, tensors.get(edge.label)) for key, edge in network.edges.items()}
-    edges = {key: _with_more_tensors(edge, tensors) for key, edge in edges.items()}
+    edges = {key: _with_tensors(edge, tensors) for key, edge in network.edges.items()}
     return replace(network, nodes=nodes, edges=edges, tables=_with_encoders(network.tables, encoders))
 
 
@@ -414,20 +411,14 @@ def _with_threshold(node: Node, tensor: NDArray[np.int64] | None) -> Node:
     return replace(node, threshold=spread_threshold(tensor, node.shape))
 
 
-def _with_tensor(edge: Edge, tensor: NDArray[np.int64] | None) -> Edge:
-    if tensor is None or not isinstance(edge.transform, Conv | Dense):
-        return edge
-    return replace(edge, transform=replace(edge.transform, weights=StoredWeights(tensor)))
+def _with_tensors(edge: Edge, tensors: Mapping[str, NDArray[np.int64]]) -> Edge:
+    transform, *also = (_with_tensor(term.transform, tensors.get(name)) for name, term in edge.by_tensor.items())
+    further = (replace(term, transform=stored) for term, stored in zip(edge.also, also, strict=True))
+    return replace(edge, transform=transform, also=tuple(further))
 
 
-def _with_more_tensors(edge: Edge, tensors: Mapping[str, NDArray[np.int64]]) -> Edge:
-    also = []
-    for k, term in enumerate(edge.also, start=1):
-        tensor = tensors.get(f"{edge.label} ({k})")
-        if tensor is not None and isinstance(term.transform, Conv | Dense):
-            term = replace(term, transform=replace(term.transform, weights=StoredWeights(tensor)))
-        also.append(term)
-    return replace(edge, also=tuple(also)) if also else edge
+def _with_tensor(transform: Any, tensor: NDArray[np.int64] | None) -> Any:
+    return transform if tensor is None else replace(transform, weights=StoredWeights(tensor))
 
 
 # The table of a node's neuron in a network file: numbers, or the word that they lie in the weights file.

@@ -145,12 +145,9 @@ def _value(value: Any) -> str | None:
 
 def _tensors(network: Network) -> Iterator[tuple[str, NDArray[Any]]]:
     for edge in network.edges.values():
-        tensor = _weights(edge.label, edge.transform)
-        if tensor is not None:
-            yield edge.label, _small(tensor)
-        for k, term in enumerate(edge.also, start=1):
+        for name, term in edge.by_tensor.items():
             if (tensor := _weights(edge.label, term.transform)) is not None:
-                yield f"{edge.label} ({k})", _small(tensor)
+                yield name, _small(tensor)
     for node in network.nodes.values():
         if node.threshold is not None and node.name not in network.inputs and _one_threshold(node) is None:
             yield f"{node.name}.threshold", _small(node.threshold)

@@ -204,13 +204,7 @@ class Windows:
 
 def as_pair(value: Any, what: str) -> tuple[int, int]:
     """Check a kernel or a stride: two integers from 1 to 2**24, along rows and columns."""
-    if (
-        not isinstance(value, Sequence)
-        or isinstance(value, str)
-        or len(value) != 2
-        or any(isinstance(n, bool) or not isinstance(n, int | np.integer) for n in value)
-        or not all(1 <= n <= MAX_NEURONS for n in value)
-    ):
+    if not _are_integers(value, 2, least=1):
         raise NetworkError(f"{what}: found {show(value)}; allowed are two integers [rows, columns], 1 to 2**24")
     return int(value[0]), int(value[1])
 
@@ -219,13 +213,7 @@ def as_padding(value: Any) -> Padding | Margins:
     """Check a padding: a word, or four numbers of cells."""
     if isinstance(value, str) and value in PADDINGS:
         return value  # type: ignore[return-value] # one of its words
-    if (
-        not isinstance(value, Sequence)
-        or isinstance(value, str)
-        or len(value) != 4
-        or any(isinstance(n, bool) or not isinstance(n, int | np.integer) for n in value)
-        or not all(0 <= n <= MAX_NEURONS for n in value)
-    ):
+    if not _are_integers(value, 4, least=0):
         raise NetworkError(
             f'padding: found {show(value)}; allowed are "same", "valid" and four integers [top, left, bottom, right], '
             "0 to 2**24"
@@ -277,6 +265,13 @@ INT_LOW = -(2**31)
 INT_HIGH = 2**31 - 1
 
 
+def _are_integers(value: Any, number: int, *, least: int, greatest: float = MAX_NEURONS) -> bool:
+    """Whether a value is a list of so many integers of Python or NumPy, none a boolean, within bounds."""
+    if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != number:
+        return False
+    return all(isinstance(n, int | np.integer) and not isinstance(n, bool) and least <= n <= greatest for n in value)
+
+
 def show_shape(shape: Sequence[int]) -> str:
     """Write a shape as it is written in files: ``[8, 8, 1]``."""
     return "[" + ", ".join(show_count(n) for n in shape) + "]"
@@ -285,12 +280,8 @@ def show_shape(shape: Sequence[int]) -> str:
 def as_shape(shape: Any) -> tuple[int, int, int]:
     """Check a node's shape."""
     entries = [1, 1, shape] if isinstance(shape, int | np.integer) else shape
-    if (
-        not isinstance(entries, Sequence | np.ndarray)
-        or isinstance(entries, str)
-        or len(entries) != 3
-        or any(isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1 for n in entries)
-    ):
+    entries = list(entries) if isinstance(entries, np.ndarray) and entries.ndim else entries
+    if not _are_integers(entries, 3, least=1, greatest=math.inf):
         raise NetworkError(f"shape: found {show(shape)}; allowed are three positive integers [rows, columns, features]")
     rows, columns, features = (int(n) for n in entries)
     size = math.prod((rows, columns, features))
