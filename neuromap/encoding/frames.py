@@ -349,7 +349,14 @@ class InputEncoding(Card):
         if self.code == "rate" and self.noise:
             raise self._wrong("noise", self.noise, 'is none with code = "rate", whose spikes are spread evenly')
         self._check_levels()
-        self._check_mean()
+        if self.is_binary and self.mean:
+            raise self._wrong(
+                "mean", self.mean, 'is none with a code that gives spikes; drop it, or take code = "real"'
+            )
+        self._check_each("mean", "from 0 to 1", takes_zero=True)
+        if self.code != "value" and self.step:
+            raise self._wrong("step", self.step, 'is none with another code than "value"; drop it')
+        self._check_each("step", "above 0, to 1", takes_zero=False)
         self._check_values()
         if self.frames not in SHOWN:
             raise self._wrong("frames", self.frames, f"are {', '.join(SHOWN)}")
@@ -448,28 +455,20 @@ class InputEncoding(Card):
         if self.code == "threshold" and self.shape[2] % len(levels):
             raise self._wrong("levels", list(levels), f"are as many as divide the {self.shape[2]} features of the node")
 
-    def _check_mean(self) -> None:
-        mean, features = self.mean, self.shape[2]
-        if self.is_binary and mean:
-            raise self._wrong("mean", mean, 'is none with a code that gives spikes; drop it, or take code = "real"')
-        allowed = f"are one number from 0 to 1, or {features}, one for each feature of the node"
-        if not isinstance(mean, tuple):
-            raise self._wrong("mean", mean, allowed)
-        if len(mean) not in (0, 1, features) or not all(_is_number(m) and 0 <= m <= 1 for m in mean):
-            raise self._wrong("mean", list(mean), allowed)
-        object.__setattr__(self, "mean", tuple(float(m) for m in mean))
+    def _check_each(self, key: str, bounds: str, *, takes_zero: bool) -> None:
+        """Refuse what is neither one number up to 1 nor one for each feature, nor none at all."""
+        given, features = getattr(self, key), self.shape[2]
+        allowed = f"are one number {bounds}, or {features}, one for each feature of the node"
+        if not isinstance(given, tuple):
+            raise self._wrong(key, given, allowed)
+        if len(given) not in (0, 1, features) or not all(
+            _is_number(n) and 0 <= n <= 1 and (takes_zero or n) for n in given
+        ):
+            raise self._wrong(key, list(given), allowed)
+        object.__setattr__(self, key, tuple(float(n) for n in given))
 
     def _check_values(self) -> None:
-        step, features = self.step, self.shape[2]
-        if self.code != "value" and step:
-            raise self._wrong("step", step, 'is none with another code than "value"; drop it')
-        allowed = f"are one number above 0, to 1, or {features}, one for each feature of the node"
-        if not isinstance(step, tuple):
-            raise self._wrong("step", step, allowed)
-        if len(step) not in (0, 1, features) or not all(_is_number(s) and 0 < s <= 1 for s in step):
-            raise self._wrong("step", list(step), allowed)
-        object.__setattr__(self, "step", tuple(float(s) for s in step))
-        if self.code == "value" and self.values is not None and not step and not self.mean:
+        if self.code == "value" and self.values is not None and not self.step and not self.mean:
             least, most, (low, high) = -self.zero_point, 255 - self.zero_point, self.values
             if least < low or most > high:
                 raise NetworkError(
