@@ -6,13 +6,11 @@ described in :mod:`neuromap.cores.graded.program`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.cores.synapse_list.structure import SynapseLists
-from neuromap.errors import ChipError
+from neuromap.cores.synapse_list.structure import Bounds, SynapseLists, read_limits, written_limits
 from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_document import CORE_BOUNDS
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -25,26 +23,24 @@ UPDATES_ALL = False
 OPTIONS = frozenset({"pins.cores", "pins.regions", "pins.neurons"})
 NEURON_TABLE = False
 _SHARED = ("axons", "neurons", "weight_bits")
-# key: (least, greatest); sums and values stay inside 32 bits
-_INTEGERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
+# sums and values stay inside 32 bits
+_INTEGERS: Bounds = ReadOnlyMapping(
     {
         "output_axons": (1, 2**31 - 1),
         "synapse_memory_bits": (1, 2**40),
         "synapse_bits": (1, 1024),
-        "list_bits": (0, 2**20),
-        "dense_bits": (0, 1024),
-        "shares_lists": (0, 1),
-        "neuron_bits": (0, 2**20),
-        "program_bits": (0, 2**40),
+        "list_bits": (0, 2**20, 0),
+        "dense_bits": (0, 1024, 0),
+        "shares_lists": (0, 1, 0),
+        "neuron_bits": (0, 2**20, 0),
+        "program_bits": (0, 2**40, 0),
         "value_bits": (2, 25),
         "accumulator_bits": (2, 32),
-        "joins_maximum": (0, 1),
+        "joins_maximum": (0, 1, 0),
     }
 )
-_DEFAULTS: Mapping[str, int] = ReadOnlyMapping(
-    {"list_bits": 0, "dense_bits": 0, "shares_lists": 0, "neuron_bits": 0, "program_bits": 0, "joins_maximum": 0}
-)
-KEYS = (*_SHARED, *_INTEGERS, "weight_shifts")
+_PAIRS = ("weight_shifts",)
+KEYS = (*_SHARED, *_INTEGERS, *_PAIRS)
 
 
 @dataclass(frozen=True)
@@ -80,13 +76,7 @@ class GradedLists(SynapseLists):
 def figures(core: TomlTable) -> dict[str, Any]:
     """Read the fields of a chip that say what its cores are."""
     shared: dict[str, Any] = {key: core.integer(key, *CORE_BOUNDS[key]) for key in _SHARED}
-    values: dict[str, Any] = {
-        key: _DEFAULTS[key] if key in _DEFAULTS and key not in core else core.integer(key, *bounds)
-        for key, bounds in _INTEGERS.items()
-    }
-    values["weight_shifts"] = core.pair("weight_shifts", 0, 16, "[least, greatest]")
-    if values["weight_shifts"][0] > values["weight_shifts"][1]:
-        raise ChipError(f"core.weight_shifts: found {list(values['weight_shifts'])}; needs the least first")
+    values = read_limits(core, _INTEGERS, _PAIRS)
     # neurons have neither thresholds nor leaks; what they keep of a tick is its sum
     return {
         **shared,
@@ -101,6 +91,4 @@ def figures(core: TomlTable) -> dict[str, Any]:
 
 def table(chip: ChipSpec) -> dict[str, Any]:
     """Write them; what is at its default is left out."""
-    lists = chip.lists
-    integers = {key: getattr(lists, key) for key in _INTEGERS if getattr(lists, key) != _DEFAULTS.get(key)}
-    return {key: getattr(chip, key) for key in _SHARED} | integers | {"weight_shifts": list(lists.weight_shifts)}
+    return {key: getattr(chip, key) for key in _SHARED} | written_limits(chip.lists, _INTEGERS, _PAIRS)

@@ -6,9 +6,9 @@ Its neuron is the integer current-and-voltage neuron of Loihi (Davies et al., IE
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.cores.core_kind import CoreFigures
@@ -25,27 +25,26 @@ UPDATES_ALL = False
 OPTIONS = frozenset({"objective", "pins.cores", "pins.regions", "pins.neurons"})
 NEURON_TABLE = False
 _SHARED = ("axons", "neurons", "weight_bits", "threshold_bits", "potential_bits")
-# key: (least, greatest); the bounds keep currents, voltages and their products with decays inside 64 bits
-_INTEGERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
+# Least and greatest value of a key, and the value that need not be said.
+Bounds: TypeAlias = Mapping[str, tuple[int, int] | tuple[int, int, int]]
+# the bounds keep currents, voltages and their products with decays inside 64 bits
+_INTEGERS: Bounds = ReadOnlyMapping(
     {
         "output_axons": (1, 2**31 - 1),
         "synapse_memory_bits": (1, 2**40),
         "synapse_bits": (1, 1024),
-        "list_bits": (0, 2**20),
-        "mixed_sign_step": (1, 256),
-        "shares_lists": (0, 1),
+        "list_bits": (0, 2**20, 0),
+        "mixed_sign_step": (1, 256, 1),
+        "shares_lists": (0, 1, 0),
         "threshold_shift": (0, 16),
         "bias_bits": (2, 32),
         "current_bits": (2, 32),
         "decay_bits": (1, 16),
         "refractory_bits": (1, 8),
-        "accumulator_bits": (2, 32),
+        "accumulator_bits": (2, 32, NO_WRAP),
     }
 )
-_PAIRS: Mapping[str, tuple[int, int]] = ReadOnlyMapping({"weight_shifts": (0, 16), "bias_shifts": (0, 16)})
-_DEFAULTS: Mapping[str, int] = ReadOnlyMapping(
-    {"list_bits": 0, "mixed_sign_step": 1, "shares_lists": 0, "accumulator_bits": NO_WRAP}
-)
+_PAIRS = ("weight_shifts", "bias_shifts")
 _FLAGS = ("sum_wraps", "soft_reset", "reset_values")
 FLOORS = ("none", "shared", "any")
 KEYS = (*_SHARED, *_INTEGERS, *_PAIRS, *_FLAGS, "floors")
@@ -135,17 +134,29 @@ class SynapseLists(CoreFigures):
         return n_lists * self.list_bits + n_synapses * self.synapse_bits
 
 
+def read_limits(core: TomlTable, integers: Bounds, pairs: Sequence[str]) -> dict[str, Any]:
+    """Read limits: integers, and pairs of the least and the greatest shift."""
+    values: dict[str, Any] = {
+        key: bounds[2] if len(bounds) == 3 and key not in core else core.integer(key, *bounds[:2])
+        for key, bounds in integers.items()
+    }
+    for key in pairs:
+        values[key] = core.pair(key, 0, 16, "[least, greatest]")
+        if values[key][0] > values[key][1]:
+            raise ChipError(f"core.{key}: found {list(values[key])}; needs the least first")
+    return values
+
+
+def written_limits(lists: SynapseLists, integers: Bounds, pairs: Sequence[str]) -> dict[str, Any]:
+    """Write them; what need not be said is left out."""
+    said = {key: getattr(lists, key) for key, bounds in integers.items() if bounds[2:] != (getattr(lists, key),)}
+    return said | {key: list(getattr(lists, key)) for key in pairs}
+
+
 def figures(core: TomlTable) -> dict[str, Any]:
     """Read the fields of a chip that say what its cores are."""
     shared: dict[str, Any] = {key: core.integer(key, *CORE_BOUNDS[key]) for key in _SHARED}
-    values: dict[str, Any] = {
-        key: _DEFAULTS[key] if key in _DEFAULTS and key not in core else core.integer(key, *bounds)
-        for key, bounds in _INTEGERS.items()
-    }
-    for key, bounds in _PAIRS.items():
-        values[key] = core.pair(key, *bounds, "[least, greatest]")
-        if values[key][0] > values[key][1]:
-            raise ChipError(f"core.{key}: found {list(values[key])}; needs the least first")
+    values = read_limits(core, _INTEGERS, _PAIRS)
     values |= {key: core.boolean(key) for key in _FLAGS if key in core}
     values |= {"floors": core.text("floors", FLOORS)} if "floors" in core else {}
     step = values["mixed_sign_step"]
@@ -157,8 +168,6 @@ def figures(core: TomlTable) -> dict[str, Any]:
 def table(chip: ChipSpec) -> dict[str, Any]:
     """Write them; what is at its default is left out."""
     lists = chip.lists
-    integers = {key: getattr(lists, key) for key in _INTEGERS if getattr(lists, key) != _DEFAULTS.get(key)}
     flags: dict[str, Any] = {key: True for key in _FLAGS if getattr(lists, key)}
     flags |= {"floors": lists.floors} if lists.floors != FLOORS[0] else {}
-    pairs = {key: list(getattr(lists, key)) for key in _PAIRS}
-    return {key: getattr(chip, key) for key in _SHARED} | integers | pairs | flags
+    return {key: getattr(chip, key) for key in _SHARED} | written_limits(lists, _INTEGERS, _PAIRS) | flags
