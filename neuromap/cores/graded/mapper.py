@@ -60,21 +60,9 @@ def _ranges(network: Network) -> NDArray[np.int32]:
 
 def _unit_table(parts: ListPartition, chip: ChipSpec) -> UnitTable:
     """Write what neurons compute; those that nobody uses, and compartments that are joined, send nothing."""
-    shape, lists = (parts.n_cores, chip.neurons), parts.lists
-    somas = np.flatnonzero(lists.is_computed[: lists.n_somas])
-    at = parts.core[somas], parts.slot[somas]
-    tables = {}
-    for name, dtype in (("multiplier", np.int32), ("shift", np.uint8), ("low", np.int32), ("high", np.int32)):
-        pairs = zip(lists.neurons, np.diff(lists.offset).tolist(), strict=True)
-        values = np.concatenate([np.broadcast_to(getattr(n.neuron, name), size) for n, size in pairs])
-        tables[name] = np.zeros(shape, dtype)
-        tables[name][at] = values[somas]
-    more = np.flatnonzero(lists.is_computed[lists.n_somas :]) + lists.n_somas
-    if not len(more):
-        return UnitTable(**tables)
-    joined = np.full(shape, -1, np.int32)
-    joined[parts.core[more], parts.slot[more]] = parts.slot[lists.soma[more]]
-    return UnitTable(**tables, joined=joined)
+    dtypes = {"multiplier": np.int32, "shift": np.uint8, "low": np.int32, "high": np.int32}
+    tables = {name: parts.placed(parts.lists.values_of(name), chip.neurons, 0, kind) for name, kind in dtypes.items()}
+    return UnitTable(**tables, joined=parts.joined(chip.neurons))
 
 
 def fewest_cores(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None) -> ListPartition:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +135,24 @@ class ListPartition(ReadOnly, Value):
     def network(self) -> Legalised:
         """Populations and links in ticks."""
         return self.lists.network
+
+    def placed(self, values: NDArray[Any], n_slots: int, nothing: int = 0, dtype: Any = np.int32) -> NDArray[Any]:
+        """Write values of neurons at their places, shape (cores, n_slots), and ``nothing`` at all others."""
+        # shapes: values (n_somas,)
+        somas = np.flatnonzero(self.lists.is_computed[: self.lists.n_somas])
+        table = np.full((self.n_cores, n_slots), nothing, dtype)
+        table[self.core[somas], self.slot[somas]] = values[somas]
+        return table
+
+    def joined(self, n_slots: int) -> NDArray[np.int32] | None:
+        """Give the place of the neuron that every further compartment belongs to, -1 for none; None without any."""
+        # shapes: returns (cores, n_slots)
+        more = np.flatnonzero(self.lists.is_computed[self.lists.n_somas :]) + self.lists.n_somas
+        if not len(more):
+            return None
+        joined = np.full((self.n_cores, n_slots), -1, np.int32)
+        joined[self.core[more], self.slot[more]] = self.slot[self.lists.soma[more]]
+        return joined
 
     def held(self, population: int) -> tuple[int, int]:
         """Count the copies of the neuron that has most, and cores that hold some of a population."""

@@ -432,6 +432,11 @@ class ListNetwork(ReadOnly, Value):
         """Neuron of every synapse, shape (s,)."""
         return np.repeat(np.arange(self.n_neurons), np.diff(self.start))
 
+    def values_of(self, name: str, without: int = 0) -> NDArray[Any]:
+        """Give a parameter of all neurons, shape (n_somas,); ``without`` of neurons that have none."""
+        pairs = zip(self.neurons, np.diff(self.offset).tolist(), strict=True)
+        return np.concatenate([np.broadcast_to(getattr(n.neuron, name, without), size) for n, size in pairs])
+
     def population_of(self, neuron: int) -> int:
         """Find the population of a neuron by its number."""
         return int(np.searchsorted(self.offset, self.soma[neuron], side="right")) - 1
@@ -477,10 +482,7 @@ def floors_of(lists: ListNetwork, chip: ChipSpec) -> Ints | None:
     # shapes: returns (n_somas,)
     if chip.lists.floors != "shared":
         return None
-    pairs = zip(
-        (getattr(n.neuron, "floor", NO_FLOOR) for n in lists.neurons), np.diff(lists.offset).tolist(), strict=True
-    )
-    floor = np.concatenate([np.broadcast_to(one, size) for one, size in pairs]).astype(np.int64)
+    floor = lists.values_of("floor", NO_FLOOR).astype(np.int64)
     is_relay = np.repeat([p.neuron is None for p in lists.network.populations], np.diff(lists.offset))
     floor[is_relay] = floor.min(initial=NO_FLOOR)  # they stay above 0
     return floor if len(np.unique(floor)) > 1 else None

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.balance_cores import BalanceSearch
@@ -225,14 +226,16 @@ def listed(rollout: Rollout, parts: ListPartition, where: Ints, chip: ChipSpec) 
     synapses, list_signal = synapse_table(parts)
     list_core = synapses.list_core
     axon = np.arange(len(list_core)) - synapses.axons[list_core]
-    labels = _Labels(parts, chip.neurons)
+    populations, sizes = parts.lists.network.populations, np.diff(parts.lists.offset)
+    node = parts.placed(np.repeat([p.node for p in populations], sizes), chip.neurons, -1)
+    index = parts.placed(np.concatenate([p.neurons for p in populations]), chip.neurons)
     return {
         **program_labels(rollout, parts.lists.network, where, chip),
-        "neuron_node": labels.node,
-        "neuron_index": labels.index,
-        "is_relay": labels.is_relay,
+        "neuron_node": node,
+        "neuron_index": index,
+        "is_relay": parts.placed(np.repeat([p.is_relay for p in populations], sizes), chip.neurons, dtype=np.bool_),
         "host": _host_table(parts, list_core, list_signal, axon),
-        "outputs": labels.outputs(parts),
+        "outputs": _output_table(parts, node, index),
         "synapses": synapses,
         "targets": _targets(parts, list_core, list_signal, axon, chip.neurons),
     }
@@ -245,66 +248,42 @@ def synapse_table(parts: ListPartition) -> tuple[SynapseTable, Ints]:
     return in_lists(lists.start, columns, parts.core, parts.slot, parts.n_cores, lists.n_signals)
 
 
-class _Labels:
-    """Labels of all neurons of all cores, shape (C, N); -1, 0 and False where there is none."""
-
-    def __init__(self, parts: ListPartition, n_neurons: int) -> None:
-        shape = (parts.n_cores, n_neurons)
-        self.node, self.index = np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
-        self.is_relay = np.zeros(shape, np.bool_)
-        populations, lists = parts.lists.network.populations, parts.lists
-        sizes = [len(p.neurons) for p in populations]
-        mine = lists.is_computed[: lists.n_somas]
-        at = (parts.core[: lists.n_somas][mine], parts.slot[: lists.n_somas][mine])
-        self.node[at] = np.repeat([p.node for p in populations], sizes)[mine]
-        self.index[at] = np.concatenate([p.neurons for p in populations])[mine]
-        self.is_relay[at] = np.repeat([p.is_relay for p in populations], sizes)[mine]
-        self._is_output = np.repeat([p.is_output for p in populations], sizes)
-
-    def outputs(self, parts: ListPartition) -> OutputTable:
-        """Make the table of the neurons that are read out."""
-        read = np.flatnonzero(self._is_output & parts.lists.is_computed[: parts.lists.n_somas])
-        core, slot = parts.core[read], parts.slot[read]
-        order = np.lexsort((slot, core))
-        core, slot = core[order], slot[order]
-        node, index = self.node[core, slot], self.index[core, slot]
-        return OutputTable(node=node, index=index, core=core.astype(np.int32), neuron=slot.astype(np.int32))
+def _output_table(parts: ListPartition, node: NDArray[np.int32], index: NDArray[np.int32]) -> OutputTable:
+    """Make the table of the neurons that are read out; ``node`` and ``index`` are the labels of all, shape (C, N)."""
+    populations, sizes = parts.lists.network.populations, np.diff(parts.lists.offset)
+    is_output = np.repeat([p.is_output for p in populations], sizes)
+    read = np.flatnonzero(is_output & parts.lists.is_computed[: parts.lists.n_somas])
+    core, slot = parts.core[read], parts.slot[read]
+    order = np.lexsort((slot, core))
+    core, slot = core[order].astype(np.int32), slot[order].astype(np.int32)
+    return OutputTable(node=node[core, slot], index=index[core, slot], core=core, neuron=slot)
 
 
 def _current_table(parts: ListPartition, chip: ChipSpec) -> CurrentTable:
-    shape, lists = (parts.n_cores, chip.neurons), parts.lists
-    forget = 1 << chip.lists.decay_bits
+    lists, forget = parts.lists, 1 << chip.lists.decay_bits
     silent = {"current_decay": forget, "voltage_decay": forget}
-    somas = np.flatnonzero(lists.is_computed[: lists.n_somas])
     tables = {}
     options = CurrentNeuron.options
     for name in (*PARAMETERS, "subtract"):
         if name in options and not any(name in n.neuron.arrays | n.neuron.stated for n in lists.neurons):
             continue
-        sizes = np.diff(lists.offset)
-        each = (np.broadcast_to(getattr(n.neuron, name), size) for n, size in zip(lists.neurons, sizes, strict=True))
-        values = np.concatenate(list(each))
-        table = np.full(shape, silent.get(name, options.get(name, 0)), _DTYPES.get(name, np.int32))
-        table[parts.core[somas], parts.slot[somas]] = values[somas]
+        values, nothing = lists.values_of(name), silent.get(name, options.get(name, 0))
+        table = parts.placed(values, chip.neurons, nothing, _DTYPES.get(name, np.int32))
         if name == "floor" and chip.lists.floors == "shared":
             core_floor = np.full(parts.n_cores, values.min(initial=NO_FLOOR))
             if (floor := floors_of(lists, chip)) is not None:
+                somas = np.flatnonzero(lists.is_computed[: lists.n_somas])
                 core_floor[parts.core[somas]] = floor[somas]
             table[:] = core_floor[:, None]
         tables[name] = table
-    more = np.flatnonzero(lists.is_computed[lists.n_somas :]) + lists.n_somas
     pairs = zip(lists.neurons, lists.network.populations, strict=True)
     powers = [(n.scale.bit_length() - 1) * (p.neuron is not None) for n, p in pairs]
     if any(powers):
-        scale = np.zeros(shape, np.uint8)
-        scale[parts.core[somas], parts.slot[somas]] = np.repeat(powers, np.diff(lists.offset))[somas]
-        tables["scale"] = scale
-    if not len(more):
-        return CurrentTable(**tables)
+        scale = np.repeat(powers, np.diff(lists.offset))
+        tables["scale"] = parts.placed(scale, chip.neurons, dtype=np.uint8)
+    more = np.flatnonzero(lists.is_computed[lists.n_somas :]) + lists.n_somas
     tables["current_decay"][parts.core[more], parts.slot[more]] = lists.decay[more]
-    joined = np.full(shape, -1, np.int32)
-    joined[parts.core[more], parts.slot[more]] = parts.slot[lists.soma[more]]
-    return CurrentTable(**tables, joined=joined)
+    return CurrentTable(**tables, joined=parts.joined(chip.neurons))
 
 
 def _host_table(parts: ListPartition, list_core: Ints, list_signal: Ints, axon: Ints) -> HostTable:

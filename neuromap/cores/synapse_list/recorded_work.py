@@ -130,9 +130,7 @@ def record_work(parts: ListPartition, window: SteadyWindow, program: ListProgram
 def _signals(parts: ListPartition) -> tuple[Ints, Ints]:
     """Find the signal that every place of the program sends, shape (C, N), and that every axon carries, shape (L,)."""
     lists = parts.lists
-    signal_at = np.full((parts.n_cores, int(parts.slot.max(initial=0)) + 1), -1, np.int64)
-    somas = np.flatnonzero(lists.is_computed[: lists.n_somas])
-    signal_at[parts.core[somas], parts.slot[somas]] = somas
+    signal_at = parts.placed(np.arange(lists.n_somas), int(parts.slot.max(initial=0)) + 1, -1, np.int64)
     pairs = np.unique(parts.core[lists.target] * lists.n_signals + lists.signal)  # in the order of the emitted axons
     return signal_at, pairs % max(1, lists.n_signals)
 
