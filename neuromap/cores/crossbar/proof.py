@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,20 @@ from neuromap.cores.crossbar.program import Program
 from neuromap.proof.codes import PARAMETERS, RAILS, RANDOM, REST, LiftedNeurons
 
 Codes = NDArray[np.uint8]
+
+
+# Parameters of a :class:`~neuromap.network.spiking_neuron.LeakNeuron`, and the tables that hold them.
+_TABLES = {
+    "threshold": "threshold",
+    "leak": "leak",
+    "floor": "negative_threshold",
+    "potential": "potential",
+    "subtract": "reset_mode",
+}
+
+
+def _values_of(program: Program, core: int) -> dict[str, Ints]:
+    return {name: getattr(program.neurons, table)[core].astype(np.int64) for name, table in _TABLES.items()}
 
 
 def forgetting(program: Program, core: int, low: Ints, high: Ints) -> tuple[Ints, Codes]:
@@ -67,14 +81,13 @@ def remembering(
 ) -> Codes:
     """Say why each neuron is not the network's neuron of these parameters; 0 where it is (Lemma 7)."""
     neurons, found = program.neurons, np.zeros(program.shape[1], np.uint8)
-    has: dict[str, NDArray[Any]] = {"threshold": neurons.threshold, "leak": neurons.leak}
-    has |= {"floor": neurons.negative_threshold, "potential": neurons.potential, "subtract": neurons.reset_mode}
+    has = _values_of(program, core)
     if set(has) != set(wanted):
         return np.full_like(found, PARAMETERS)
     differs = (power != 0) | (part != 0) | ~neurons.saturate_negative[core] | (neurons.reset[core] != 0)
     differs |= neurons.leak_reversal[core] & (neurons.leak[core] != 0)
-    for name, table in has.items():
-        differs |= table[core] != wanted[name]
+    for name, values in has.items():
+        differs |= values != wanted[name]
     found[_meets_rails(program, wanted, low, high)] = RAILS
     found[differs] = PARAMETERS
     found[_random(program, core)] = RANDOM
@@ -149,13 +162,7 @@ def lifted(program: Program, core: int, low: Ints, high: Ints, clock: Ints) -> L
     neurons = program.neurons
     least, most = low + np.minimum(clock, 0), high + np.maximum(clock, 0)
     reaches, code = forgetting(program, core, least, most)
-    mine: dict[str, Ints] = {
-        "threshold": neurons.threshold[core].astype(np.int64),
-        "leak": neurons.leak[core].astype(np.int64),
-        "floor": neurons.negative_threshold[core].astype(np.int64),
-        "potential": neurons.potential[core].astype(np.int64),
-        "subtract": neurons.reset_mode[core].astype(np.int64),
-    }
+    mine = _values_of(program, core)
     # What never gets below 0 has no use for kappa and the negative threshold, and for a floor as little.
     inclusive = program.chip.rules.negative_comparison == "<="
     above = (least + np.minimum(mine["leak"], 0) >= 0) & (mine["potential"] >= 0) & (mine["floor"] >= inclusive)

@@ -18,6 +18,15 @@ _WIDTHS = ("decay_bits", "current_bits", "voltage_bits", "accumulator_bits", "su
 _SCALED = ("threshold", "bias", "current", "voltage", "reset")
 
 
+def _values_of(program: ListProgram, core: int) -> dict[str, Ints]:
+    """Read the parameters of a core's neurons; of options that no neuron has, what does nothing."""
+    values = {}
+    for name, idle in (dict.fromkeys(_VALUES) | _OPTIONS).items():
+        table = getattr(program.neurons, name)
+        values[name] = np.full(program.shape[1], idle) if table is None else table[core].astype(np.int64)
+    return values
+
+
 def forgetting(program: ListProgram, core: int, low: Ints, high: Ints) -> tuple[Ints, Codes]:
     """Give the sum from which each neuron spikes, and why it is no neuron that forgets; 0 where it is (Lemma 3)."""
     neurons, lists = program.neurons, program.chip.lists
@@ -45,19 +54,15 @@ def remembering(
     program: ListProgram, core: int, wanted: Mapping[str, Ints], part: Ints, power: Ints, low: Ints, high: Ints
 ) -> Codes:
     """Say why each neuron is not the network's neuron of these parameters; 0 where it is (Lemmas 7 and 8)."""
-    neurons, chip = program.neurons, program.chip
+    chip = program.chip
     found = np.zeros(program.shape[1], np.uint8)
     if not wanted.keys() >= {*_VALUES, *_OPTIONS, *_WIDTHS}:
         return np.full_like(found, PARAMETERS)
-    has = {name: getattr(neurons, name)[core].astype(np.int64) for name in _VALUES}
-    for name, idle in _OPTIONS.items():
-        table = getattr(neurons, name)
-        has[name] = np.full(len(found), idle) if table is None else table[core].astype(np.int64)
     widths = {"current_bits": chip.lists.current_bits, "voltage_bits": chip.potential_bits}
     rail = (1 << wanted["voltage_bits"] - 1) - 1
     differs = wanted["decay_bits"] != chip.lists.decay_bits
     differs |= wanted["sum_wraps"] != int(chip.lists.sum_wraps)
-    for name, value in has.items():
+    for name, value in _values_of(program, core).items():
         right = wanted[name] << power if name in _SCALED else wanted[name]
         if name == "floor":  # a floor at the rail or below is none
             right = np.minimum(((right + 1) << power) - 1, rail_of(chip.potential_bits))
@@ -90,10 +95,7 @@ def lifted(program: ListProgram, core: int, low: Ints, high: Ints, clock: Ints) 
     neurons, chip = program.neurons, program.chip
     least, most = low + np.minimum(clock, 0), high + np.maximum(clock, 0)
     reaches, code = forgetting(program, core, least, most)
-    values = {name: getattr(neurons, name)[core].astype(np.int64) for name in _VALUES}
-    for name, idle in _OPTIONS.items():
-        table = getattr(neurons, name)
-        values[name] = np.full(len(reaches), idle) if table is None else table[core].astype(np.int64)
+    values = _values_of(program, core)
     values["reset"] = np.where(values["subtract"] == 1, 0, values["reset"])
     # a floor at the rail or below is none
     values["floor"] = np.where(values["floor"] >= rail_of(chip.potential_bits), _OPTIONS["floor"], values["floor"])
