@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from llvmlite import ir
@@ -42,41 +43,6 @@ class _Parameters(NamedTuple):
     options: tuple[Any, ...] = ()
     """Where neurons have them: least voltage (double), reset, where the threshold is taken off, and the bias again, as
     an integer."""
-
-
-@intrinsic
-def tick_lanes(typing_context: Any, state: Any, image: Any, lane: Any, due: Any, tick: Any) -> Any:
-    """Take 64 neurons, from ``lane`` on, through a tick; bits of those that fire, and of those that changed."""
-    # What is due to them lies from ``due`` on; it is set to 0.
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        unit = _Unit(context, builder, signature.args, arguments)
-        return unit.generate(lambda group: unit.parameters(group, splatted=False))
-
-    return types.UniTuple(types.uint64, 2)(state, image, lane, due, tick), generate
-
-
-@intrinsic
-def tick_uniform_lanes(typing_context: Any, state: Any, image: Any, lane: Any, due: Any, tick: Any) -> Any:
-    """Do the same where all neurons of the core have the parameters of the first of them."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        unit = _Unit(context, builder, signature.args, arguments)
-        shared = unit.parameters(0, splatted=True)
-        return unit.generate(lambda group: shared)
-
-    return types.UniTuple(types.uint64, 2)(state, image, lane, due, tick), generate
-
-
-@intrinsic
-def tick_optional_lanes(typing_context: Any, state: Any, image: Any, lane: Any, due: Any, tick: Any) -> Any:
-    """Do the same for neurons with resets or floors, or where sums wrap."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        unit = _Unit(context, builder, signature.args, arguments)
-        return unit.generate(unit.with_options)
-
-    return types.UniTuple(types.uint64, 2)(state, image, lane, due, tick), generate
 
 
 class _Unit:
@@ -201,6 +167,35 @@ class _Unit:
             part = b.zext(b.bitcast(some, ir.IntType(_LANES)), WORD)
             word = b.or_(word, b.shl(part, WORD(group * _LANES)))
         return word
+
+
+def _tick_lanes(parameters: Callable[[_Unit], Callable[[int], _Parameters]]) -> Any:
+    """Make what takes 64 neurons through a tick, given what emits the parameters of a group of lanes."""
+
+    @intrinsic
+    def tick_lanes(typing_context: Any, state: Any, image: Any, lane: Any, due: Any, tick: Any) -> Any:
+        """Take 64 neurons, from ``lane`` on, through a tick; bits of those that fire, and of those that changed."""
+        # What is due to them lies from ``due`` on; it is set to 0.
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            unit = _Unit(context, builder, signature.args, arguments)
+            return unit.generate(parameters(unit))
+
+        return types.UniTuple(types.uint64, 2)(state, image, lane, due, tick), generate
+
+    return tick_lanes
+
+
+def _shared_parameters(unit: _Unit) -> Callable[[int], _Parameters]:
+    shared = unit.parameters(0, splatted=True)
+    return lambda group: shared
+
+
+tick_lanes = _tick_lanes(lambda unit: lambda group: unit.parameters(group, splatted=False))
+# where all neurons of the core have the parameters of the first of them
+tick_uniform_lanes = _tick_lanes(_shared_parameters)
+# for neurons with resets or floors, or where sums wrap
+tick_optional_lanes = _tick_lanes(lambda unit: unit.with_options)
 
 
 inlined = njit(**INLINED)
