@@ -29,10 +29,10 @@ from neuromap.cores.synapse_list.list_kernel.list_image import (
 from neuromap.cores.synapse_list.list_kernel.list_tick import list_kernel
 from neuromap.cores.synapse_list.program import InputUnderWay, ListProgram, wrapped
 from neuromap.hardware.checker import require_legal
-from neuromap.simulation.engine.engine import CurrentState, EngineState, HostEvents, Spikes, Totals, check_state
+from neuromap.simulation.engine.engine import CurrentState, EngineState, HostEvents, Spikes, check_state
 from neuromap.simulation.engine.engine_choice import check_seed
 from neuromap.simulation.engine.fast_engine import CompiledRuns
-from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, VISITS, Events, Record
+from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, Events, Record
 
 # Visits of cores below which starting threads costs more than it saves.
 _ALONE = 4096
@@ -159,17 +159,6 @@ class ListFastEngine(InputUnderWay, CompiledRuns):
 
     def _fitted(self, amounts: Ints) -> Ints:
         return wrapped(amounts, self.program.chip.lists.sum_bits)
-
-    @property
-    def totals(self) -> Totals:
-        """Activity since tick 0; axon events and their synapses count in the tick in which the axon is reached."""
-        totals = self._counts()
-        return Totals(int(totals[SPIKES]), int(totals[AXON_EVENTS]), int(totals[SYNAPTIC_EVENTS]))
-
-    @property
-    def visits(self) -> int:
-        """Cores visited since tick 0, counted once per tick; the others were at rest."""
-        return int(self._counts()[VISITS])
 
     def _counts(self) -> Ints:
         teams = [self._alone, *([self._team] if self._team is not self._alone else [])]

@@ -74,6 +74,21 @@ class CompiledRuns(ABC):
     def reset(self, noise_seed: int | None = None) -> None:
         """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
 
+    @abstractmethod
+    def _counts(self) -> NDArray[np.int64]:
+        """Add up what all threads have counted since tick 0: SPIKES and so on of ``kernel/workspace.py``."""
+
+    @property
+    def totals(self) -> Totals:
+        """Activity since tick 0; axon events and their synapses count in the tick in which the axon is reached."""
+        totals = self._counts()
+        return Totals(int(totals[SPIKES]), int(totals[AXON_EVENTS]), int(totals[SYNAPTIC_EVENTS]))
+
+    @property
+    def visits(self) -> int:
+        """Cores visited since tick 0, counted once per tick; the others were at rest."""
+        return int(self._counts()[VISITS])
+
     def _remote(self, remote: Remote) -> Remote:
         """Say how the next call hands spikes to other ranks; an engine that is alone has none."""
         return remote
@@ -313,17 +328,6 @@ class FastEngine(CompiledRuns):
         bits = np.unpackbits(ring[(ahead + self.tick) % slots, core, byte][:, None], axis=1, bitorder="little")
         row, bit = np.nonzero(bits)
         return np.stack([self.tick + ahead[row], core[row], byte[row] * 8 + bit], axis=1).astype(np.int64)
-
-    @property
-    def totals(self) -> Totals:
-        """Activity since tick 0."""
-        totals = self._counts()
-        return Totals(int(totals[SPIKES]), int(totals[AXON_EVENTS]), int(totals[SYNAPTIC_EVENTS]))
-
-    @property
-    def visits(self) -> int:
-        """Cores visited since tick 0, counted once per tick; the others were at rest."""
-        return int(self._counts()[VISITS])
 
     def _counts(self) -> NDArray[np.int64]:
         every = [*self._alone[1], *(self._team[1] if self._team is not self._alone else [])]
