@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,8 @@ R = TypeVar("R")
 INTERPRETED = 30_000
 # The same where Numba has not been imported, which takes half a second; an item takes about half a microsecond.
 WITHOUT_COMPILER = 1_000_000
+# The same of a loop in two forms: up to which the plain one is quicker, and up to which the one over arrays is.
+PLAIN, BY_ARRAYS = 300_000, 20_000_000
 
 
 def compiled_for(function: Callable[..., R], work: int) -> Callable[..., R]:
@@ -27,6 +29,22 @@ def compiled_for(function: Callable[..., R], work: int) -> Callable[..., R]:
 def pays(work: int, *, without_compiler: int = WITHOUT_COMPILER) -> bool:
     """Whether compiling a loop pays that looks at so many items, or loading what was compiled."""
     return work > (INTERPRETED if "numba" in sys.modules else without_compiler)
+
+
+class TwoForms(Generic[R]):
+    """A loop in two forms that do the same, plain and over arrays; it counts what it looks at, to take the quickest."""
+
+    # Calls come by the hundred, none of which alone is worth a compiler: what counts is what they take together.
+
+    def __init__(self, plain: Callable[..., R], by_arrays: Callable[..., R]) -> None:
+        self._plain, self._by_arrays, self._work = plain, by_arrays, 0
+
+    def form_for(self, work: int) -> Callable[..., R]:
+        """Choose the form for a call that looks at so many items, which are counted."""
+        self._work += work
+        if self._work > PLAIN and not pays(self._work, without_compiler=BY_ARRAYS):
+            return self._by_arrays
+        return compiled_for(self._plain, self._work)
 
 
 @cache

@@ -6,7 +6,6 @@ already, and the first of a tile is one that was near the tile before.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import entries_of_rows, grouped_by, ragged_ranges, rows_of_entries
 from neuromap.arrays.value import Value
-from neuromap.loops import compiled_for, join_items, pays
+from neuromap.loops import TwoForms, compiled_for, join_items, pays
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.tile.tile import dense_rows
@@ -25,8 +24,6 @@ from neuromap.network.spiking_neuron import LeakNeuron
 
 # Cost where there is no cut.
 NO_CUT = 2**62
-# Items looked at up to which the plain loop is quick, and up to which units are cut a place at a time instead.
-PLAIN, FEW_WITHOUT_COMPILER = 300_000, 20_000_000
 
 
 class Cutter:
@@ -42,19 +39,13 @@ class Cutter:
         self._clock = 0
         self._cost = np.zeros(len(load) + 1, np.int64)
         self._start = np.zeros(len(load) + 1, np.int64)
-        self._each, self._work = work, 0  # items looked at for one order, and for all until now
+        self._loop, self._work = TwoForms(_cut, cut_few), work  # items looked at for one order
 
     def cost(self, order: Ints, *, greedy: bool = False) -> int:
         """Least cost of cutting an order, ``NO_CUT`` where a unit does not fit; ``greedy`` makes every tile longest."""
-        self._work += self._each
-        self._clock = self._loop(order, *self._units, greedy, self._stamp, self._clock, self._cost, self._start)
+        cut = self._loop.form_for(self._work)
+        self._clock = cut(order, *self._units, greedy, self._stamp, self._clock, self._cost, self._start)
         return int(self._cost[len(order)])
-
-    @property
-    def _loop(self) -> Callable[..., int]:
-        # Orders come by the hundred, none of which alone is worth a compiler: what counts is what they take together.
-        is_few = self._work > PLAIN and not pays(self._work, without_compiler=FEW_WITHOUT_COMPILER)
-        return cut_few if is_few else compiled_for(_cut, self._work)
 
     def ends(self, order: Ints, *, greedy: bool = False) -> list[int]:
         """Where the tiles of the cheapest cut end, ascending; the order must be one that can be cut."""
@@ -123,12 +114,7 @@ def longest_run(load: Ints, neurons: int) -> int:
 
 # Cut an order of few units into tiles at least cost: a step for every place where a tile may begin.
 #
-# What the plain loop of :mod:`neuromap.mapping.tile.overlap_order` does item by item, with the same tiles.
-
-
-_NO_CUT = 2**62
-
-
+# What the plain loop does item by item, with the same tiles.
 def cut_few(
     order: Ints,
     indptr: Ints,
@@ -152,10 +138,10 @@ def cut_few(
     begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(length)])
     before = _place_before(own, np.repeat(np.arange(n), length))
     prices, taken = price[own], np.concatenate([np.zeros(1, np.int64), np.cumsum(load[order])])
-    cost[0], cost[1 : n + 1] = 0, _NO_CUT
+    cost[0], cost[1 : n + 1] = 0, NO_CUT
     longest = 1
     for i in range(n):
-        if cost[i] == _NO_CUT:
+        if cost[i] == NO_CUT:
             continue
         most = int(np.searchsorted(taken, taken[i] + neurons, side="right")) - 1
         end = min(most, i + 2 * longest)

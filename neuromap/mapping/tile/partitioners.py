@@ -17,7 +17,7 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rows_of_entries
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
-from neuromap.loops import compiled_for, join_items, pays
+from neuromap.loops import TwoForms, join_items
 from neuromap.mapping.core.core_of import CrossbarCore
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import Partitioner
@@ -222,8 +222,6 @@ def _heights(rows: int, side: float) -> list[int]:
 
 # Tiles times items of a window: as many as are looked at together.
 TABLE = 2**22
-# Tiles times items of a window up to which a plain loop is quick, and up to which nothing waits for a compiler.
-PLAIN, WITHOUT_COMPILER = 30_000, 20_000_000
 # Times that every neuron of a window is offered a move.
 ROUNDS = 6
 
@@ -306,9 +304,7 @@ class _Window:
         self._taken = np.bincount(self._tile, weights=self._load, minlength=n_tiles).astype(np.int64)
         self._groups = np.bincount(self._tile, minlength=n_tiles)
         self._limits = demand.limit, core.neurons
-        work = len(self._items) * n_tiles
-        is_few = work > PLAIN and not pays(work, without_compiler=WITHOUT_COMPILER)
-        self._move: Callable[..., int] = move_few if is_few else compiled_for(_move, work)
+        self._loop = TwoForms(_move, move_few)
 
     @property
     def tile_of_neurons(self) -> Ints:
@@ -333,7 +329,8 @@ class _Window:
         return CORE_PRICE * int(np.count_nonzero(self._groups)) + fed
 
     def _offer(self, groups: Ints, *, whole: bool) -> int:
-        return self._move(
+        work = len(self._items) * len(self._count) * len(groups) // len(self._load)
+        return self._loop.form_for(work)(
             groups, whole, self._indptr, self._items, self._price, self._load, self._tile, self._count, self._read,
             self._taken, self._groups, *self._limits, CORE_PRICE, np.full(len(groups), -1, np.int64),
         )  # fmt: skip
@@ -419,9 +416,7 @@ def _move(
 
 # Moves of groups between tiles where groups are few: all tiles are looked at together, item by item of one group.
 #
-# What :mod:`neuromap.mapping.tile.partitioners` does in a plain loop, with the same moves.
-
-
+# What the plain loop does, with the same moves.
 _NEVER = 2**60
 
 

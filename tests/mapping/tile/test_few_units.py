@@ -7,6 +7,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from neuromap import loops
 from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.tile import overlap_order, partitioners
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, AxonDemand
@@ -19,10 +20,8 @@ def tilings(demand, copies, core, *, by_arrays: bool):
     """An order by overlap; its cheapest cut, a greedy one and the cheapest refined."""
     with pytest.MonkeyPatch.context() as chosen:
         chosen.setattr(overlap_order, "FEW", NO_END if by_arrays else -1)
-        chosen.setattr(overlap_order, "PLAIN", -1 if by_arrays else NO_END)
-        chosen.setattr(partitioners, "PLAIN", -1 if by_arrays else NO_END)
-        chosen.setattr(overlap_order, "pays", lambda work, **_: False)
-        for module in (overlap_order, partitioners):
+        chosen.setattr(loops, "PLAIN", -1 if by_arrays else NO_END)
+        for module in (overlap_order, loops):
             chosen.setattr(module, "pays", lambda work, **_: False)
         order = overlap_order.overlap_order(demand, copies, core)
         cutter = overlap_order.Cutter(
