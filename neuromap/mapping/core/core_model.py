@@ -33,13 +33,12 @@ class Proposal(NamedTuple):
     palette: Ints
 
 
-def coloured(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
+def coloured(weights: Ints, types: int, room: int, core: CrossbarCore) -> Proposal | None:
     """Propose one axon per source, types by colouring."""
     # room: axons that may be used, at least one per source
     # gives ``None`` where the strategy does not do
     # shapes: weights (n, s)
-    low, high = core.weight_range
-    if weights.size and (weights.min() < low or weights.max() > high):
+    if not core.has_weights(weights):
         return None
     colours = _colour_by_value(weights, types)
     if colours is None:
@@ -63,13 +62,12 @@ def _colour_by_value(weights: Ints, types: int) -> Ints | None:
     return colours.astype(np.int64) if len(values) <= types else None
 
 
-def by_value(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
+def by_value(weights: Ints, types: int, room: int, core: CrossbarCore) -> Proposal | None:
     """Propose one type per distinct weight; the same for all neurons if there are few, else ranked per neuron."""
     # Parameters and result as for :func:`coloured`.
     values = _distinct(weights)[0]
     values = values[values != 0]
-    low, high = core.weight_range
-    if len(values) and (values[0] < low or values[-1] > high):
+    if not core.has_weights(values):
         return None
     palette = np.zeros((weights.shape[0], core.axon_types), np.int64)
     if len(values) <= types:
@@ -84,10 +82,13 @@ def by_value(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal |
     source, axon_type = np.nonzero(match.any(axis=0))
     if len(source) > room:
         return None
-    synapses = match[:, source, axon_type].T
-    # a neuron that uses no synapse of a type leaves it free for bias axons
+    return _with_types_in_use(source, axon_type, match[:, source, axon_type].T, palette)
+
+
+def _with_types_in_use(source: Ints, axon_type: Ints, synapses: Bools, palette: Ints) -> Proposal:
+    """Propose axons; a neuron that uses no synapse of a type leaves it free for bias axons."""
     used = np.zeros(palette.shape, bool)
-    for kind in range(core.axon_types):
+    for kind in range(palette.shape[1]):
         used[:, kind] = synapses[axon_type == kind].any(axis=0)
     return Proposal(source, axon_type, synapses, np.where(used, palette, 0))
 
@@ -148,20 +149,20 @@ def _axons_of_digits(counts: Ints, reads: Bools) -> Ints:
     return np.stack([(reads * digit[:, None]).max(axis=0) for digit in counts.T], axis=1)
 
 
-def by_digits(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
+def by_digits(weights: Ints, types: int, room: int, core: CrossbarCore) -> Proposal | None:
     """Propose the cheapest sum of digits."""
     # Parameters and result as for :func:`coloured`.
     return _cheapest_digits(weights, types, room, core, signed=False)
 
 
-def by_signed_digits(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
+def by_signed_digits(weights: Ints, types: int, room: int, core: CrossbarCore) -> Proposal | None:
     """Propose the cheapest sum of digits of the weight's own sign."""
     # So that a potential swings no farther than weights.
     # Parameters and result as for :func:`coloured`.
     return _cheapest_digits(weights, types, room, core, signed=True)
 
 
-def _cheapest_digits(weights: Ints, types: int, room: int, core: Crossbar, *, signed: bool) -> Proposal | None:
+def _cheapest_digits(weights: Ints, types: int, room: int, core: CrossbarCore, *, signed: bool) -> Proposal | None:
     values, inverse = _distinct(weights)
     if np.count_nonzero(values) <= 2 and types >= 2 and len(values) and np.abs(values).max() <= core.weight_range[1]:
         return None  # one type per value is as good
@@ -182,9 +183,8 @@ def _cheapest_digits(weights: Ints, types: int, room: int, core: Crossbar, *, si
     rank = ragged_ranges(0, need.ravel())
     synapses = rank[:, None] < counts[inverse[:, source], axon_type[None, :]].T
     palette = np.zeros((weights.shape[0], core.axon_types), np.int64)
-    for kind, value in enumerate(base):
-        palette[synapses[axon_type == kind].any(axis=0), kind] = value
-    return Proposal(source, axon_type, synapses, palette)
+    palette[:, : len(base)] = base
+    return _with_types_in_use(source, axon_type, synapses, palette)
 
 
 def _distinct(weights: Ints) -> tuple[Ints, NDArray[np.intp]]:
@@ -233,9 +233,8 @@ def colour_sources(weights: Ints, types: int) -> Ints | None:
     return found
 
 
-# The figures of a crossbar core: axons of few types, neurons with one weight per type.
-
-
+# What fits a crossbar core (docs/mapping.md): the core model of TrueNorth and its kin, axons of few types, neurons with
+# one weight per type.
 # Axons of the imagined core on which a demand is counted.
 AMPLE = 2**20
 # Potential bits of the imagined core that has no rails.
@@ -243,8 +242,8 @@ WIDE = 63
 
 
 @dataclass(frozen=True)
-class Crossbar:
-    """What a crossbar core has room for."""
+class CrossbarCore:
+    """A crossbar core of a chip: what fits it, and margins around it."""
 
     name: str  # name of the chip, for messages
     # axons, neurons, axon_types: of the core
@@ -284,6 +283,41 @@ class Crossbar:
         """Return the same core with so many axon types."""
         return replace(self, axon_types=axon_types)
 
+    def plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
+        """Find the plan with the fewest axons."""
+        return plan_axons(weights, threshold, self, neuron)
+
+    def has_axon_per_weight(self, values: Ints) -> bool:
+        """Whether there is a type for each of these weights."""
+        return len(values) <= self.axon_types and self.has_weights(values)
+
+    def has_weights(self, weights: Ints) -> bool:
+        """Whether its weights, 0 among them, reach from the least of these to the greatest."""
+        low, high = self.weight_range
+        return bool(low <= weights.min(initial=0) and weights.max(initial=0) <= high)
+
+    def needs_bias(self, threshold: Ints) -> bool:
+        """Whether leak and alpha cannot hold some threshold."""
+        return bool((threshold < 1).any() or (threshold > self.free_threshold).any())
+
+    def least_axons(self, weights: Ints) -> int:
+        """Count the axons that weights take by their size alone, whatever the encoding."""
+        return int((-(-np.abs(weights) // self.weight_range[1])).sum())
+
+    def axons_alone(self, weights: Ints, threshold: Ints) -> int | None:
+        """Count the axons that one neuron would take alone on a core with as many as one could wish for."""
+        if self.least_axons(weights) > AMPLE // 2:
+            return None
+        plan = self.with_ample_axons().plan(weights, threshold)
+        return None if plan is None else plan.n_axons
+
+    def shortage_together(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> Shortage:
+        """Say what neurons lack that fit a core one by one, but not together: axons, else types."""
+        plan = self.with_ample_axons().plan(weights, threshold, neuron)
+        if plan is None:
+            return Shortage("axon_types", self.axon_types + 1, self.axon_types, "axon types or more")
+        return Shortage("axons", plan.n_axons, self.axons, "axons")
+
 
 @dataclass(frozen=True)
 class Shortage:
@@ -301,7 +335,7 @@ class Shortage:
 # Strategies propose palettes, bias axons are added, and the cheapest legal plan wins.
 
 
-def plan_axons(weights: Ints, threshold: Ints, core: Crossbar, neuron: LeakNeuron | None = None) -> AxonPlan | None:
+def plan_axons(weights: Ints, threshold: Ints, core: CrossbarCore, neuron: LeakNeuron | None = None) -> AxonPlan | None:
     """Find the plan with the fewest axons."""
     # gives ``None`` where no strategy stays within the core's axons and the potential's width
     # shapes: weights (n, s); threshold (n,)
@@ -311,9 +345,7 @@ def plan_axons(weights: Ints, threshold: Ints, core: Crossbar, neuron: LeakNeuro
         small = plan_axons(weights // step, threshold, core, neuron) if step.max() > 1 else None
         if small is not None:
             scaled = replace(small, weights=small.weights * step)
-            low, high = core.weight_range
-            is_held = low <= scaled.weights.min() and scaled.weights.max() <= high
-            if is_held and (scaled.swing(neuron) <= core.highest_potential).all():
+            if core.has_weights(scaled.weights) and (scaled.swing(neuron) <= core.highest_potential).all():
                 return scaled
     n_sources = weights.shape[1]
     threshold = _lowered(weights, threshold, core)
@@ -341,7 +373,7 @@ def plan_axons(weights: Ints, threshold: Ints, core: Crossbar, neuron: LeakNeuro
     return best
 
 
-def _lowered(weights: Ints, threshold: Ints, core: Crossbar) -> Ints:
+def _lowered(weights: Ints, threshold: Ints, core: CrossbarCore) -> Ints:
     """Lower thresholds that need bias axons to the least that does the same."""
     # Sums are multiples of the greatest common divisor of the weights: a threshold between two of them does what one
     # just above the lower does.
@@ -359,7 +391,7 @@ def _lowered(weights: Ints, threshold: Ints, core: Crossbar) -> Ints:
 # Their weights sit in types that a neuron does not use otherwise, or, failing that, in those it has
 # (docs/mapping.md).
 def with_bias(
-    proposal: Proposal, threshold: Ints, room: int, core: Crossbar, neuron: LeakNeuron | None = None
+    proposal: Proposal, threshold: Ints, room: int, core: CrossbarCore, neuron: LeakNeuron | None = None
 ) -> AxonPlan | None:
     """Add leak, alpha and bias axons: the neuron spikes iff its sum plus bias reaches alpha - leak."""
     # So bias = alpha - leak - theta. Of two neurons that read the same, the one with alpha = 0 is taken.
@@ -398,7 +430,7 @@ def with_bias(
     return plan if (plan.swing(neuron) <= core.highest_potential).all() else None
 
 
-def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: Crossbar) -> tuple[int, int, int] | None:
+def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: CrossbarCore) -> tuple[int, int, int] | None:
     """Choose type, weight and spikes whose product is ``least``."""
     # Or less than ``core.free_threshold`` farther from 0.
     # A type that the neuron leaves free takes any weight; the others only the one that they have.
@@ -432,12 +464,12 @@ def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: Cross
 TWICE = -1
 
 
-def by_opposites(weights: Ints, types: int, room: int, core: Crossbar) -> Proposal | None:
+def by_opposites(weights: Ints, types: int, room: int, core: CrossbarCore) -> Proposal | None:
     """Propose one axon for sources of a few patterns, two for all others."""
     # Patterns are those of sources that agree, found greedily, the most sources first; there may be better ones.
     # gives ``None`` where the strategy does not do: fewer than two types, or a neuron with more than two weights
     # shapes: weights (n, s)
-    if types < 2 or not weights.size or weights.min() < core.weight_range[0] or weights.max() > core.weight_range[1]:
+    if types < 2 or not weights.size or not core.has_weights(weights):
         return None
     read = weights != 0
     beyond = int(np.abs(weights).max()) + 1
@@ -469,10 +501,7 @@ def _proposal(weights: Ints, palette: Ints, kind: Ints, two: Bools) -> Proposal:
     axon_type = np.where(kind[source] == TWICE, second.astype(np.int64), kind[source])
     synapses = (weights[:, source] == palette[:, axon_type]) & (weights[:, source] != 0)
     synapses &= two[:, None] | ~second
-    used = np.zeros(palette.shape, bool)
-    for t in range(palette.shape[1]):
-        used[:, t] = synapses[:, axon_type == t].any(axis=1)
-    return Proposal(source, axon_type, synapses.T, np.where(used, palette, 0))
+    return _with_types_in_use(source, axon_type, synapses.T, palette)
 
 
 class _Alike(NamedTuple):

@@ -11,10 +11,9 @@ import numpy as np
 from neuromap.arrays.array_types import Ints
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.core.core_model import AMPLE, AxonPlan, Crossbar, Shortage, plan_axons
+from neuromap.mapping.core.core_model import AMPLE, CrossbarCore
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population, Sources
 from neuromap.mapping.options.infeasibility import Remedy, refuse
-from neuromap.network.spiking_neuron import LeakNeuron
 
 
 @dataclass(frozen=True)
@@ -45,54 +44,13 @@ def cores_of(chip: ChipSpec) -> Cores:
     return Cores(core_of(chip), chip.n_cores, chip.n_usable_cores)
 
 
-# What fits a crossbar core (docs/mapping.md): the core model of TrueNorth and its kin.
-
-
-@dataclass(frozen=True)
-class CrossbarCore(Crossbar):
-    """A crossbar core of a chip: what fits it, and margins around it."""
-
-    def plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
-        """Find the plan with the fewest axons."""
-        return plan_axons(weights, threshold, self, neuron)
-
-    def has_axon_per_weight(self, values: Ints) -> bool:
-        """Whether there is a type for each of these weights."""
-        low, high = self.weight_range
-        return len(values) <= self.axon_types and not (len(values) and (values[0] < low or values[-1] > high))
-
-    def needs_bias(self, threshold: Ints) -> bool:
-        """Whether leak and alpha cannot hold some threshold."""
-        return bool((threshold < 1).any() or (threshold > self.free_threshold).any())
-
-    def axons_alone(self, weights: Ints, threshold: Ints) -> int | None:
-        """Count the axons that one neuron would take alone on a core with as many as one could wish for."""
-        if least_axons(weights, self) > AMPLE // 2:
-            return None
-        plan = plan_axons(weights, threshold, self.with_ample_axons())
-        return None if plan is None else plan.n_axons
-
-    def shortage_together(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> Shortage:
-        """Say what neurons lack that fit a core one by one, but not together: axons, else types."""
-        plan = plan_axons(weights, threshold, self.with_ample_axons(), neuron)
-        if plan is None:
-            return Shortage("axon_types", self.axon_types + 1, self.axon_types, "axon types or more")
-        return Shortage("axons", plan.n_axons, self.axons, "axons")
-
-    def refuse_neuron(
-        self, network: Legalised, population: Population, sources: Sources, stuck: int
-    ) -> DoesNotFitError:
-        """Make the refusal of a population of which a neuron does not fit a core even alone."""
-        return refuse_neuron(network, population, sources, stuck, self)
-
-
 # Why a neuron does not fit a crossbar core even alone: fan-in, axon types, potential; and what would help.
 # What a chip file may hold; remedies beyond it are none.
 MOST_AXONS, MOST_POTENTIAL_BITS = 65536, 32
 
 
 def refuse_neuron(
-    network: Legalised, population: Population, sources: Sources, stuck: int, core: Crossbar
+    network: Legalised, population: Population, sources: Sources, stuck: int, core: CrossbarCore
 ) -> DoesNotFitError:
     """Refuse a population of which neuron ``stuck`` does not fit a core even alone."""
     # Of the neurons with most synapses the one with the greatest demand is named, so that its remedies serve all.
@@ -102,7 +60,7 @@ def refuse_neuron(
         weights, theta, neuron = sources.weights_of(n), population.threshold[[n]], population.leak_neuron(np.array([n]))
         refusal = _too_heavy(population, n, weights, core)
         if refusal is None:
-            plan = plan_axons(weights, theta, core.with_ample_axons(), neuron)
+            plan = core.with_ample_axons().plan(weights, theta, neuron)
             if plan is None:
                 refusal = _refuse_width(population, n, weights, theta, core)
             elif plan.n_axons > demand:
@@ -128,13 +86,8 @@ def _in_parts(population: Population) -> list[Remedy]:
     return [Remedy("wide", "partial-sums", 'wide = "partial-sums" would compute it in parts')]
 
 
-def least_axons(weights: Ints, core: Crossbar) -> int:
-    """Count the axons that weights take by their size alone, whatever the encoding."""
-    return int((-(-np.abs(weights) // core.weight_range[1])).sum())
-
-
 def _more_groups(
-    network: Legalised, population: Population, sources: Sources, neuron: int, core: Crossbar
+    network: Legalised, population: Population, sources: Sources, neuron: int, core: CrossbarCore
 ) -> list[Remedy]:
     """Find the fewest groups with which the neuron fits, as a multiple of those that there are."""
     groups = {link.groups for link in sources.links}
@@ -146,16 +99,16 @@ def _more_groups(
     for more in range(2, common // now + 1):
         if common % (now * more) == 0:
             kept = _first_features(sources, features, neuron, more)
-            plan = plan_axons(kept, population.threshold[[neuron]], core)
+            plan = core.plan(kept, population.threshold[[neuron]])
             if plan is not None:
                 return [Remedy("groups", now * more, f"groups = {now * more} would need {plan.n_axons}")]
     return []
 
 
-def _weights_alike(population: Population, sources: Sources, neuron: int, core: Crossbar) -> list[Remedy]:
+def _weights_alike(population: Population, sources: Sources, neuron: int, core: CrossbarCore) -> list[Remedy]:
     """See whether the neuron fits with weights of one sign and magnitude."""
     alike = np.ones_like(sources.weights_of(neuron))
-    plan = plan_axons(alike, np.clip(population.threshold[[neuron]], 0, alike.size + 1), core)
+    plan = core.plan(alike, np.clip(population.threshold[[neuron]], 0, alike.size + 1))
     if plan is None:
         return []
     return [Remedy("weights", 1, f"weights of one sign and magnitude per source would need {plan.n_axons}")]
@@ -181,24 +134,24 @@ def _first_features(sources: Sources, features: Sequence[int], neuron: int, more
     return weights
 
 
-def _too_heavy(population: Population, neuron: int, weights: Ints, core: Crossbar) -> DoesNotFitError | None:
+def _too_heavy(population: Population, neuron: int, weights: Ints, core: CrossbarCore) -> DoesNotFitError | None:
     """Refuse by arithmetic alone what no encoding could hold, before anything of that size is laid out."""
     swing = int(max(np.maximum(weights, 0).sum(), -np.minimum(weights, 0).sum()))
     if swing > core.highest_potential:
         return _refuse_potential(population, neuron, swing, core)
-    axons = least_axons(weights, core)
+    axons = core.least_axons(weights)
     if axons > AMPLE // 2:
         remedies = [Remedy("weights", None, f"smaller weights; {core.weight_range[1]} takes one axon")]
         return _refuse_axons(population, axons, remedies, core)
     return None
 
 
-def _refuse_axons(population: Population, demand: int, remedies: list[Remedy], core: Crossbar) -> DoesNotFitError:
+def _refuse_axons(population: Population, demand: int, remedies: list[Remedy], core: CrossbarCore) -> DoesNotFitError:
     text = f"one neuron needs {demand} axons, a {core.name} core has {core.axons}"
     return refuse("axons", population.name, demand, core.axons, text, remedies)
 
 
-def _refuse_potential(population: Population, neuron: int, swing: int, core: Crossbar) -> DoesNotFitError:
+def _refuse_potential(population: Population, neuron: int, swing: int, core: CrossbarCore) -> DoesNotFitError:
     bound, bits = core.highest_potential, swing.bit_length() + 1
     text = (
         f"neuron {neuron} needs a potential of up to {swing} (weights and threshold as sums over axons), "
@@ -210,16 +163,18 @@ def _refuse_potential(population: Population, neuron: int, swing: int, core: Cro
     return refuse("potential", population.name, swing, bound, text, remedies)
 
 
-def _refuse_width(population: Population, neuron: int, weights: Ints, theta: Ints, core: Crossbar) -> DoesNotFitError:
+def _refuse_width(
+    population: Population, neuron: int, weights: Ints, theta: Ints, core: CrossbarCore
+) -> DoesNotFitError:
     """Refuse a neuron that no number of axons helps: a potential that is too narrow, or too few axon types."""
     ample = core.with_ample_axons().without_rails()
-    plan = plan_axons(weights, theta, ample)
+    plan = ample.plan(weights, theta)
     if plan is not None:
         kept = population.leak_neuron(np.array([neuron]))
         return _refuse_potential(population, neuron, int(plan.swing(kept).max()), core)
     # a type per sign and one for bias axons express everything; what is left then is a matter of axons
     for types in range(core.axon_types + 1, max(core.axon_types, 3) + 1):
-        if plan_axons(weights, theta, ample.with_axon_types(types)) is not None:
+        if ample.with_axon_types(types).plan(weights, theta) is not None:
             text = (
                 f"neuron {neuron} needs {types} axon types for its weights and threshold, "
                 f"a {core.name} core has {core.axon_types}"

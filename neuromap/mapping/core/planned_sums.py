@@ -14,8 +14,8 @@ from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.core.core_model import plan_axons
-from neuromap.mapping.core.core_of import CrossbarCore, core_of
+from neuromap.mapping.core.core_model import CrossbarCore
+from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalised import Clock, Layer, Matrix, PartialSums, clip_thresholds
 from neuromap.mapping.options.infeasibility import Infeasibility, Remedy, refuse
 from neuromap.mapping.options.options import MappingOptions
@@ -25,7 +25,7 @@ from neuromap.network.network import Network
 PROBED = 16
 
 
-def inputs_of_a_core(node: WideNode, core: CrossbarCore, weight_range: tuple[int, int]) -> int:
+def inputs_of_a_core(node: WideNode, core: CrossbarCore) -> int:
     """Find how many inputs a core takes, by planning the parts of some neurons that read much alike."""
     # core: what the parts must fit
     if not node.matrix.nnz:
@@ -39,14 +39,14 @@ def inputs_of_a_core(node: WideNode, core: CrossbarCore, weight_range: tuple[int
     low, high = 0, min(signed.shape[1], core.axons)
     while low < high:
         trial = (low + high + 1) // 2
-        if _part_fits(signed[:, :trial], core, weight_range):
+        if _part_fits(signed[:, :trial], core):
             low = trial
         else:
             high = trial - 1
     if low:
         return low
     heaviest = int(np.abs(weights).max())
-    axons, weight = clock_axons(-heaviest, weight_range)
+    axons, weight = clock_axons(-heaviest, core)
     needed = np.array([heaviest] + [weight] * axons)
     demand = core.axons_alone(needed[None, :], np.ones(1, np.int64))
     if demand is None:
@@ -59,27 +59,28 @@ def inputs_of_a_core(node: WideNode, core: CrossbarCore, weight_range: tuple[int
     raise refuse("axons", node.name, demand, core.axons, text, advice)
 
 
-def _part_fits(signed: Ints, core: CrossbarCore, weight_range: tuple[int, int]) -> bool:
+def _part_fits(signed: Ints, core: CrossbarCore) -> bool:
     """Whether a core takes the parts of some neurons, and the axons that empty them."""
     signed = signed[:, (signed != 0).any(axis=0)]
-    axons, weight = clock_axons(-max(1, int(signed.sum(axis=1).max(initial=0))), weight_range)
+    axons, weight = clock_axons(-max(1, int(signed.sum(axis=1).max(initial=0))), core)
     weights = np.concatenate([signed, np.full((len(signed), axons), weight)], axis=1)
     return core.plan(weights, np.ones(len(weights), np.int64)) is not None
 
 
 # Spikes of the host that lift, ask and empty neurons: on how many axons, of which weight.
-def clock_axons(total: int, weight_range: tuple[int, int]) -> tuple[int, int]:
+def clock_axons(total: int, core: CrossbarCore) -> tuple[int, int]:
     """Share a total out among axons of one weight, as few as the range of weights allows."""
     # total: what the neuron gets at least; where it is negative, what is taken off at least. Not 0
-    widest = weight_range[1] if total > 0 else -weight_range[0]
+    least, greatest = core.weight_range
+    widest = greatest if total > 0 else -least
     axons = -(-abs(total) // widest)
     weight = -(-abs(total) // axons)
     return axons, weight if total > 0 else -weight
 
 
-def clock(total: int, weight_range: tuple[int, int], neurons: Ints) -> Clock:
+def clock(total: int, core: CrossbarCore, neurons: Ints) -> Clock:
     """Make the clock that gives some neurons a total; see :func:`clock_axons`."""
-    axons, weight = clock_axons(total, weight_range)
+    axons, weight = clock_axons(total, core)
     return Clock(weight, axons, neurons)
 
 
@@ -168,7 +169,7 @@ def refuse_kinds(name: str, weights: Ints, core: CrossbarCore) -> DoesNotFitErro
     # shapes: weights (s,)
     ample = core.with_ample_axons().without_rails()
     theta = np.ones(1, np.int64)
-    plan = plan_axons(weights[None, :], theta, ample)
+    plan = ample.plan(weights[None, :], theta)
     if plan is not None:
         swing = int(plan.swing().max())
         bits = swing.bit_length() + 1
@@ -182,7 +183,7 @@ def refuse_kinds(name: str, weights: Ints, core: CrossbarCore) -> DoesNotFitErro
     enough = next(
         types
         for types in range(core.axon_types + 1, core.axon_types + len(weights) + 1)
-        if plan_axons(weights[None, :], theta, ample.with_axon_types(types)) is not None
+        if ample.with_axon_types(types).plan(weights[None, :], theta) is not None
     )
     text = f"parts of its sums need {enough} axon types, {core.name} has axon_types = {core.axon_types}"
     advice = [Remedy("chip.axon_types", enough, f"{enough} axon types would do")]
@@ -238,7 +239,7 @@ def plan_sums(node: WideNode, chip: ChipSpec, ticks: int | None = None, most_inp
     # for
     core = core_of(chip)
     if most_inputs is None:
-        most_inputs = inputs_of_a_core(node, core, chip.weight_range)
+        most_inputs = inputs_of_a_core(node, core)
     run = cut_inputs(node.together, node.shapes, most_inputs)
     sums = _sums_of_runs(node.matrix, run)
     most = int(sums.total.max(initial=1))
@@ -248,11 +249,11 @@ def plan_sums(node: WideNode, chip: ChipSpec, ticks: int | None = None, most_inp
     leftover = np.flatnonzero(sums.total[wires.base] > ticks)
     clear_parts = None
     if len(leftover) and wires.layer.window > 1:
-        clear_parts = clock(-max(most - ticks, int(wires.layer.offset.max())), chip.weight_range, leftover)
+        clear_parts = clock(-max(most - ticks, int(wires.layer.offset.max())), core, leftover)
     n = node.matrix.shape[0]
     lift, clear = None, None
     if wires.layer.window > 1 or not all(_fits(core, signs, node.threshold) for signs in _heaviest(wires, n)):
-        lift, clear = _lift(node, sums, chip)
+        lift, clear = _lift(node, sums, core)
         for merged in _merged(wires, node, core, lift, clear):
             layers.append(merged.layer)
             wires = merged
@@ -319,7 +320,7 @@ def _slices(sums: _Sums, ticks: int) -> _Wires:
     return _Wires(layer, sums.sign[base], base)
 
 
-def _lift(node: WideNode, sums: _Sums, chip: ChipSpec) -> tuple[Clock, Clock]:
+def _lift(node: WideNode, sums: _Sums, core: CrossbarCore) -> tuple[Clock, Clock]:
     """Make the clocks of the gathering neurons."""
     # Lifted by W, none falls below 0 nor reaches its threshold 2 W + theta before it is asked, by another W; a spike or
     # the last clock brings it back to 0.
@@ -328,8 +329,8 @@ def _lift(node: WideNode, sums: _Sums, chip: ChipSpec) -> tuple[Clock, Clock]:
         np.bincount(sums.of_neuron, sums.total * (sums.sign == sign), minlength=n).astype(np.int64) for sign in (1, -1)
     )
     everyone = np.arange(n)
-    lift = clock(max(1, int(np.maximum(below, above - node.threshold + 1).max())), chip.weight_range, everyone)
-    clear = clock(-max(1, 2 * lift.total + int(node.threshold.max()) - 1), chip.weight_range, everyone)
+    lift = clock(max(1, int(np.maximum(below, above - node.threshold + 1).max())), core, everyone)
+    clear = clock(-max(1, 2 * lift.total + int(node.threshold.max()) - 1), core, everyone)
     return lift, clear
 
 

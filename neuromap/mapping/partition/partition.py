@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
-from neuromap.mapping.core.core_of import Cores, CrossbarCore
+from neuromap.mapping.core.core_model import CrossbarCore
+from neuromap.mapping.core.core_of import Cores
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Sources, join_sources
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import Pins

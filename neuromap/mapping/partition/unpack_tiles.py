@@ -18,8 +18,7 @@ from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
-from neuromap.mapping.core.core_model import AxonPlan
-from neuromap.mapping.core.core_of import CrossbarCore
+from neuromap.mapping.core.core_model import AxonPlan, CrossbarCore
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Sources
 from neuromap.mapping.partition.occupancy import LooseNeurons
 from neuromap.mapping.tile.tile import Tile

@@ -17,7 +17,7 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import entries_of_rows, grouped_by, ragged_ranges, rows_of_entries
 from neuromap.arrays.value import Value
 from neuromap.loops import TwoForms, compiled_for, join_items, pays
-from neuromap.mapping.core.core_of import CrossbarCore
+from neuromap.mapping.core.core_model import CrossbarCore
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.tile.tile import dense_rows
 from neuromap.network.spiking_neuron import LeakNeuron

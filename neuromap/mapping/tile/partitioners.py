@@ -18,7 +18,7 @@ from neuromap.arrays.packed_rows import ragged_ranges, rows_of_entries
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.loops import TwoForms, join_items
-from neuromap.mapping.core.core_of import CrossbarCore
+from neuromap.mapping.core.core_model import CrossbarCore
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import Partitioner
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, NO_CUT, AxonDemand, Cutter, overlap_order

@@ -14,8 +14,7 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import entries_of_rows
 from neuromap.errors import DoesNotFitError
 from neuromap.files.messages import counted
-from neuromap.mapping.core.core_model import AxonPlan, Shortage
-from neuromap.mapping.core.core_of import CrossbarCore
+from neuromap.mapping.core.core_model import AxonPlan, CrossbarCore, Shortage
 from neuromap.mapping.legalise.legalised import Legalised, Matrix, Population
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.options.options import Pins

@@ -19,7 +19,8 @@ from scipy import sparse
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.ports import BIAS
-from neuromap.mapping.core.core_of import Cores, CrossbarCore
+from neuromap.mapping.core.core_model import CrossbarCore
+from neuromap.mapping.core.core_of import Cores
 from neuromap.mapping.legalise.legalised import Legalised, Link, Population, Sources
 from neuromap.mapping.options.infeasibility import Remedy, count_cores, refuse
 from neuromap.mapping.tile.tile import Planner, Tile, pinned_populations

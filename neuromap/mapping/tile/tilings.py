@@ -10,8 +10,8 @@ import numpy as np
 
 from neuromap.arrays.array_types import Bools, Ints
 from neuromap.mapping.bounds.lower_bounds import CoreBound
-from neuromap.mapping.core.core_model import AxonPlan
-from neuromap.mapping.core.core_of import CrossbarCore
+from neuromap.mapping.core.core_model import AxonPlan, CrossbarCore
+from neuromap.mapping.core.core_of import refuse_neuron
 from neuromap.mapping.legalise.legalised import Legalised, Matrix, Population, Sources
 from neuromap.mapping.options.budget import NO_LIMIT, Budget, Progress
 from neuromap.mapping.options.options import MappingOptions, Partitioner
@@ -51,35 +51,29 @@ class Tilings:
         """Tile one population."""
         # core: what a tile must fit
         # shapes: copies (n,)
-        question = _digest(network.populations[index], sources, copies, core)
-        if question not in self._known:
-            self._known[question] = tuple(self._tile(network, index, sources, copies, core, budget))
-            self.n_tiles += len(self._known[question])
-        return [replace(tile, population=index) for tile in self._known[question]]
-
-    def _tile(
-        self, network: Legalised, index: int, sources: Sources, copies: Ints, core: CrossbarCore, budget: Budget
-    ) -> list[Tile]:
         population, options = network.populations[index], self.options
-        pins = options.pins
-        own = network.ports[population.node].name if population.shape is not None else None  # relays are not pinned
-        tiles = tile_population(
-            index,
-            population,
-            sources.matrix,
-            sources.fed_by_chip,
-            copies,
-            core,
-            partitioner=options.partitioner,
-            pin_tile=pins.tiles.get(own) if own is not None else None,
-            pin_cores=pins.cores.get(own) if own is not None else None,
-            seed=options.seed,
-            budget=budget,
-            alone=self.alone,
-        )
-        if isinstance(tiles, Stuck):
-            raise core.refuse_neuron(network, population, sources, tiles.neuron)
-        return tiles
+        question = _digest(population, sources, copies, core)
+        if question not in self._known:
+            own = "" if population.shape is None else network.ports[population.node].name  # relays are not pinned
+            tiles = tile_population(
+                index,
+                population,
+                sources.matrix,
+                sources.fed_by_chip,
+                copies,
+                core,
+                partitioner=options.partitioner,
+                pin_tile=options.pins.tiles.get(own),
+                pin_cores=options.pins.cores.get(own),
+                seed=options.seed,
+                budget=budget,
+                alone=self.alone,
+            )
+            if isinstance(tiles, Stuck):
+                raise refuse_neuron(network, population, sources, tiles.neuron, core)
+            self._known[question] = tuple(tiles)
+            self.n_tiles += len(tiles)
+        return [replace(tile, population=index) for tile in self._known[question]]
 
 
 @dataclass(frozen=True, eq=False)
