@@ -18,10 +18,7 @@ from neuromap.arrays.packed_rows import rank_in_run, rows_of_entries, run_heads
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
-from neuromap.mapping.legalise.legalised import Legalised, Link, Matrix
-
-# Rounds over all populations in which needed neurons are searched; stopping early only finds fewer.
-ROUNDS = 50
+from neuromap.mapping.legalise.legalised import Legalised, Link, Matrix, needed_for
 
 
 class ChipKey(NamedTuple):
@@ -68,7 +65,13 @@ def readers_of(network: Legalised) -> tuple[Reader, ...]:
     origins = origins_of(network)
     inputs = {i: _inputs(network, i, origins) for i in range(len(network.populations)) if i not in origins}
     driven = {i: _rows_with_entries(feeds, len(network.populations[i].neurons)) for i, feeds in inputs.items()}
-    needed = _needed(network, inputs)
+    reads = [
+        (key.population, i, matrix)
+        for i, feeds in inputs.items()
+        for key, matrix in feeds.items()
+        if isinstance(key, ChipKey)
+    ]
+    needed = needed_for({i: network.populations[i].own_copies > 0 for i in inputs}, reads)
     readers = []
     for i, feeds in inputs.items():
         population = network.populations[i]
@@ -136,28 +139,6 @@ def _rows_with_entries(feeds: dict[Key, Matrix], n: int) -> Bools:
     for matrix in feeds.values():
         driven |= np.diff(matrix.indptr) > 0
     return driven
-
-
-def _needed(network: Legalised, inputs: dict[int, dict[Key, Matrix]]) -> dict[int, Bools]:
-    """Mark the neurons from which weights lead to one that is read out or kept."""
-    needed = {i: network.populations[i].own_copies > 0 for i in inputs}
-    changed = set(inputs)
-    for _ in range(ROUNDS):
-        readers, changed = changed, set()
-        for i in readers:
-            if not needed[i].any():
-                continue
-            for key, matrix in inputs[i].items():
-                if isinstance(key, HostKey):
-                    continue
-                read = np.zeros(matrix.shape[1], bool)
-                read[matrix[np.flatnonzero(needed[i])].indices] = True
-                if (read & ~needed[key.population]).any():
-                    needed[key.population] |= read
-                    changed.add(key.population)
-        if not changed:
-            break
-    return needed
 
 
 # Origins: the neurons that relays and splitters carry, and with what delay.

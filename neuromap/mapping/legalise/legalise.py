@@ -29,6 +29,7 @@ from neuromap.mapping.legalise.legalised import (
     Population,
     clip_thresholds,
     fewest_ticks_per_step,
+    needed_for,
     segments_of_delay,
     segments_of_edges,
     shared_segments,
@@ -112,8 +113,10 @@ def _whole_nodes(network: Network, ports: tuple[NodePort, ...], matrices: Mappin
     populations = []
     for position, (port, node) in enumerate(zip(ports, network.nodes.values(), strict=True)):
         if port.kind != "input":
-            graded, theta = node.graded, np.ones(node.size, np.int64)
-            if graded is None:
+            neuron, theta = node.neuron, np.ones(node.size, np.int64)  # what frame neurons have; others have their own
+            if isinstance(neuron, GradedNeuron):
+                neuron = neuron.of_features(node.shape).spread(node.size)
+            elif neuron is None:
                 assert node.threshold is not None, "require_weights saw to it"
                 theta = clip_thresholds(node.threshold.astype(np.int64), into.get(port.name, []))
             populations.append(
@@ -126,7 +129,7 @@ def _whole_nodes(network: Network, ports: tuple[NodePort, ...], matrices: Mappin
                     is_relay=False,
                     is_output=port.kind == "output",
                     sample_tick=port.sample_tick,
-                    neuron=None if graded is None else graded.of_features(node.shape).spread(node.size),
+                    neuron=neuron,
                 )
             )
     return populations
@@ -149,7 +152,8 @@ def legalise_spiking(rollout: Rollout, chip: ChipSpec) -> Legalised:
     on_chip = [(key, term) for key, term in terms if key[0] not in network.inputs and term.matrix.nnz]
     segments = _segments(on_chip, chip)
     read = read_over_relays((number[u], term.matrix, segments[u, term.delay]) for (u, _), term in on_chip)
-    builder = LinkBuilder(_populations(network, position), read)
+    ports = node_ports(network, dict.fromkeys(network.nodes, _BEFORE_TICK_0))
+    builder = LinkBuilder(_whole_nodes(network, ports, {}), read)
     for (u, v), term in on_chip:
         way = segments[u, term.delay]
         builder.connect(number[u], number[v], term.matrix, way, None, is_splitter=False, current=term.current)
@@ -159,7 +163,6 @@ def legalise_spiking(rollout: Rollout, chip: ChipSpec) -> Legalised:
         if u in network.inputs
     )
     shapes = tuple(node.shape for node in network.nodes.values() if node.shape is not None)
-    ports = node_ports(network, dict.fromkeys(network.nodes, _BEFORE_TICK_0))
     return Legalised(ports, shapes, tuple(builder.populations), tuple(builder.links), host_links, 1, 1)
 
 
@@ -182,25 +185,6 @@ def _segments(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int
         long = shared_segments([d for d in some if d > greatest], least, greatest)
         segments |= {(u, d): long.get(d, (d,)) for d in some}
     return segments
-
-
-def _populations(network: Network, position: dict[str, int]) -> list[Population]:
-    """Make a population of every node that is not an input."""
-    return [
-        Population(
-            name=node.name,
-            node=position[node.name],
-            neurons=np.arange(node.size),
-            shape=node.shape,
-            threshold=np.ones(node.size, np.int64),  # what frame neurons have; its neuron has its own
-            is_relay=False,
-            is_output=node.name in network.outputs,
-            sample_tick=_BEFORE_TICK_0,
-            neuron=node.neuron,
-        )
-        for node in network.nodes.values()
-        if node.neuron is not None
-    ]
 
 
 # Labels and clocks of a network's nodes, as a program carries them.
@@ -410,20 +394,11 @@ def _numbers(ports: Sequence[NodePort], names: Sequence[str]) -> set[int]:
 
 def _read(network: Legalised, wanted: Sequence[Bools]) -> tuple[list[Bools], list[Bools]]:
     """Mark the neurons that are read by those wanted, or by those computed for these; and all that are computed."""
-    into: dict[int, list[Link]] = {}
+    computed = needed_for(dict(enumerate(wanted)), ((k.source, k.target, k.matrix) for k in network.links))
+    read = [np.zeros_like(mine) for mine in wanted]
     for link in network.links:
-        into.setdefault(link.target, []).append(link)
-    computed = [mine.copy() for mine in wanted]
-    read = [np.zeros(len(p.neurons), bool) for p in network.populations]
-    waiting = {i for i, mine in enumerate(computed) if mine.any()}
-    while waiting:
-        reader = waiting.pop()
-        for link in into.get(reader, []):
-            read[link.source][link.matrix[np.flatnonzero(computed[reader])].indices] = True
-            if (read[link.source] & ~computed[link.source]).any():
-                computed[link.source] |= read[link.source]
-                waiting.add(link.source)
-    return read, computed
+        read[link.source][link.matrix[np.flatnonzero(computed[link.target])].indices] = True
+    return read, list(computed.values())
 
 
 def _one_of_every_cycle(network: Legalised, wanted: list[Bools]) -> list[Bools]:

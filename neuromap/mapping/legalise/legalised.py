@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -51,6 +51,26 @@ def clip_thresholds(theta: Ints, matrices: Iterable[Matrix]) -> Ints:
 # special case for them (Fischer et al. 2018, section 2: edges that bridge more than one frame are subsumed by
 # copy-nodes).
 Matrix: TypeAlias = "sparse.csr_array[Any, tuple[int, int]]"
+K = TypeVar("K")
+
+
+def needed_for(wanted: Mapping[K, Bools], reads: Iterable[tuple[K, K, Matrix]]) -> dict[K, Bools]:
+    """Mark neurons that are wanted, and all that they depend on over matrices, each with its source and its target."""
+    # shapes: matrices (n_target, n_source)
+    into: dict[K, list[tuple[K, Matrix]]] = {}
+    for source, target, matrix in reads:
+        into.setdefault(target, []).append((source, matrix))
+    needed = {key: mine.copy() for key, mine in wanted.items()}
+    front = {key: np.flatnonzero(mine) for key, mine in wanted.items() if mine.any()}
+    while front:
+        reader, rows = front.popitem()
+        for source, matrix in into.get(reader, []):
+            read = np.unique(matrix[rows].indices)
+            new = read[~needed[source][read]]
+            if len(new):
+                needed[source][new] = True
+                front[source] = np.append(front.get(source, new[:0]), new)
+    return needed
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_of import Cores, cores_of
 from neuromap.mapping.core.planned_sums import PlannedSums
 from neuromap.mapping.legalise.legalise import NO_SUMS, keep_nodes, legalise
-from neuromap.mapping.legalise.legalised import PartialSums, fewest_ticks_per_step, segments_of_delay
+from neuromap.mapping.legalise.legalised import PartialSums, fewest_ticks_per_step, needed_for, segments_of_delay
 from neuromap.mapping.options.budget import Budget, OverBudget
 from neuromap.mapping.options.options import MappingOptions, Phases, Splitters
 from neuromap.mapping.partition.partition import Partition, partition, with_shared_cores
@@ -215,19 +215,11 @@ def cheap_phases(
 def edges_in_use(network: Network, keep: Collection[str] = ()) -> frozenset[EdgeKey]:
     """Find the edges with weights into neurons that an output depends on, or that are kept."""
     reads = {edge: value.matrix() for edge, value in network.edges.items()}
-    computed: dict[str, NDArray[np.bool_]] = {
+    wanted = {
         name: np.full(node.size, name in network.outputs or name in keep or "all" in keep)
         for name, node in network.nodes.items()
     }
-    waiting = {name for name, mine in computed.items() if mine.any()}
-    while waiting:
-        reader = waiting.pop()
-        for (source, target), matrix in reads.items():
-            if target == reader:
-                read = matrix[np.flatnonzero(computed[reader])].indices
-                if not computed[source][read].all():
-                    computed[source][read] = True
-                    waiting.add(source)
+    computed = needed_for(wanted, ((*edge, matrix) for edge, matrix in reads.items()))
     return frozenset(edge for edge, matrix in reads.items() if np.diff(matrix.indptr)[computed[edge[1]]].any())
 
 
