@@ -7,7 +7,7 @@ already, and the first of a tile is one that was near the tile before.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from neuromap.network.spiking_neuron import LeakNeuron
 
 # Cost where there is no cut.
 NO_CUT = 2**62
+# What cuts and moves of units go by, as loops take it: where the items of every unit begin, the items, the price of
+# every item, the neurons of a core that every unit takes; axons and neurons of a core, and its price.
+Units: TypeAlias = tuple[Ints, Ints, Ints, Ints, int, int, int]
 
 
 class Cutter:
@@ -34,7 +37,7 @@ class Cutter:
     def __init__(
         self, indptr: Ints, items: Ints, price: Ints, load: Ints, limits: tuple[int, int], core: int, work: int
     ) -> None:
-        self._units = (indptr, items, price, load, *limits, core)
+        self._units: Units = (indptr, items, price, load, *limits, core)
         self._stamp = np.zeros(len(price), np.int64)
         self._clock = 0
         self._cost = np.zeros(len(load) + 1, np.int64)
@@ -44,7 +47,7 @@ class Cutter:
     def cost(self, order: Ints, *, greedy: bool = False) -> int:
         """Least cost of cutting an order, ``NO_CUT`` where a unit does not fit; ``greedy`` makes every tile longest."""
         cut = self._loop.form_for(self._work)
-        self._clock = cut(order, *self._units, greedy, self._stamp, self._clock, self._cost, self._start)
+        self._clock = cut(order, self._units, greedy, self._stamp, self._clock, self._cost, self._start)
         return int(self._cost[len(order)])
 
     def ends(self, order: Ints, *, greedy: bool = False) -> list[int]:
@@ -56,22 +59,9 @@ class Cutter:
         return ends[-2::-1]
 
 
-def _cut(
-    order: Any,
-    indptr: Any,
-    items: Any,
-    price: Any,
-    load: Any,
-    axons: int,
-    neurons: int,
-    core: int,
-    greedy: bool,
-    stamp: Any,
-    clock: int,
-    cost: Any,
-    start: Any,
-) -> int:
+def _cut(order: Any, units: Any, greedy: bool, stamp: Any, clock: int, cost: Any, start: Any) -> int:
     """Fill ``cost[j]``, the least cost of cutting ``order[:j]``, and ``start[j]``, where its last tile begins."""
+    indptr, items, price, load, axons, neurons, core = units
     n = len(order)
     cost[0] = 0
     for j in range(1, n + 1):
@@ -115,23 +105,10 @@ def longest_run(load: Ints, neurons: int) -> int:
 # Cut an order of few units into tiles at least cost: a step for every place where a tile may begin.
 #
 # What the plain loop does item by item, with the same tiles.
-def cut_few(
-    order: Ints,
-    indptr: Ints,
-    items: Ints,
-    price: Ints,
-    load: Ints,
-    axons: int,
-    neurons: int,
-    core: int,
-    greedy: bool,
-    stamp: Ints,
-    clock: int,
-    cost: Ints,
-    start: Ints,
-) -> int:
+def cut_few(order: Ints, units: Units, greedy: bool, stamp: Ints, clock: int, cost: Ints, start: Ints) -> int:
     """Fill ``cost[j]``, the least cost of cutting ``order[:j]``, and ``start[j]``, where its last tile begins."""
     # shapes: order (n,)
+    indptr, items, price, load, axons, neurons, core = units
     n = len(order)
     length = indptr[order + 1] - indptr[order]
     own = items[ragged_ranges(indptr[order], length)]
@@ -185,6 +162,9 @@ EACH = 8
 FEW = 1024
 # Items looked at up to which so few neurons do not wait for a compiler.
 WITHOUT_COMPILER = 10_000_000
+# What tiles are grown by, as loops take it: where the items of every neuron begin, the items; where the readers of an
+# item begin, the readers; the neurons of a core that every neuron takes; items and neurons that fit a core.
+Reads: TypeAlias = tuple[Ints, Ints, Ints, Ints, Ints, int, int]
 
 
 def overlap_order(demand: AxonDemand, copies: Ints, core: CrossbarCore) -> Ints:
@@ -192,23 +172,20 @@ def overlap_order(demand: AxonDemand, copies: Ints, core: CrossbarCore) -> Ints:
     # shapes: copies (n,)
     alive = np.flatnonzero(copies > 0)
     n = len(copies)
-    begin, readers = _readers_of_items(demand, alive)
+    reads: Reads = (
+        demand.indptr, demand.items, *_readers_of_items(demand, alive), copies, demand.limit, core.neurons
+    )  # fmt: skip
     if n <= FEW and not pays(EACH * len(demand.items), without_compiler=WITHOUT_COMPILER):
-        limits = (demand.limit, core.neurons)
-        return grow_few(BUCKETS, demand.indptr, demand.items, begin, readers, copies, limits)
-    degree = np.diff(demand.indptr)
+        return grow_few(reads)
     order = np.empty(len(alive), np.int64)
     head = np.full(BUCKETS + 1, -1, np.int64)
     links = np.full((2, n), -1, np.int64)
     state = np.zeros((2, n), np.int64)  # items missing; 0 unplaced, 1 in a bucket, 2 passed over, 3 placed
-    state[0] = degree
+    state[0] = np.diff(demand.indptr)
     grow = compiled_for(_grow, EACH * len(demand.items))
     stamp = np.zeros(len(demand.price), np.int64)
     scratch = np.empty(n, np.int64)
-    grow(
-        BUCKETS, alive, demand.indptr, demand.items, begin, readers, copies, demand.limit, core.neurons, head, links,
-        state, stamp, scratch, order,
-    )  # fmt: skip
+    grow(alive, reads, head, links, state, stamp, scratch, order)
     return order
 
 
@@ -221,24 +198,9 @@ def _readers_of_items(demand: AxonDemand, neurons: Ints) -> tuple[Ints, Ints]:
     return grouped_by(demand.items[kept], reader[kept], len(demand.price))
 
 
-def _grow(
-    buckets: int,
-    alive: Any,
-    indptr: Any,
-    items: Any,
-    begin: Any,
-    readers: Any,
-    load: Any,
-    axons: int,
-    neurons: int,
-    head: Any,
-    links: Any,
-    state: Any,
-    stamp: Any,
-    touched: Any,
-    order: Any,
-) -> int:
+def _grow(alive: Any, reads: Any, head: Any, links: Any, state: Any, stamp: Any, touched: Any, order: Any) -> int:
     """Fill ``order`` tile by tile; return how many tiles there are."""
+    indptr, items, begin, readers, load, axons, neurons = reads
     missing, mode = state[0], state[1]
     after, before = links[0], links[1]
     placed, seed, clock, near = 0, 0, 0, -1
@@ -295,19 +257,19 @@ def _grow(
                         if before[n] >= 0:
                             after[before[n]] = after[n]
                         else:
-                            head[missing[n] * buckets // (indptr[n + 1] - indptr[n])] = after[n]
+                            head[missing[n] * BUCKETS // (indptr[n + 1] - indptr[n])] = after[n]
                         if after[n] >= 0:
                             before[after[n]] = before[n]
                     missing[n] -= 1
                     if mode[n] <= 1:
                         mode[n] = 1
-                        first = head[missing[n] * buckets // (indptr[n + 1] - indptr[n])]
+                        first = head[missing[n] * BUCKETS // (indptr[n + 1] - indptr[n])]
                         after[n] = first
                         before[n] = -1
                         if first >= 0:
                             before[first] = n
-                        head[missing[n] * buckets // (indptr[n + 1] - indptr[n])] = n
-                        lowest = min(lowest, missing[n] * buckets // (indptr[n + 1] - indptr[n]))
+                        head[missing[n] * BUCKETS // (indptr[n + 1] - indptr[n])] = n
+                        lowest = min(lowest, missing[n] * BUCKETS // (indptr[n + 1] - indptr[n]))
         near = first_out
         for k in range(n_touched):
             n = touched[k]
@@ -329,12 +291,9 @@ _NEVER = np.iinfo(np.int64).max
 _LATER = 2**40
 
 
-def grow_few(
-    buckets: int, indptr: Ints, items: Ints, begin: Ints, readers: Ints, load: Ints, limits: tuple[int, int]
-) -> Ints:
+def grow_few(reads: Reads) -> Ints:
     """Order neurons tile by tile."""
-    # shapes: load (n,)
-    most_items, most_neurons = limits
+    indptr, items, begin, readers, load, most_items, most_neurons = reads
     degree, n = np.diff(indptr), len(load)
     waiting, order = load > 0, []
     near, moment = -1, 1
@@ -370,7 +329,7 @@ def grow_few(
             latest[counted] = moment + np.arange(len(counted))  # the last time counts
             moment += len(counted)
             related = np.flatnonzero((latest > 0) & waiting & ~passed)
-            urgency[related] = missing[related] * buckets // degree[related] * _LATER + (_LATER - 1 - latest[related])
+            urgency[related] = missing[related] * BUCKETS // degree[related] * _LATER + (_LATER - 1 - latest[related])
         near = passed_first
     return np.array(order, np.int64)
 

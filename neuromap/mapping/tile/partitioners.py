@@ -21,7 +21,7 @@ from neuromap.loops import TwoForms, join_items
 from neuromap.mapping.core.core_model import CrossbarCore
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import Partitioner
-from neuromap.mapping.tile.overlap_order import CORE_PRICE, NO_CUT, AxonDemand, Cutter, overlap_order
+from neuromap.mapping.tile.overlap_order import CORE_PRICE, NO_CUT, AxonDemand, Cutter, Units, overlap_order
 from neuromap.registry import require_package
 
 # Sizes of chunks that are tried in full, after a quick look has ranked all.
@@ -293,17 +293,17 @@ class _Window:
         read[items] = True
         seen, items = np.flatnonzero(read), (np.cumsum(read) - 1)[items]
         indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(end - begin)])
-        self._indptr, self._items = join_items(indptr, items, self._group_of, n_groups, len(seen))
+        indptr, self._items = join_items(indptr, items, self._group_of, n_groups, len(seen))
         self._price = demand.price[seen]
-        self._load = np.bincount(self._group_of, weights=copies[neurons], minlength=n_groups).astype(np.int64)
+        load = np.bincount(self._group_of, weights=copies[neurons], minlength=n_groups).astype(np.int64)
+        self._units: Units = (indptr, self._items, self._price, load, demand.limit, core.neurons, CORE_PRICE)
         self._tile = np.zeros(n_groups, np.int64)
         self._tile[self._group_of] = tile_of
         self._count = np.zeros((n_tiles, len(seen)), np.int32)
-        np.add.at(self._count, (np.repeat(self._tile, np.diff(self._indptr)), self._items), 1)
+        np.add.at(self._count, (np.repeat(self._tile, np.diff(indptr)), self._items), 1)
         self._read = (self._count > 0).sum(axis=1)
-        self._taken = np.bincount(self._tile, weights=self._load, minlength=n_tiles).astype(np.int64)
-        self._groups = np.bincount(self._tile, minlength=n_tiles)
-        self._limits = demand.limit, core.neurons
+        self._taken = np.bincount(self._tile, weights=load, minlength=n_tiles).astype(np.int64)
+        self._size = np.bincount(self._tile, minlength=n_tiles)
         self._loop = TwoForms(_move, move_few)
 
     @property
@@ -314,7 +314,7 @@ class _Window:
     def improve(self) -> int:
         """Move groups as long as that pays; return what it saves."""
         before = self._cost()
-        everyone = np.arange(len(self._load))
+        everyone = np.arange(len(self._tile))
         for _ in range(ROUNDS):
             if not self._offer(everyone, whole=False):
                 break
@@ -326,34 +326,20 @@ class _Window:
 
     def _cost(self) -> int:
         fed = int(((self._count > 0) @ self._price).sum())
-        return CORE_PRICE * int(np.count_nonzero(self._groups)) + fed
+        return CORE_PRICE * int(np.count_nonzero(self._size)) + fed
 
     def _offer(self, groups: Ints, *, whole: bool) -> int:
-        work = len(self._items) * len(self._count) * len(groups) // len(self._load)
-        return self._loop.form_for(work)(
-            groups, whole, self._indptr, self._items, self._price, self._load, self._tile, self._count, self._read,
-            self._taken, self._groups, *self._limits, CORE_PRICE, np.full(len(groups), -1, np.int64),
-        )  # fmt: skip
+        move = self._loop.form_for(len(self._items) * len(self._count) * len(groups) // len(self._tile))
+        tiles = (self._tile, self._count, self._read, self._taken, self._size)
+        return move(groups, whole, self._units, tiles, np.full(len(groups), -1, np.int64))
 
 
-def _move(
-    groups: Any,
-    whole: bool,
-    indptr: Any,
-    items: Any,
-    price: Any,
-    load: Any,
-    tile: Any,
-    count: Any,
-    read: Any,
-    taken: Any,
-    size: Any,
-    axons: int,
-    neurons: int,
-    core: int,
-    came_from: Any,
-) -> int:
+def _move(groups: Any, whole: bool, units: Any, tiles: Any, came_from: Any) -> int:
     """Move groups where that saves; ``whole``: all or none, if it saves in the end. Return how many were moved."""
+    # units: the groups. tiles: tile of every group; how many of a tile's groups read every item; and of every tile the
+    # items that it reads, neurons that it takes and groups
+    indptr, items, price, load, axons, neurons, core = units
+    tile, count, read, taken, size = tiles
 
     def transfer(u: int, origin: int, target: int) -> None:
         for k in range(indptr[u], indptr[u + 1]):
@@ -421,25 +407,12 @@ _NEVER = 2**60
 
 
 def move_few(
-    groups: Ints,
-    whole: bool,
-    indptr: Ints,
-    items: Ints,
-    price: Ints,
-    load: Ints,
-    tile: Ints,
-    count: NDArray[np.int32],
-    read: Ints,
-    taken: Ints,
-    size: Ints,
-    axons: int,
-    neurons: int,
-    core: int,
-    came_from: Ints,
+    groups: Ints, whole: bool, units: Units, tiles: tuple[Ints, NDArray[np.int32], Ints, Ints, Ints], came_from: Ints
 ) -> int:
     """Move groups where that saves, and count them; ``whole``: all or none, if it saves in the end."""
-    # load, tile: neurons that every group takes; its tile, which is changed
-    # shapes: load, tile (groups,); count (tiles, items)
+    # shapes: tile (groups,); count (tiles, items)
+    indptr, items, price, load, axons, neurons, core = units
+    tile, count, read, taken, size = tiles
 
     def transfer(u: int, origin: int, target: int) -> None:
         own = items[indptr[u] : indptr[u + 1]]
