@@ -118,7 +118,11 @@ def cycle_growth(
     # shapes: copies (n,); own (n,)
     members = [i for i, needed in copies.items() if needed.any()]
     alone = sum(int(np.count_nonzero(copies[i])) for i in members) <= MOST_PLANNED
-    rows = [_least_axons(network, sources[i], i, np.flatnonzero(copies[i]), members, core, alone) for i in members]
+    planned_on = core if alone else None
+    rows = [
+        _least_axons(sources[i], network.populations[i].threshold, np.flatnonzero(copies[i]), members, planned_on)
+        for i in members
+    ]
     asked = np.array(rows, np.float64).reshape(len(members), len(members))
     radius = float(np.abs(np.linalg.eigvals(asked)).max(initial=0.0))
     worst = members[int(np.argmax(asked.sum(axis=1)))]
@@ -136,41 +140,24 @@ def cycle_growth(
 
 
 def _least_axons(
-    network: Legalised,
-    sources: Sources,
-    index: int,
-    neurons: Ints,
-    members: Sequence[int],
-    core: CrossbarCore,
-    alone: bool,
+    sources: Sources, threshold: Ints, neurons: Ints, members: Sequence[int], core: CrossbarCore | None
 ) -> Ints:
     """Count the axons that any tile of a population feeds from each member of its cycle: the least of its neurons'."""
+    # core: on which each neuron is planned alone, where its weights may take several axons
     place = {population: k for k, population in enumerate(members)}
-    member_of_link = np.array(
-        [place.get(link.source, -1) if isinstance(link, Link) else -1 for link in sources.links], np.int64
-    )
-    threshold = network.populations[index].threshold
-    counts = [
-        _of_neuron(sources, int(n), threshold[[n]], member_of_link, len(members), core if alone else None)
-        for n in neurons
-    ]
+    member_of_link = np.array([place.get(k.source, -1) if isinstance(k, Link) else -1 for k in sources.links], np.int64)
+    counts = []
+    for n in neurons.tolist():
+        span = slice(sources.matrix.indptr[n], sources.matrix.indptr[n + 1])
+        columns, weights = sources.matrix.indices[span], sources.matrix.data[span]
+        if core is not None and not core.has_axon_per_weight(np.unique(weights)):
+            plan = core.plan(weights.astype(np.int64)[None, :], threshold[[n]])
+            if plan is not None:
+                columns = columns[plan.source[plan.source != BIAS]]
+        member = member_of_link[sources.link_of[columns]]
+        counts.append(np.bincount(member[member >= 0], minlength=len(members)))
     least: Ints = np.min(counts, axis=0)
     return least
-
-
-def _of_neuron(
-    sources: Sources, neuron: int, threshold: Ints, member_of_link: Ints, n_members: int, core: CrossbarCore | None
-) -> Ints:
-    """Count the axons of one neuron by the population that feeds them; planned alone where weights may take several."""
-    span = slice(sources.matrix.indptr[neuron], sources.matrix.indptr[neuron + 1])
-    columns, weights = sources.matrix.indices[span], sources.matrix.data[span]
-    fed = np.arange(len(columns))
-    if core is not None and not core.has_axon_per_weight(np.unique(weights)):
-        plan = core.plan(weights.astype(np.int64)[None, :], threshold)
-        if plan is not None:
-            fed = plan.source[plan.source != BIAS]
-    member = member_of_link[sources.link_of[columns[fed]]]
-    return np.bincount(member[member >= 0], minlength=n_members).astype(np.int64)
 
 
 # Whether copies on a cycle can settle, neuron by neuron: sharper than by populations, where neurons differ.
@@ -379,11 +366,14 @@ class _Tiler:
         if kept is not None:
             self.tiles[index] = kept
             return True
-        only_split = earlier_rounds >= ANEW
-        tiles = self._split(index, copies) if only_split else None
+        tiles = None
+        if earlier_rounds >= ANEW and index not in self._pinned:
+            tiles = split_overfull(self.tiles[index], copies, self._planner(index))
         if tiles is None:
-            may_be_last = earlier_rounds >= ANEW - 1
-            tiles = self._tile_anew(index, copies, with_margin=may_be_last)
+            core = self._core
+            if earlier_rounds >= ANEW - 1:  # this may be the last time
+                core = core.with_neurons(core.neurons - core.neurons // MARGIN)
+            tiles = self._tilings.tile(self._network, index, self._sources[index], copies, core, self._budget)
         self.tiles[index] = tiles
         return False
 
@@ -395,23 +385,11 @@ class _Tiler:
         links = self._links_from.get(index, [])
         return copies_asked(self._network.populations[index], links, self._sources, self.tiles)
 
-    def _split(self, index: int, copies: Ints) -> list[Tile] | None:
-        """Split the tiles that are too full; ``None`` where they have to be made anew, as those of pinned nodes."""
-        if index in self._pinned:
-            return None
-        return split_overfull(self.tiles[index], copies, self._planner(index))
-
     def _planner(self, index: int) -> Planner:
         if index not in self._planners:
             population, matrix = self._network.populations[index], self._sources[index].matrix
             self._planners[index] = Planner(index, population, matrix, self._core, self._tilings.alone)
         return self._planners[index]
-
-    def _tile_anew(self, index: int, copies: Ints, *, with_margin: bool) -> list[Tile]:
-        core = self._core
-        if with_margin:
-            core = core.with_neurons(core.neurons - core.neurons // MARGIN)
-        return self._tilings.tile(self._network, index, self._sources[index], copies, core, self._budget)
 
     def _require_hope(self, index: int) -> None:
         """Raise the refusal of a network that takes far more cores than there are."""
