@@ -85,8 +85,7 @@ def choose_phases(
     """Give a rollout the phases whose delays cost fewest neurons of a chip."""
     # Period, ticks per step and the times of inputs and outputs stay, and every delay is one that the chip can give.
     # gives the same rollout where none is cheaper; ``None`` where no node can move
-    rollout, step = timed.rollout, timed.ticks_per_step
-    leads = {node: of_node.lead for node, of_node in sums.items()}
+    rollout, step, leads = timed.rollout, timed.ticks_per_step, _leads(sums)
     least = _least_delays(timed, chip, split, leads)
     if any(rollout.delays[edge] < ticks for edge, ticks in least.items()):
         return timed, None  # legalising will say which delay cannot be given
@@ -94,7 +93,7 @@ def choose_phases(
         return timed, None
     costs = delay_costs(rollout, chip, step, split, leads, keep)
     found = cheapest_phases(rollout, costs, least, seconds=seconds)
-    if not _is_legal(found.rollout, timed, chip, leads):
+    if not _is_legal(found.rollout, step, chip, leads):
         return timed, PhaseChoice(found.cost_before, found.cost_before, is_proven=False)
     # where legs have a least length, relays may be shared less than is charged
     is_proven = found.is_proven and chip.delay[0] == 1
@@ -109,14 +108,14 @@ def fastest(
 ) -> TimedRollout:
     """Give a rollout the phases whose first responses, over all inputs and outputs, have the least sum."""
     # where intervals are unequal, or the chip cannot give a delay that these ask for, the rollout keeps its own
-    rollout, leads = timed.rollout, {node: of_node.lead for node, of_node in sums.items()}
+    rollout, step, leads = timed.rollout, timed.ticks_per_step, _leads(sums)
     least = _least_delays(timed, chip, split, leads)
     if rollout.network.is_spiking or not isinstance(rollout.frame_period, int):
         return timed
     if any(rollout.delays[edge] < ticks for edge, ticks in least.items()):
         return timed  # legalising will say which delay cannot be given
     found = fastest_phases(rollout, least=least).rollout
-    return TimedRollout(found, timed.ticks_per_step) if _is_legal(found, timed, chip, leads) else timed
+    return TimedRollout(found, step) if _is_legal(found, step, chip, leads) else timed
 
 
 def _least_delays(
@@ -131,10 +130,16 @@ def _least_delays(
     }
 
 
-def _is_legal(rollout: Rollout, timed: TimedRollout, chip: ChipSpec, leads: Mapping[str, int]) -> bool:
+def _leads(sums: Mapping[str, PartialSums]) -> dict[str, int]:
+    """Ticks by which the inputs of nodes that are summed in parts arrive before their own tick."""
+    return {node: of_node.lead for node, of_node in sums.items()}
+
+
+def _is_legal(rollout: Rollout, ticks_per_step: int, chip: ChipSpec, leads: Mapping[str, int]) -> bool:
+    """Whether legs can give every delay on the chip."""
     inputs = rollout.network.inputs
     return all(
-        segments_of_delay(delay * timed.ticks_per_step - leads.get(v, 0), *chip.delay)
+        segments_of_delay(delay * ticks_per_step - leads.get(v, 0), *chip.delay)
         for (u, v), delay in rollout.delays.items()
         if u not in inputs
     )
@@ -256,49 +261,34 @@ def schedule_on_chip(
     has_room = all(rollout.delays[e] * step >= 2 * chip.delay[0] for e in split)
     if not rollout.is_tick_level and not sums and has_room:
         return TimedRollout(rollout, step)
-    return TimedRollout(_InTicks(rollout, split, chip, 1 if fixed is None else fixed, sums).schedule(), 1)
+    return TimedRollout(_in_ticks(rollout, split, chip, 1 if fixed is None else fixed, sums), 1)
 
 
-class _InTicks:
-    """Makes a schedule anew in ticks; no edge is quicker than ``floor``, a step that the user fixes."""
+def _in_ticks(
+    rollout: Rollout, split: frozenset[EdgeKey], chip: ChipSpec, floor: int, sums: Mapping[str, PartialSums]
+) -> Rollout:
+    """Make a schedule anew in ticks, with legs as short as possible; no edge is quicker than a step that is fixed."""
+    # Some delays cannot be made of legs of, say, 4 or 5 ticks; then longer ones are tried, up to twice the shortest:
+    # they make every edge as slow as one over a splitter, and longer ones would make the schedule slower still. If none
+    # will do, the schedule of the shortest is returned: legalising refuses it, and names the delay that cannot be made.
+    leads, inputs, least = _leads(sums), rollout.network.inputs, chip.delay[0]
+    busy = max([rollout.least_period, *(of_node.busy for of_node in sums.values())])
 
-    def __init__(
-        self, rollout: Rollout, split: frozenset[EdgeKey], chip: ChipSpec, floor: int, sums: Mapping[str, PartialSums]
-    ) -> None:
-        self._rollout, self._split, self._chip, self._floor = rollout, split, chip, floor
-        self._lead = {node: of_node.lead for node, of_node in sums.items()}
-        self._busy = max([rollout.least_period, *(of_node.busy for of_node in sums.values())])
-        self._inputs = frozenset(rollout.network.inputs)
+    def with_legs(leg: int) -> Rollout:
+        # an edge takes one leg on the chip, or two with a splitter, and what its target's sums take
+        latencies = {}
+        for (u, v), latency in rollout.latencies.items():
+            legs = 2 if (u, v) in split else 1
+            way = 1 if u in inputs else legs * leg
+            latencies[u, v] = max(latency, floor, leads.get(v, 0) + way)
+        is_same = latencies == dict(rollout.latencies) and busy == rollout.least_period
+        return rollout if is_same else rollout.with_latencies(latencies, busy)
 
-    def schedule(self) -> Rollout:
-        """Make the schedule with legs as short as possible."""
-        # Some delays cannot be made of legs of, say, 4 or 5 ticks; then longer ones are tried, up to twice the
-        # shortest: they make every edge as slow as one over a splitter, and longer ones would make the schedule slower
-        # still. If none will do, the schedule of the shortest is returned: legalising refuses it, and names the delay
-        # that cannot be made.
-        least, greatest = self._chip.delay
-        for segment in range(least, 2 * least + 1):
-            found = self._with_segments(segment)
-            ways = (d - self._lead.get(v, 0) for (u, v), d in found.delays.items() if u not in self._inputs)
-            if all(segments_of_delay(way, least, greatest) for way in ways):
-                return found
-        return self._with_segments(least)
-
-    def _with_segments(self, segment: int) -> Rollout:
-        rollout = self._rollout
-        latencies = {
-            e: max(latency, self._floor, self._latency(e, segment)) for e, latency in rollout.latencies.items()
-        }
-        if latencies == dict(rollout.latencies) and self._busy == rollout.least_period:
-            return rollout
-        return rollout.with_latencies(latencies, self._busy)
-
-    def _latency(self, edge: EdgeKey, segment: int) -> int:
-        """Count the ticks of an edge: one leg on the chip, or two with a splitter, and what its target's sums take."""
-        lead = self._lead.get(edge[1], 0)
-        if edge[0] in self._inputs:
-            return lead + 1
-        return lead + (2 if edge in self._split else 1) * segment
+    for leg in range(least, 2 * least + 1):
+        found = with_legs(leg)
+        if _is_legal(found, 1, chip, leads):
+            return found
+    return with_legs(least)
 
 
 # Searches for splitters: on edges with slack first, where they cost no tick.
