@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import permutations
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -563,11 +562,11 @@ class _OpenCores:
         for signal in signals.tolist():
             self._having.setdefault(signal, []).append(number)
 
-    def _likely(self, item: _Item, signals: Ints, times: Ints) -> list[int]:
+    def _likely(self, item: _Item, signals: Ints, times: Ints) -> Ints:
         """List the cores that may take a tile, if all of its axons are shared that could be; the likeliest first."""
         here = np.flatnonzero(self._free_neurons[: len(self._cores)] >= item.neurons)
         if not len(here):
-            return []
+            return here
         bias = self._is_bias[signals]
         having = [core for signal in signals[~bias].tolist() for core in self._having.get(signal, ())]
         most = int(times.max(initial=1))  # axons of the tile for one signal
@@ -576,35 +575,26 @@ class _OpenCores:
         able = self._free_axons[here] + shared >= item.axons
         here, shared = here[able], shared[able]
         waste = self._waste(self._free_axons[here], self._free_neurons[here], HOPED_WORTH * shared)
-        likely: list[int] = here[np.argsort(waste, kind="stable")[:TRIED]].tolist()
+        likely: Ints = here[np.argsort(waste, kind="stable")[:TRIED]]
         return likely
 
-    def _best_or_new(self, item: _Item, likely: Iterable[int]) -> tuple[int, Ints]:
+    def _best_or_new(self, item: _Item, likely: Ints) -> tuple[int, Ints]:
         """Choose the core with the least room left over, and the types of the tile there; open one if none takes it."""
-        least, best = np.inf, None
-        for number in likely:
-            types, shared = self._cores[number].fit(item)
-            axons_left = int(self._free_axons[number]) + shared - item.axons
-            if axons_left < 0:
-                continue
-            neurons_left = int(self._free_neurons[number]) - item.neurons
-            waste = self._waste(axons_left, neurons_left, SHARED_WORTH * shared)
-            if waste < least:
-                least, best = waste, (number, types)
-        if best is None:
-            best = len(self._cores), np.arange(self._model.axon_types)
+        fits = [self._cores[number].fit(item) for number in likely.tolist()]
+        shared = np.array([axons for _, axons in fits], np.int64)
+        axons_left = self._free_axons[likely] + shared - item.axons
+        able = np.flatnonzero(axons_left >= 0)
+        if not len(able):
             self._cores.append(_OpenCore(self._model))
-        return best
+            return len(self._cores) - 1, np.arange(self._model.axon_types)
+        neurons_left = self._free_neurons[likely] - item.neurons
+        best = able[np.argmin(self._waste(axons_left, neurons_left, SHARED_WORTH * shared)[able])]
+        return int(likely[best]), fits[best][0]
 
-    @overload
-    def _waste(self, axons_left: int, neurons_left: int, saved: int) -> float: ...
-
-    @overload
-    def _waste(self, axons_left: Ints, neurons_left: Ints, saved: Ints) -> Floats: ...
-
-    def _waste(self, axons_left: int | Ints, neurons_left: int | Ints, saved: int | Ints) -> float | Floats:
-        """Add up the room left over, as shares of a core, less the axons that sharing saves; of one core or of many."""
-        return axons_left / self._model.axons + neurons_left / self._model.neurons - saved / self._model.axons
+    def _waste(self, axons_left: Ints, neurons_left: Ints, saved: Ints) -> Floats:
+        """Add up the room left over in cores, as shares of a core, less the axons that sharing saves."""
+        waste: Floats = axons_left / self._model.axons + neurons_left / self._model.neurons - saved / self._model.axons
+        return waste
 
     def layouts(self) -> list[CoreLayout]:
         """List all cores."""

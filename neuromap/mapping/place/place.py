@@ -37,16 +37,6 @@ def hilbert(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
     return within_regions(along_hilbert(graph.n_cores, board)[: graph.n_cores], board)
 
 
-def spectral(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
-    """Place cores by eigenvectors; seed and deadline do not matter."""
-    return within_regions(spectral_layout(graph, board), board)
-
-
-def assignment(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
-    """Solve the quadratic assignment problem, for few cores; seed and deadline do not matter."""
-    return within_regions(assignment_layout(along_hilbert(graph.n_cores, board), graph, board), board)
-
-
 def improved(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
     """Improve the better of two layouts; if no time is left, or cores are few, the one that is made at once."""
     # A layout that is proven to be the best is not improved.
@@ -66,27 +56,27 @@ ASSIGNED_CORES = 1500
 _REFINED_CORES = 128
 
 
-def assignment_layout(places: Ints, wiring: Wiring, board: Board) -> Ints:
-    """Give cores to as many places by the fast approximate method (Vogelstein et al. 2015), few ones by 2-opt too."""
-    # shapes: places (places, 2); returns (n_cores, 2)
+def assignment(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+    """Solve the quadratic assignment problem, for few cores; seed and deadline do not matter."""
+    # by the fast approximate method (Vogelstein et al. 2015), of few cores by 2-opt too
     from scipy.optimize import quadratic_assignment  # slow to import
 
-    n = wiring.n_cores
+    n = graph.n_cores
     if n > ASSIGNED_CORES:
         raise InputError(f"placer 'assignment': found {n} cores; at most {ASSIGNED_CORES} are allowed; take 'exchange'")
-    places = places[:n]
+    places = along_hilbert(n, board)[:n]
     if n < 2:
-        return places
+        return within_regions(places, board)
     x, y = board.along_x[places[:, 0]], board.along_y[places[:, 1]]
     way = np.abs(x[:, None] - x) + np.abs(y[:, None] - y)
-    flow = wiring.matrix().toarray()
+    flow = graph.matrix().toarray()
     found = quadratic_assignment(flow, way, method="faq", options={"rng": np.random.default_rng(0)}).col_ind
     if n <= _REFINED_CORES:
         guess = np.stack([np.arange(n), found], axis=1)
         found = quadratic_assignment(
             flow, way, method="2opt", options={"partial_guess": guess, "rng": np.random.default_rng(0)}
         ).col_ind
-    return places[found]
+    return within_regions(places[found], board)
 
 
 # Cores that must lie in given rectangles: find a layout that keeps them, near the one that was wanted.
@@ -192,14 +182,13 @@ _ITERATIONS = 200
 _MOST_WORK = 2e9
 
 
-def spectral_layout(wiring: Wiring, board: Board) -> Ints:
-    """Place cores by the eigenvectors of their graph's Laplacian."""
-    # shapes: returns (n_cores, 2)
-    n = wiring.n_cores
-    if n < 3:
-        return row_by_row(n, board)[:n]
-    u, v = _coordinates(wiring).T
+def spectral(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
+    """Place cores by the eigenvectors of their graph's Laplacian; seed and deadline do not matter."""
+    n = graph.n_cores
     places = row_by_row(n, board)
+    if n < 3:
+        return within_regions(places[:n], board)
+    u, v = _coordinates(graph).T
     width, height = box(n, board)
     inside = places[(places[:, 0] < width) & (places[:, 1] < height)]
     ranks = np.empty((n, 2))
@@ -209,8 +198,8 @@ def spectral_layout(wiring: Wiring, board: Board) -> Ints:
         from scipy.optimize import linear_sum_assignment  # slow to import
 
         away = ((ranks[:, None, :] - inside[None, :, :]) ** 2).sum(axis=2)
-        return inside[linear_sum_assignment(away)[1]]
-    return _by_columns(ranks, inside)
+        return within_regions(inside[linear_sum_assignment(away)[1]], board)
+    return within_regions(_by_columns(ranks, inside), board)
 
 
 def _by_columns(ranks: Floats, places: Ints) -> Ints:
