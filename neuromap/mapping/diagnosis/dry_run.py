@@ -18,13 +18,12 @@ from neuromap.mapping.diagnosis.early_refusal import (
     NodeDemand,
     demands_of,
     is_held,
+    legalised,
     map_in_outline,
     may_change_schedule,
     refuse_early,
 )
 from neuromap.mapping.diagnosis.remedies import what_would_fit
-from neuromap.mapping.legalise.legalise import legalise
-from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import Budget, Progress
 from neuromap.mapping.options.infeasibility import INFEASIBILITY, Infeasibility
 from neuromap.mapping.options.options import MappingOptions
@@ -194,7 +193,7 @@ def dry_run(
         answer = what_would_fit(request, refusal.infeasibility, seconds, progress)
         problems, with_remedies = answer.problems, answer.cores
     budget = Budget(request.options.after(time.monotonic() - began).seconds)
-    legal = _legalised(request, found)
+    legal = legalised(request) if found is None else found.network
     # the bound depends on the schedule: where that may change it is not known without a mapping
     is_known = found is not None or not may_change_schedule(request)
     nodes = () if legal is None else tuple(demands_of(legal, spec, found))
@@ -214,12 +213,3 @@ def dry_run(
         problems=problems,
         cores_with_remedies=with_remedies,
     )
-
-
-def _legalised(request: Request, found: Parts | None) -> Legalised | None:
-    if found is not None:
-        return found.network
-    try:
-        return legalise(request.rollout, request.chip, ticks_per_step=request.options.ticks_per_step)
-    except DoesNotFitError:
-        return None

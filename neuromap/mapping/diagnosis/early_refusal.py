@@ -32,11 +32,8 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
     chip, options = request.chip, request.options
     if may_change_schedule(request):
         return None
-    try:
-        network = legalise(request.rollout, chip, ticks_per_step=options.ticks_per_step)
-    except DoesNotFitError:
-        return None
-    if not is_held(demands_of(network, chip), chip):
+    network = legalised(request)
+    if network is None or not is_held(demands_of(network, chip), chip):
         return None
     budget = Budget(None if options.seconds is None else EARLY * options.seconds)
     bound = core_bound(network, chip, proven=True, budget=budget)
@@ -52,6 +49,14 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
     remedies.append(Remedy("chip.cores", None, f"a chip or board of {count_cores(bound.total)} at least is needed"))
     text = f"any mapping of the network needs at least {count_cores(bound.total)}, for its {bound.by}, {chip.name} has"
     return refuse("cores", None, bound.total, room, f"{text} {room}", remedies)
+
+
+def legalised(request: Request) -> Legalised | None:
+    """Give a rollout in ticks as it is without splitters; ``None`` where a delay does not fit."""
+    try:
+        return legalise(request.rollout, request.chip, ticks_per_step=request.options.ticks_per_step)
+    except DoesNotFitError:
+        return None
 
 
 def may_change_schedule(request: Request) -> bool:

@@ -74,13 +74,11 @@ def load_pins(path: str | Path) -> Pins:
         top.check_format(1, "pins file")
         top.allow(("format", "splitters", "tiles", "cores", "regions", "neurons"))
         tiles, cores, regions = (top.table(key) for key in ("tiles", "cores", "regions"))
-        shape = _Numbers("rows, columns, features", 3, 1)
-        corners = _Numbers("x0, y0, x1, y1", 4, 0)
         splitters = top.texts("splitters") if "splitters" in top else []
         return Pins(
-            tiles={node: _three(shape.read(tiles, node)) for node in tiles.values},
+            tiles={node: _shape(tiles, node) for node in tiles.values},
             cores={node: cores.integer(node, 1, MOST) for node in cores.values},
-            regions={node: _four(corners.read(regions, node)) for node in regions.values},
+            regions={node: _corners(regions, node) for node in regions.values},
             splitters=frozenset(parse_edge(edge, f"splitters[{i}]") for i, edge in enumerate(splitters)),
             neurons=_tables(top.table("neurons"), path.parent),
         )
@@ -126,28 +124,22 @@ def save_tables(path: str | Path, neurons: Mapping[str, ArrayLike]) -> None:
     write_whole(path, f"format = 1\n\n[neurons]\nfile = {json.dumps(beside.name)}\n")
 
 
-class _Numbers:
-    """A list of so many integers."""
-
-    def __init__(self, names: str, count: int, least: int) -> None:
-        self._count, self._least = count, least
-        self._allowed = f"are {count} integers [{names}], each from {least} to {MOST}"
-
-    def read(self, table: TomlTable, key: str) -> list[int]:
-        found = table.integers(key, self._allowed)
-        if len(found) != self._count or not all(self._least <= n <= MOST for n in found):
-            raise table.wrong(key, self._allowed)
-        return found
-
-
-def _three(numbers: list[int]) -> tuple[int, int, int]:
-    rows, columns, features = numbers
+def _shape(table: TomlTable, node: str) -> tuple[int, int, int]:
+    rows, columns, features = _integers(table, node, "rows, columns, features", 3, 1)
     return rows, columns, features
 
 
-def _four(numbers: list[int]) -> tuple[int, int, int, int]:
-    x0, y0, x1, y1 = numbers
+def _corners(table: TomlTable, node: str) -> tuple[int, int, int, int]:
+    x0, y0, x1, y1 = _integers(table, node, "x0, y0, x1, y1", 4, 0)
     return x0, y0, x1, y1
+
+
+def _integers(table: TomlTable, key: str, names: str, count: int, least: int) -> list[int]:
+    allowed = f"are {count} integers [{names}], each from {least} to {MOST}"
+    found = table.integers(key, allowed)
+    if len(found) != count or not all(least <= n <= MOST for n in found):
+        raise table.wrong(key, allowed)
+    return found
 
 
 def check_pins(pins: Pins, network: Network, chip: ChipSpec) -> None:
