@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly
@@ -16,103 +18,92 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS, HostTable, OutputTable
 from neuromap.mapping.partition.partition import Partition
 from neuromap.mapping.partition.unpack_tiles import BIAS_SIGNAL, FROM_CHIP
-from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.render.value import Card
 
 
 def emit(labels: dict[str, Any], partition: Partition, routes: Routes, chip: ChipSpec) -> Program:
     """Write the program of a placed partition."""
-    # Neurons that nobody uses get the leak of a silent frame neuron, so that they rest.
     # labels: what every program says
-    network, shape = partition.network, (len(partition.cores), chip.neurons)
-    cores = _CoreTables(len(partition.cores), chip)
-    bounds = np.searchsorted(routes.core, np.arange(len(partition.cores) + 1))
-    for core in range(len(partition.cores)):
-        cores.fill(core, partition, routes, slice(bounds[core], bounds[core + 1]))
+    network, tiles, shape = partition.network, partition.tiles, (len(partition.cores), chip.neurons)
+    slots = (routes.core, routes.slot)
+    row = np.cumsum([0, *(len(tile.neurons) for tile in tiles)])[routes.tile] + routes.tile_row  # among all tiles'
+    populations = [network.populations[tile.population] for tile in tiles]
+    # what keeps its potential from tick to tick stands in place of frame neurons
+    kept = [p.leak_neuron(tile.neurons) for p, tile in zip(populations, tiles, strict=True)]
+
+    def table(dtype: DTypeLike, unused: int, of_tiles: Iterable[ArrayLike]) -> NDArray[Any]:
+        """Lay out what all neurons of every tile have, or each; and what those have that nobody uses."""
+        found = np.full(shape, unused, dtype)
+        values = [np.broadcast_to(value, len(tile.neurons)) for value, tile in zip(of_tiles, tiles, strict=True)]
+        found[slots] = np.concatenate([np.zeros(0, dtype), *values])[row]
+        return found
+
+    axon_types, crossbar, weights = _crossbars(partition, routes, chip)
     target_core, target_axon = np.full(shape, -1, np.int32), np.zeros(shape, np.int32)
     delay = np.zeros(shape, np.uint8)
-    slots = (routes.core, routes.slot)
     target_core[slots], target_axon[slots], delay[slots] = routes.target_core, routes.target_axon, routes.delay
+    node = table(np.int32, -1, [p.node for p in populations])
+    index = table(np.int32, 0, [p.neurons[tile.neurons] for p, tile in zip(populations, tiles, strict=True)])
+    is_splitter = table(bool, 0, [p.is_splitter for p in populations])
+    is_part = table(bool, 0, [p.is_part for p in populations])
     is_output = np.array([port.kind == "output" for port in network.ports])
-    read = (routes.target_core == NO_TARGET) & is_output[cores.node[slots]]  # others are only recorded
+    read = (routes.target_core == NO_TARGET) & is_output[node[slots]]  # others are only recorded
     out = (routes.core[read], routes.slot[read])
+    plans = [tile.plan for tile in tiles]
     return Program(
         **labels,
-        axon_types=cores.axon_types,
-        crossbar=cores.crossbar,
+        axon_types=axon_types,
+        crossbar=crossbar,
         neurons=NeuronTable(
-            weights=cores.weights,
-            leak=cores.leak,
+            weights=weights,
+            # those that nobody uses have the leak of a silent frame neuron, so that they rest
+            leak=table(np.int16, -1, [p.leak if n is None else n.leak for p, n in zip(plans, kept, strict=True)]),
             leak_reversal=np.zeros(shape, bool),
-            threshold=cores.threshold,
-            negative_threshold=cores.negative_threshold,
+            threshold=table(
+                np.int32, 0, [p.alpha if n is None else n.threshold for p, n in zip(plans, kept, strict=True)]
+            ),
+            negative_threshold=table(np.int32, 0, [0 if n is None else n.floor for n in kept]),
             reset=np.zeros(shape, np.int32),
-            reset_mode=cores.reset_mode,
-            saturate_negative=cores.saturate_negative,
-            potential=cores.potential,
+            # gamma: 0 sets the potential to 0, 1 takes the threshold off
+            reset_mode=table(np.uint8, 0, [0 if n is None else n.subtract for n in kept]),
+            saturate_negative=table(bool, 0, [n is not None for n in kept]),
+            potential=table(np.int32, 0, [0 if n is None else n.potential for n in kept]),
         ),
         target_core=target_core,
         target_axon=target_axon,
         delay=delay,
-        neuron_node=cores.node,
-        neuron_index=cores.index,
-        is_relay=cores.is_relay,
-        is_splitter=cores.is_splitter if cores.is_splitter.any() else None,
-        is_part=cores.is_part if cores.is_part.any() else None,
+        neuron_node=node,
+        neuron_index=index,
+        is_relay=table(bool, 0, [p.is_relay for p in populations]),
+        is_splitter=is_splitter if is_splitter.any() else None,
+        is_part=is_part if is_part.any() else None,
         host=_host_table(partition),
         outputs=OutputTable(
-            node=cores.node[out], index=cores.index[out], core=out[0].astype(np.int32), neuron=out[1].astype(np.int32)
+            node=node[out], index=index[out], core=out[0].astype(np.int32), neuron=out[1].astype(np.int32)
         ),
     )
 
 
-class _CoreTables:
-    """Crossbars, neurons and labels of all cores, as a program holds them; at first every neuron is silent."""
-
-    def __init__(self, n_cores: int, chip: ChipSpec) -> None:
-        self._n_neurons = chip.neurons
-        neurons = (n_cores, chip.neurons)
-        self.axon_types = np.zeros((n_cores, chip.axons), np.uint8)
-        self.crossbar = np.zeros((n_cores, chip.axons, -(-chip.neurons // 8)), np.uint8)
-        self.weights = np.zeros((*neurons, chip.axon_types), np.int16)
-        self.leak = np.full(neurons, -1, np.int16)
-        self.threshold, self.negative_threshold = np.zeros(neurons, np.int32), np.zeros(neurons, np.int32)
-        self.reset_mode, self.saturate_negative = np.zeros(neurons, np.uint8), np.zeros(neurons, bool)
-        self.potential = np.zeros(neurons, np.int32)
-        self.node, self.index = np.full(neurons, -1, np.int32), np.zeros(neurons, np.int32)
-        self.is_relay, self.is_splitter = np.zeros(neurons, bool), np.zeros(neurons, bool)
-        self.is_part = np.zeros(neurons, bool)
-
-    def fill(self, core: int, partition: Partition, routes: Routes, rows: slice) -> None:
-        """Write the tiles of one core, whose copies are these rows of the routes."""
-        layout = partition.cores[core]
-        bits = np.zeros((layout.n_axons, self._n_neurons), bool)
+def _crossbars(
+    partition: Partition, routes: Routes, chip: ChipSpec
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int16]]:
+    """Lay out axon types, crossbars and weights of all cores; rows of the routes are in the order of the cores."""
+    n_cores = len(partition.cores)
+    axon_types = np.zeros((n_cores, chip.axons), np.uint8)
+    crossbar = np.zeros((n_cores, chip.axons, -(-chip.neurons // 8)), np.uint8)
+    weights = np.zeros((n_cores, chip.neurons, chip.axon_types), np.int16)
+    bounds = np.searchsorted(routes.core, np.arange(n_cores + 1))
+    for core, layout in enumerate(partition.cores):
+        bits = np.zeros((layout.n_axons, chip.neurons), bool)
+        copies = slice(bounds[core], bounds[core + 1])
         for number, axon_of, type_of in zip(layout.tiles, layout.axon_of, layout.type_of, strict=True):
-            tile = partition.tiles[number]
-            plan, population = tile.plan, partition.network.populations[tile.population]
-            here = routes.tile[rows] == number
-            slots, row = routes.slot[rows][here], routes.tile_row[rows][here]
-            self.axon_types[core, axon_of] = type_of[plan.axon_type]
+            plan, here = partition.tiles[number].plan, routes.tile[copies] == number
+            slots, row = routes.slot[copies][here], routes.tile_row[copies][here]
+            axon_types[core, axon_of] = type_of[plan.axon_type]
             bits[np.ix_(axon_of, slots)] = plan.synapses[:, row]
-            self.weights[core, slots[:, None], type_of] = plan.weights[row]
-            self.leak[core, slots], self.threshold[core, slots] = plan.leak[row], plan.alpha[row]
-            if isinstance(population.neuron, LeakNeuron):
-                self._remember(core, slots, population.neuron.take(tile.neurons[row]))
-            self.node[core, slots] = population.node
-            self.index[core, slots] = population.neurons[tile.neurons[row]]
-            self.is_relay[core, slots] = population.is_relay
-            self.is_splitter[core, slots] = population.is_splitter
-            self.is_part[core, slots] = population.is_part
-        self.crossbar[core, : layout.n_axons] = np.packbits(bits, axis=1, bitorder="little")
-
-    def _remember(self, core: int, slots: Ints, neuron: LeakNeuron) -> None:
-        """Write neurons that keep their potential from tick to tick, in place of frame neurons."""
-        self.leak[core, slots] = neuron.leak
-        self.threshold[core, slots] = neuron.threshold
-        self.negative_threshold[core, slots] = neuron.floor
-        self.reset_mode[core, slots] = neuron.subtract  # gamma: 0 sets the potential to 0, 1 takes the threshold off
-        self.saturate_negative[core, slots] = True
-        self.potential[core, slots] = neuron.potential
+            weights[core, slots[:, None], type_of] = plan.weights[row]
+        crossbar[core, : layout.n_axons] = np.packbits(bits, axis=1, bitorder="little")
+    return axon_types, crossbar, weights
 
 
 def _host_table(partition: Partition) -> HostTable:
