@@ -18,7 +18,7 @@ from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.options.infeasibility import Limit
 from neuromap.network.spiking_neuron import LeakNeuron
 
-# Span of weights up to which distinct ones are found by a table.
+# Span of weights below which distinct ones are found by a table, however few weights there are.
 TABLE = 4096
 
 
@@ -65,7 +65,7 @@ def _colour_by_value(weights: Ints, types: int) -> Ints | None:
 def by_value(weights: Ints, types: int, room: int, core: CrossbarCore) -> Proposal | None:
     """Propose one type per distinct weight; the same for all neurons if there are few, else ranked per neuron."""
     # Parameters and result as for :func:`coloured`.
-    values = _distinct(weights)[0]
+    values = distinct_weights(weights)[0]
     values = values[values != 0]
     if not core.has_weights(values):
         return None
@@ -163,7 +163,7 @@ def by_signed_digits(weights: Ints, types: int, room: int, core: CrossbarCore) -
 
 
 def _cheapest_digits(weights: Ints, types: int, room: int, core: CrossbarCore, *, signed: bool) -> Proposal | None:
-    values, inverse = _distinct(weights)
+    values, inverse = distinct_weights(weights)
     if np.count_nonzero(values) <= 2 and types >= 2 and len(values) and np.abs(values).max() <= core.weight_range[1]:
         return None  # one type per value is as good
     if weights.size == 0:
@@ -187,11 +187,11 @@ def _cheapest_digits(weights: Ints, types: int, room: int, core: CrossbarCore, *
     return _with_types_in_use(source, axon_type, synapses, palette)
 
 
-def _distinct(weights: Ints) -> tuple[Ints, NDArray[np.intp]]:
+def distinct_weights(weights: Ints) -> tuple[Ints, NDArray[np.intp]]:
     """Return the distinct weights, ascending, and for every weight its place among them."""
     # By a table where the weights lie close together, which spares sorting a core's worth of them.
     low, high = int(weights.min(initial=0)), int(weights.max(initial=0))
-    if high - low >= TABLE:
+    if high - low >= max(TABLE, weights.size):
         values, inverse = np.unique(weights, return_inverse=True)
         return values, inverse.reshape(weights.shape)
     seen = np.bincount((weights - low).ravel(), minlength=high - low + 1) > 0
@@ -485,11 +485,12 @@ def by_opposites(weights: Ints, types: int, room: int, core: CrossbarCore) -> Pr
     found = _patterns(is_low[shown], is_high[shown], alike.size, types, room)
     if found is None:
         return None
-    kind = found.kind[alike.of_source]
+    kind_of_class, type_is_high = found
+    kind = kind_of_class[alike.of_source]
     if len(kind) + np.count_nonzero(kind == TWICE) > room:
         return None
     palette = np.repeat(np.where(two, 0, high)[:, None], core.axon_types, axis=1)
-    palette[two, :types] = np.where(found.is_high.T, high[two, None], low[two, None])
+    palette[two, :types] = np.where(type_is_high.T, high[two, None], low[two, None])
     return _proposal(weights, palette, kind, two)
 
 
@@ -543,15 +544,10 @@ def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.void]:
     return rows.view(np.dtype((np.void, rows.shape[1]))).ravel()
 
 
-class _Patterns(NamedTuple):
-    kind: Ints
-    """Type of every class of sources, or ``TWICE``; shape (k,)."""
-    is_high: Bools
-    """Whether a type has the high weight of a neuron; shape (types, n)."""
-
-
-def _patterns(is_low: Bools, is_high: Bools, size: Ints, types: int, room: int) -> _Patterns | None:
+def _patterns(is_low: Bools, is_high: Bools, size: Ints, types: int, room: int) -> tuple[Ints, Bools] | None:
     """Choose the patterns of all types and the sources that have them; ``None`` where pairs that agree are too few."""
+    # gives the type of every class of sources, or ``TWICE``; whether a type has the high weight of a neuron
+    # shapes: size (k,); returns (k,), (types, n)
     low, high = np.packbits(is_low, axis=0), np.packbits(is_high, axis=0)
     crossed = _meet(low, high)
     same = ~(crossed | crossed.T)  # nothing keeps two sources from one type,
@@ -570,7 +566,7 @@ def _patterns(is_low: Bools, is_high: Bools, size: Ints, types: int, room: int) 
         members = _agreeing(same, kind == TWICE, size)
         kind[members] = t
         patterns.append(is_high[:, members].any(axis=1))
-    return _Patterns(kind, np.array(patterns))
+    return kind, np.array(patterns)
 
 
 def _meet(some: NDArray[np.uint8], others: NDArray[np.uint8]) -> Bools:

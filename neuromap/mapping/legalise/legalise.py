@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import floor
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,10 +84,10 @@ def legalise(
     reader = dict(number)
     for v, of_node in sums.items():
         reader[v] = len(builder.populations)
-        summed = sum_in_parts(nodes[number[v]], number[v], of_node, reader[v])
-        builder.populations += summed.populations
-        builder.links += summed.links
-        host_links += summed.clocks
+        populations, links, clocks = sum_in_parts(nodes[number[v]], number[v], of_node, reader[v])
+        builder.populations += populations
+        builder.links += links
+        host_links += clocks
     read_by_parts = columns_of_edges(matrices, sums)
     for (u, v), weights in matrices.items():
         matrix = read_by_parts.get((u, v), weights)
@@ -101,8 +100,8 @@ def legalise(
             is_splitter = (u, v) in split
             builder.connect(number[u], reader[v], matrix, segments[u, v], groups, is_splitter=is_splitter)
     shapes = tuple(node.shape for node in network.nodes.values() if node.shape is not None)
-    links = tuple(builder.links)
-    return Legalised(ports, shapes, tuple(builder.populations), links, tuple(host_links), period, ticks_per_step)
+    found = tuple(builder.populations), tuple(builder.links), tuple(host_links)
+    return Legalised(ports, shapes, *found, period, ticks_per_step)
 
 
 def _whole_nodes(network: Network, ports: tuple[NodePort, ...], matrices: Mapping[EdgeKey, Matrix]) -> list[Population]:
@@ -292,16 +291,10 @@ def gathering(population: Population, sums: PartialSums) -> Population:
     return replace(population, threshold=np.ones(size, np.int64), neuron=LeakNeuron(sums.alpha).spread(size))
 
 
-class Summed(NamedTuple):
-    """What computes the parts of one node's sums: populations, the links between them, and spikes of the host."""
-
-    populations: list[Population]
-    links: list[Link]
-    clocks: list[HostLink]
-
-
-def sum_in_parts(node: Population, number: int, sums: PartialSums, first: int) -> Summed:
-    """Lay out the parts of a node's sums."""
+def sum_in_parts(
+    node: Population, number: int, sums: PartialSums, first: int
+) -> tuple[list[Population], list[Link], list[HostLink]]:
+    """Lay out the parts of a node's sums: populations, the links between them, and spikes of the host."""
     begin = node.sample_tick - sums.lead  # tick in which the inputs of frame 0 arrive
     delay = sums.spike_delay
     populations, links = [], []
@@ -321,7 +314,7 @@ def sum_in_parts(node: Population, number: int, sums: PartialSums, first: int) -
     tick(sums.lift, number, size, node.sample_tick - sums.window + 1)
     tick(sums.lift, number, size, node.sample_tick)
     tick(sums.clear, number, size, node.sample_tick + 1)
-    return Summed(populations, links, clocks)
+    return populations, links, clocks
 
 
 def _parts(node: Population, layer: Layer, step: int, arrival: Time) -> Population:

@@ -6,7 +6,7 @@ already, and the first of a tile is one that was near the tile before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,8 +16,8 @@ from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import entries_of_rows, grouped_by, ragged_ranges, rows_of_entries
 from neuromap.arrays.value import Value
-from neuromap.loops import TwoForms, compiled_for, join_items, pays
-from neuromap.mapping.core.core_model import CrossbarCore
+from neuromap.loops import TwoForms, compiled_for, pays
+from neuromap.mapping.core.core_model import CrossbarCore, distinct_weights
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.tile.tile import dense_rows
 from neuromap.network.spiking_neuron import LeakNeuron
@@ -358,11 +358,6 @@ class AxonDemand(ReadOnly, Value):
     limit: int  # distinct items that fit a core
     exact: bool  # whether that many always fit and more never do (bias axons and narrow potentials aside)
 
-    def of_units(self, unit_of: Ints, n_units: int) -> tuple[Ints, Ints]:
-        """Join the items of neurons that stay together."""
-        # shapes: unit_of (n,)
-        return join_items(self.indptr, self.items, unit_of, n_units, len(self.price))
-
 
 def axon_demand(
     matrix: Matrix,
@@ -377,43 +372,30 @@ def axon_demand(
     # shapes: matrix (n, s); threshold, copies (n,); fed_by_chip (s,)
     n_sources = matrix.shape[1]
     price = np.where(fed_by_chip, COPY / core.neurons, 0.0)
-    values, kind = _values(matrix.data)
+    values, kind = distinct_weights(matrix.data)
     columns = matrix.indices.astype(np.int64)
     indptr = matrix.indptr.astype(np.int64)
     narrow = core.has_axon_per_weight(values)
     one_value = narrow and _one_value(columns, kind, n_sources)
+    demand = of_sources = AxonDemand(
+        indptr, columns, _whole(price + DELIVERY / core.axons), core.axons, exact=one_value
+    )
     if narrow and not one_value:
         n_values = len(values)
         items = columns * n_values + kind
         axon_price = _whole(np.repeat(price, n_values) + _per_source(items, n_values, n_sources) / core.axons)
-    else:
-        items, axon_price = columns, _whole(price + DELIVERY / core.axons)
-    demand = AxonDemand(indptr, items, axon_price, core.axons, exact=narrow)
-    sources_alone = AxonDemand(indptr, columns, _whole(price + DELIVERY / core.axons), core.axons, exact=False)
+        demand = AxonDemand(indptr, items, axon_price, core.axons, exact=True)
     if one_value and not core.needs_bias(threshold):
         return demand
     ratio = _axons_per_item(matrix, threshold, copies, demand, core, neuron)
-    if narrow and not one_value:
-        of_sources = _axons_per_item(matrix, threshold, copies, sources_alone, core, neuron)
-        if of_sources <= 1.0:  # so few neurons that types by pattern hold them: then items are sources
-            return sources_alone
-    if ratio <= 1.0:
-        return demand
-    return AxonDemand(indptr, items, axon_price, max(1, int(core.axons / ratio)), exact=False)
+    if demand is not of_sources and _axons_per_item(matrix, threshold, copies, of_sources, core, neuron) <= 1.0:
+        return of_sources  # so few neurons that types by pattern hold them: then items are sources
+    return demand if ratio <= 1.0 else replace(demand, limit=max(1, int(core.axons / ratio)), exact=False)
 
 
 def _whole(price: Floats) -> Ints:
     whole: Ints = np.round(price * CORE_PRICE).astype(np.int64)
     return whole
-
-
-def _values(data: Ints) -> tuple[Ints, NDArray[np.intp]]:
-    """Return the distinct weights and the place of each among them; many distinct ones are not numbered."""
-    low, high = int(data.min(initial=0)), int(data.max(initial=0))
-    if high - low > 2**16:
-        return np.unique(data), np.zeros(0, np.intp)
-    seen = np.bincount(data - low, minlength=1) > 0
-    return np.flatnonzero(seen) + low, (np.cumsum(seen) - 1)[data - low]
 
 
 def _one_value(columns: Ints, kind: NDArray[np.intp], n_sources: int) -> bool:

@@ -103,7 +103,7 @@ class _Chunked:
         n_units = self._chunks * rows * columns * parts
         self._unit = np.where(copies > 0, unit, -1)
         self._load = np.bincount(unit, weights=copies, minlength=n_units).astype(np.int64)
-        self._indptr, self._items = demand.of_units(self._unit, n_units)
+        self._indptr, self._items = join_items(demand.indptr, demand.items, self._unit, n_units, len(demand.price))
         self._reads = len(self._items) / max(1, int(np.count_nonzero(self._load)))
 
     def look(self) -> float | None:
