@@ -31,7 +31,7 @@ from neuromap.mapping.legalise.legalised import (
     needed_for,
     segments_of_delay,
     segments_of_edges,
-    shared_segments,
+    segments_of_sources,
 )
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.network.build import require_weights
@@ -166,9 +166,8 @@ def legalise_spiking(rollout: Rollout, chip: ChipSpec) -> Legalised:
 
 
 def _segments(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int, ...]]:
-    """Find the legs of every delay of every source; long ones share as many as they can."""
+    """Find the legs of every delay of every source, or refuse one that no legs can give."""
     least, greatest = chip.delay
-    delays: dict[str, set[int]] = {}
     for (u, v), term in on_chip:
         if segments_of_delay(term.delay, least, greatest) is None:
             needed = -(-term.delay // greatest) * least
@@ -178,12 +177,7 @@ def _segments(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int
             )
             advice = f"a delay of {needed} would do, which the network computes otherwise, or a chip with shorter ones"
             raise refuse("delay", v, needed, term.delay, text, [Remedy("delay", needed, advice)])
-        delays.setdefault(u, set()).add(term.delay)
-    segments: dict[tuple[str, int], tuple[int, ...]] = {}
-    for u, some in delays.items():
-        long = shared_segments([d for d in some if d > greatest], least, greatest)
-        segments |= {(u, d): long.get(d, (d,)) for d in some}
-    return segments
+    return segments_of_sources(((u, term.delay) for (u, _), term in on_chip), least, greatest)
 
 
 # Labels and clocks of a network's nodes, as a program carries them.

@@ -302,19 +302,9 @@ def segments_of_edges(
             raise refuse_delay(edge, delay, ticks_per_step, fewest_ticks_per_step(rollout, chip), chip)
     long = {edge: delay for edge, delay in delays.items() if delay > greatest}
     _require_room(long, matrices, chip, is_chosen=chosen_period(rollout.execution) is not None)
-    long_of_source: dict[str, set[int]] = {}
-    for (source, _), delay in long.items():
-        long_of_source.setdefault(source, set()).add(delay)
-    shared = {source: shared_segments(some, least, greatest) for source, some in long_of_source.items()}
-    segments: dict[EdgeKey, tuple[int, ...]] = {}
-    for edge, delay in delays.items():
-        if edge in long:
-            segments[edge] = shared[edge[0]][delay]
-        elif edge in split:
-            segments[edge] = (least, delay - least)
-        else:
-            segments[edge] = (delay,)
-    return segments
+    of_source = segments_of_sources(((u, delay) for (u, _), delay in delays.items()), least, greatest)
+    in_two = {edge: (least, delays[edge] - least) for edge in delays if edge in split and edge not in long}
+    return {edge: of_source[edge[0], delay] for edge, delay in delays.items()} | in_two
 
 
 def _require_room(long: Mapping[EdgeKey, int], matrices: Matrices, chip: ChipSpec, *, is_chosen: bool) -> None:
@@ -399,6 +389,20 @@ def segments_of_delay(delay: int, least: int, greatest: int) -> tuple[int, ...] 
         segments[-1] += lent
         lender -= 1
     return tuple(segments)
+
+
+def segments_of_sources(
+    delays: Iterable[tuple[str, int]], least: int, greatest: int
+) -> dict[tuple[str, int], tuple[int, ...]]:
+    """Split every delay of every source, each of which has legal legs; long ones share as many relays as they can."""
+    of_source: dict[str, set[int]] = {}
+    for source, delay in delays:
+        of_source.setdefault(source, set()).add(delay)
+    segments: dict[tuple[str, int], tuple[int, ...]] = {}
+    for source, some in of_source.items():
+        long = shared_segments([delay for delay in some if delay > greatest], least, greatest)
+        segments |= {(source, delay): long.get(delay, (delay,)) for delay in some}
+    return segments
 
 
 def shared_segments(delays: Collection[int], least: int, greatest: int) -> dict[int, tuple[int, ...]]:

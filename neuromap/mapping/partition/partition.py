@@ -388,15 +388,15 @@ def with_shared_cores(parts: Partition, core: CrossbarCore, context: MappingCont
         return parts
     name = None if budget.is_limited else digest_of(parts.network)
     known = None if name is None else shares.get(name)
-    if known is not None and known[0] is parts.tiles:
-        tiles, cores = known[1:]
-        return replace(parts, tiles=tiles, signals=signals_of(parts.network, parts.sources, tiles), cores=cores)
-    pinned = pinned_populations(parts.network, options.pins)
-    shared = share_cores(parts.network, parts.apart, parts.signals, core, pinned, len(parts.cores), budget)
-    tiles, cores = (parts.tiles, parts.cores) if shared is None else (tuple(shared[0]), shared[1])
-    if name is not None:
-        shares[name] = (parts.tiles, tiles, cores)
-    if shared is None:
+    if known is None or known[0] is not parts.tiles:
+        pinned = pinned_populations(parts.network, options.pins)
+        shared = share_cores(parts.network, parts.apart, parts.signals, core, pinned, len(parts.cores), budget)
+        tiles, cores = (parts.tiles, parts.cores) if shared is None else (tuple(shared[0]), shared[1])
+        known = (parts.tiles, tiles, cores)
+        if name is not None:
+            shares[name] = known
+    before, tiles, cores = known
+    if tiles is before:
         return parts
     return replace(parts, tiles=tiles, signals=signals_of(parts.network, parts.sources, tiles), cores=cores)
 
