@@ -25,6 +25,7 @@ from neuromap.formats.sanafe.list_program import (
 from neuromap.formats.sanafe.network import (
     FIGURES_USED,
     LEAD,
+    Cells,
     SanafeCells,
     known_figure,
     sanafe_architecture,
@@ -32,6 +33,7 @@ from neuromap.formats.sanafe.network import (
     sanafe_network,
 )
 from neuromap.hardware.checker import require_legal
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.table import csv_cells
 from neuromap.simulation.choose_frames import RandomFrames
@@ -94,11 +96,6 @@ if __name__ == "__main__":
 '''
 
 
-def runner_script(steps: int, timing: str = "simple") -> str:
-    """Write the script; ``timing`` is SANA-FE's model of the network on chip."""
-    return _SCRIPT.format(steps=steps, timing=timing)
-
-
 # Figures of a chip's energy that SANA-FE's architecture has no place for.
 _NO_PLACE = ("static_watts", "tick_joules", "off_chip_bit_joules")
 
@@ -111,84 +108,48 @@ def export_sanafe(
 ) -> Exported:
     """Write a program and what the host feeds it for SANA-FE."""
     run = program_run(source, frames, random)
-    program = run.program
+    program, chip = run.program, run.program.chip
+    cells: Cells
     if isinstance(program, ListProgram):
-        return _of_lists(run, program)
-    cells = sanafe_cells(program, run.spikes)
-    steps = cells.n_ticks + LEAD - 1
-    n_ways = int((cells.post >= cells.n_neurons).sum())
-    contents = {
-        "arch.yaml": sanafe_architecture(cells, program.chip),
-        "network.yaml": sanafe_network(cells),
-        "neurons.csv": _neurons(program, cells),
-        "expected_spikes.csv": _expected(run, cells, LEAD),
-        "run.py": runner_script(steps),
-        "README.md": _readme(run, steps, LEAD),
-    }
-    kept, approximated, refused = _notes(program, cells)
+        require_legal(program)
+        cells = list_cells(program, run.spikes)
+        lead, timing = cells.lead, "detailed"  # SANA-FE's model of the network on chip
+        architecture, network = list_architecture(cells, chip), list_network_text(cells, program)
+        kept, approximated, refused = _notes_of_lists(cells, chip)
+    else:
+        cells = sanafe_cells(program, run.spikes)
+        lead, timing = LEAD, "simple"
+        architecture, network = sanafe_architecture(cells, chip), sanafe_network(cells)
+        kept, approximated, refused = _notes(cells, chip)
+    steps = cells.n_ticks + lead - 1
     return Exported(
         name=program.name,
         format="sanafe",
-        contents=contents,
-        figures=_figures(run, cells, n_ways, steps),
+        contents={
+            "arch.yaml": architecture,
+            "network.yaml": network,
+            "neurons.csv": _neurons(program, cells),
+            "expected_spikes.csv": _expected(run, cells, lead),
+            "run.py": _SCRIPT.format(steps=steps, timing=timing),
+            "README.md": _readme(run, steps, lead),
+        },
+        figures={
+            "cores": program.n_cores,
+            "neurons": cells.n_neurons,
+            "synapses": int(np.count_nonzero(cells.post < cells.n_neurons)),
+            "buffers for delays": len(cells.buffer_core),
+            "input neurons": len(cells.generator_core),
+            "input frames": run.n_frames,
+            "steps to run": steps,
+            "run it": "python run.py",
+        },
         kept=kept,
         approximated=approximated,
         refused=refused,
     )
 
 
-def _of_lists(run: ProgramRun, program: ListProgram) -> Exported:
-    require_legal(program)
-    cells = list_cells(program, run.spikes)
-    steps, chip = cells.n_ticks + cells.lead - 1, program.chip
-    known = {name: list_figure(chip, name) for name in FIGURES_OF_LISTS}
-    said = ", ".join(f"{name} = {value:g}" for name, value in known.items() if value is not None)
-    kept = (
-        Note("neurons", f"{cells.n_neurons} of the model leaky_integrate_fire, in the core that they have"),
-        Note("spikes", "each in its tick, with as many hops between tiles, in one message to one core"),
-        Note("costs", said or f"none: the chip file {show_name(chip.name)} has no figure of an event"),
-    )
-    approximated = [Note("rails", "SANA-FE's potentials have none; a voltage that stops at them would go on there")]
-    if len(cells.buffer_core):
-        few = counted(len(cells.buffer_core), "neuron")
-        approximated.append(
-            Note("delays", f"of more than a tick are {few} more in the target's core, whose messages cost what any do")
-        )
-    if cells.lead > 1:
-        approximated.append(Note("step 1", "comes before tick 0 and is counted too"))
-    n_ways = int(((cells.post >= cells.n_neurons) & (cells.post < cells.n_neurons + len(cells.buffer_core))).sum())
-    return Exported(
-        name=program.name,
-        format="sanafe",
-        contents={
-            "arch.yaml": list_architecture(cells, chip),
-            "network.yaml": list_network_text(cells, program),
-            "neurons.csv": _neurons(program, cells),
-            "expected_spikes.csv": _expected(run, cells, cells.lead),
-            "run.py": runner_script(steps, "detailed"),
-            "README.md": _readme(run, steps, cells.lead),
-        },
-        figures=_figures(run, cells, n_ways, steps),
-        kept=kept,
-        approximated=tuple(approximated),
-        refused=(),
-    )
-
-
-def _figures(run: ProgramRun, cells: SanafeCells | ListCells, n_ways: int, steps: int) -> dict[str, int | str]:
-    return {
-        "cores": run.program.n_cores,
-        "neurons": cells.n_neurons,
-        "synapses": len(cells.pre) - n_ways,
-        "buffers for delays": len(cells.buffer_core),
-        "input neurons": len(cells.generator_core),
-        "input frames": run.n_frames,
-        "steps to run": steps,
-        "run it": "python run.py",
-    }
-
-
-def _neurons(program: ChipProgram, cells: SanafeCells | ListCells) -> str:
+def _neurons(program: ChipProgram, cells: Cells) -> str:
     file = io.StringIO()
     write = csv.writer(file, lineterminator="\n")
     write.writerow(["neuron", "node", "index", "relay", "x", "y", "row"])
@@ -201,7 +162,7 @@ def _neurons(program: ChipProgram, cells: SanafeCells | ListCells) -> str:
     return file.getvalue()
 
 
-def _expected(run: ProgramRun, cells: SanafeCells | ListCells, lead: int) -> str:
+def _expected(run: ProgramRun, cells: Cells, lead: int) -> str:
     """Write the spikes of a run in the form of SANA-FE's trace: neuron and step."""
     trace = run.trace(("all",))
     assert trace.core is not None
@@ -215,15 +176,36 @@ def _expected(run: ProgramRun, cells: SanafeCells | ListCells, lead: int) -> str
     return "neuron,timestep\n" + "".join(f"neurons.{k},{step}\n" for k, step in rows)
 
 
-def _notes(program: ChipProgram, cells: SanafeCells) -> tuple[tuple[Note, ...], ...]:
-    chip = program.chip
-    kept = [
+def _costs(chip: ChipSpec, known: Mapping[str, float | None]) -> Note:
+    """Say which costs SANA-FE is given."""
+    said = ", ".join(f"{name} = {value:g}" for name, value in known.items() if value is not None)
+    return Note("costs", said or f"none: the chip file {show_name(chip.name)} has no figure of an event")
+
+
+def _notes_of_lists(cells: ListCells, chip: ChipSpec) -> tuple[tuple[Note, ...], ...]:
+    kept = (
+        Note("neurons", f"{cells.n_neurons} of the model leaky_integrate_fire, in the core that they have"),
+        Note("spikes", "each in its tick, with as many hops between tiles, in one message to one core"),
+        _costs(chip, {name: list_figure(chip, name) for name in FIGURES_OF_LISTS}),
+    )
+    approximated = [Note("rails", "SANA-FE's potentials have none; a voltage that stops at them would go on there")]
+    if len(cells.buffer_core):
+        few = counted(len(cells.buffer_core), "neuron")
+        approximated.append(
+            Note("delays", f"of more than a tick are {few} more in the target's core, whose messages cost what any do")
+        )
+    if cells.lead > 1:
+        approximated.append(Note("step 1", "comes before tick 0 and is counted too"))
+    return kept, tuple(approximated), ()
+
+
+def _notes(cells: SanafeCells, chip: ChipSpec) -> tuple[tuple[Note, ...], ...]:
+    known = {name: known_figure(chip, name) for name in FIGURES_USED}
+    kept = (
         Note("neurons", f"{cells.n_neurons} of the model truenorth, in the core and at the place that they have"),
         Note("spikes", "each in its tick, with as many hops, in one message to one core"),
-    ]
-    known = {name: known_figure(chip, name) for name in FIGURES_USED}
-    said = ", ".join(f"{name} = {value:g}" for name, value in known.items() if value is not None)
-    kept.append(Note("costs", said or f"none: the chip file {show_name(chip.name)} has no figure of an event"))
+        _costs(chip, known),
+    )
     approximated = []
     if len(cells.buffer_core):
         approximated.append(
@@ -254,7 +236,7 @@ def _notes(program: ChipProgram, cells: SanafeCells) -> tuple[tuple[Note, ...], 
         refused.append(
             Note("boundaries between chips", "are hops like any other in SANA-FE", "take them from neuromap report")
         )
-    return tuple(kept), tuple(approximated), tuple(refused)
+    return kept, tuple(approximated), tuple(refused)
 
 
 def _readme(run: ProgramRun, steps: int, lead: int) -> str:

@@ -15,53 +15,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Floats, Ints
-from neuromap.arrays.frozen import freeze_arrays
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram
-from neuromap.errors import NotSupportedError
 from neuromap.files.messages import show_name
 from neuromap.formats.sanafe.network import (
-    MOST_SYNAPSES,
-    input_lines,
+    Cells,
+    buffer_units,
+    cost_text,
     known_figure,
-    list_words,
+    lacks,
+    network_text,
     range_words,
-    ranks_of,
     runs_of,
+    soma_words,
+    tile_text,
 )
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import HostSpikes
 from neuromap.network.spiking_neuron import NO_FLOOR
-from neuromap.render.value import Card
 
 # Steps of a potential in a unit of SANA-FE.
 STEPS = 64
-# Buffers of one unit.
-_BUFFERS = 1024
-_FIGURES = (
-    ("energy_access_neuron", "energy.neuron_access_joules"),
-    ("latency_access_neuron", "time.neuron_access_seconds"),
-    ("energy_update_neuron", "energy.neuron_update_joules"),
-    ("latency_update_neuron", "time.neuron_update_seconds"),
-    ("energy_spike_out", "energy.fire_joules"),
-    ("latency_spike_out", "time.fire_seconds"),
-)
+# The figure of a chip file that each cost of SANA-FE's units is.
+_COSTS = {
+    "energy_access_neuron": "energy.neuron_access_joules",
+    "latency_access_neuron": "time.neuron_access_seconds",
+    "energy_update_neuron": "energy.neuron_update_joules",
+    "latency_update_neuron": "time.neuron_update_seconds",
+    "energy_spike_out": "energy.fire_joules",
+    "latency_spike_out": "time.fire_seconds",
+    "energy_process_spike": "energy.synaptic_event_joules",
+    "latency_process_spike": "time.synaptic_event_seconds",
+    "energy_message_out": "energy.spike_joules",
+    "latency_message_out": "time.spike_seconds",
+    "energy_message_in": "energy.arrival_joules",
+    "latency_message_in": "time.arrival_seconds",
+    **{f"energy_{way}_hop": "energy.hop_x_joules" for way in ("east", "west")},
+    **{f"energy_{way}_hop": "energy.hop_y_joules" for way in ("north", "south")},
+    **{f"latency_{way}_hop": "router.hop_x_seconds" for way in ("east", "west")},
+    **{f"latency_{way}_hop": "router.hop_y_seconds" for way in ("north", "south")},
+}
 # Figures of a chip file that SANA-FE's architecture has a place for.
-FIGURES_OF_LISTS = (
-    *(figure for _, figure in _FIGURES), "energy.synaptic_event_joules", "time.synaptic_event_seconds",
-    "energy.spike_joules", "time.spike_seconds", "energy.arrival_joules", "time.arrival_seconds",
-    "energy.hop_x_joules", "energy.hop_y_joules", "router.hop_x_seconds", "router.hop_y_seconds",
-)  # fmt: skip
+FIGURES_OF_LISTS = tuple(dict.fromkeys(_COSTS.values()))
 
 
 @dataclass(frozen=True, eq=False)
-class ListCells(Card):
+class ListCells(Cells):
     """K neurons, B buffers that repeat what they hear, G generators of the host's spikes, S synapses between them."""
 
-    n_ticks: int  # to run
     lead: int  # SANA-FE's step of tick 0
-    core: Ints  # (K,): of every neuron, as a row of the program's coordinates
-    row: Ints  # (K,): its number in the core
     # (K,): in SANA-FE's units; refractory in its steps
     threshold: Floats
     bias: Floats
@@ -71,22 +73,6 @@ class ListCells(Card):
     subtract: Ints  # 1 where a spike takes the threshold off
     floor: Floats  # inf where there is none
     refractory: Ints
-    buffer_core: Ints  # (B,)
-    generator_core: Ints  # (G,)
-    fed_tick: Ints  # (E,)
-    fed_generator: Ints  # (E,)
-    # (S,): numbers run through neurons, buffers, generators
-    pre: Ints
-    post: Ints
-    weight: Floats
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-    @property
-    def n_neurons(self) -> int:
-        """Neurons of the program that SANA-FE is given."""
-        return len(self.core)
 
 
 def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
@@ -95,18 +81,18 @@ def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
     core, row = (index.astype(np.int64) for index in np.nonzero(program.neurons_in_use))
     whole = 1 << chip.lists.decay_bits
     if program.joined is not None or (neurons.current_decay[core, row] != whole).any():
-        raise _lacks(program, "a neuron has a current that outlasts its tick", "map with current_decay = 2^decay_bits")
+        raise lacks(program, "a neuron has a current that outlasts its tick", "map with current_decay = 2^decay_bits")
     plain: dict[str, int] = {"reset": 0, "floor": NO_FLOOR, "subtract": 0}
     more = {name: _option(neurons, name, idle)[core, row].astype(np.int64) for name, idle in plain.items()}
     stays = (more["reset"] != 0) | (more["subtract"] != 0)
     if (stays & (neurons.refractory[core, row] > 0) & (neurons.voltage_decay[core, row] > 0)).any():
-        raise _lacks(program, "a voltage stays while its neuron rests", "map without a refractory time, or reset to 0")
+        raise lacks(program, "a voltage stays while its neuron rests", "map without a refractory time, or reset to 0")
     if neurons.current[core, row].any():
-        raise _lacks(program, "a neuron has a current before the first tick", "start it at 0")
+        raise lacks(program, "a neuron has a current before the first tick", "start it at 0")
     of = {name: getattr(neurons, name)[core, row].astype(np.int64) for name in _PARAMETERS}
     is_fed = len(program.host) > 0 or bool(((of["voltage"] != 0) & (of["voltage_decay"] != 0)).any())
     if is_fed and (of["voltage"] > of["threshold"]).any():
-        raise _lacks(program, "a neuron is above its threshold before the first tick", "start it at 0")
+        raise lacks(program, "a neuron is above its threshold before the first tick", "start it at 0")
     number = np.full(program.shape, -1)
     number[core, row] = np.arange(len(core))
 
@@ -121,7 +107,7 @@ def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
     )
     extra = np.concatenate([np.full(len(wires.core), least - 1), np.zeros(len(program.host), np.int64)])
     if len(np.unique(list_of)) != len(list_of):
-        raise _lacks(program, "an axon has two sources", "give each an axon of its own")
+        raise lacks(program, "an axon has two sources", "give each an axon of its own")
     each = np.diff(table.lists)[list_of]
     synapse = ragged_ranges(table.lists[list_of], each)
     way = np.repeat(np.arange(len(list_of)), each)
@@ -171,40 +157,10 @@ def _option(neurons: CurrentTable, name: str, idle: int) -> NDArray[Any]:
 _PARAMETERS = ("threshold", "bias", "voltage_decay", "refractory", "voltage")
 
 
-def _lacks(program: ListProgram, what: str, way: str) -> NotSupportedError:
-    return NotSupportedError(f"program {show_name(program.name)}: {what}; SANA-FE has not that: {way}")
-
-
 def list_network_text(cells: ListCells, program: ListProgram) -> str:
     """Write SANA-FE's network, with the core of every neuron."""
-    n_inputs = len(cells.generator_core)
-    for what, number in (("synapses", len(cells.pre)), ("ticks of its inputs", n_inputs * cells.n_ticks)):
-        if number > MOST_SYNAPSES:
-            raise NotSupportedError(
-                f"SANA-FE's network: takes {number} {what}; at most {MOST_SYNAPSES} are written: export a smaller "
-                "program, or fewer frames"
-            )
-    bounds = np.cumsum([0, cells.n_neurons, len(cells.buffer_core), n_inputs]).tolist()
-    named = zip(("neurons", "buffers", "inputs"), bounds, bounds[1:], strict=False)
-    groups = [group for group in named if group[2] > group[1]]
-    lines = ["network:", "  name: program", "  groups:"]
-    for name, _, _ in groups:
-        lines += _GROUPS[name](cells)
-    lines.append("  edges:")
-    for source, first, stop in groups:
-        for target, begin, end in groups:
-            mine = (cells.pre >= first) & (cells.pre < stop) & (cells.post >= begin) & (cells.post < end)
-            if mine.any():
-                pairs = zip((cells.pre[mine] - first).tolist(), (cells.post[mine] - begin).tolist(), strict=True)
-                lines += [
-                    f"    - {source} -> {target}:",
-                    "        type: sparse",
-                    f"        source_target_pairs: [{list_words([f'[{u}, {v}]' for u, v in pairs])}]",
-                    f"        weight: [{list_words([repr(w) for w in cells.weight[mine].tolist()])}]",
-                ]
-    if lines[-1] == "  edges:":
-        lines[-1] += " []"
-    return "\n".join([*lines, "mappings:", *_mappings(cells, program)]) + "\n"
+    places = [f"{tile}.{core}" for tile, core in zip(*tiles_of(program), strict=True)]
+    return network_text(cells, _neurons(cells), "threshold: 0.5, leak_decay: 0", places)
 
 
 def _neurons(cells: ListCells) -> Iterator[str]:
@@ -224,44 +180,11 @@ def _neurons(cells: ListCells) -> Iterator[str]:
         )
 
 
-def _buffers(cells: ListCells) -> Iterator[str]:
-    yield "    - name: buffers"
-    yield "      attributes: {synapse_hw_name: ways, soma: {threshold: 0.5, leak_decay: 0}}"
-    yield f"      neurons: [{{{range_words(0, len(cells.buffer_core))}: []}}]"
-
-
-def _inputs(cells: ListCells) -> Iterator[str]:
-    return input_lines(len(cells.generator_core), cells.n_ticks, cells.fed_generator, cells.fed_tick)
-
-
-_GROUPS = {"neurons": _neurons, "buffers": _buffers, "inputs": _inputs}
-
-
 def tiles_of(program: ListProgram) -> tuple[Ints, Ints]:
     """Give tile and number within the tile of every core; SANA-FE numbers tiles through a column first."""
     chip = program.chip
     (x, column), (y, line) = (np.divmod(program.coordinates[:, k].astype(np.int64), chip.tile[k]) for k in (0, 1))
     return x * (chip.rows // chip.tile[1]) + y, column * chip.tile[1] + line
-
-
-def _mappings(cells: ListCells, program: ListProgram) -> Iterator[str]:
-    tile, inside = tiles_of(program)
-    unit = 1 + ranks_of(cells.buffer_core) // _BUFFERS
-    for name, core, units in (("neurons", cells.core, np.zeros_like(cells.core)), ("buffers", cells.buffer_core, unit)):
-        table = np.stack([core, units], axis=1)
-        for begin, end in runs_of(table):
-            at, k = table[begin].tolist()
-            place = f"core: {tile[at]}.{inside[at]}, soma: soma_{k}, dendrite: dendrites_{k}"
-            yield f"  - {name}.{range_words(begin, end)}: {{{place}}}"
-    ranks = ranks_of(cells.generator_core).tolist()
-    for k, (core, rank) in enumerate(zip(cells.generator_core.tolist(), ranks, strict=True)):
-        place = f"core: {tile[core]}.{inside[core]}, soma: 'input[{rank}]', dendrite: dendrites_{n_units(cells) + 1}"
-        yield f"  - inputs.{k}: {{{place}}}"
-
-
-def n_units(cells: ListCells) -> int:
-    """Count the units that the buffers of the fullest core take."""
-    return -(-int(np.bincount(cells.buffer_core, minlength=1).max()) // _BUFFERS)
 
 
 def list_figure(chip: ChipSpec, name: str) -> float | None:
@@ -277,38 +200,17 @@ def list_figure(chip: ChipSpec, name: str) -> float | None:
 
 def list_architecture(cells: ListCells, chip: ChipSpec) -> str:
     """Write SANA-FE's architecture: tiles of the chip's cores, with the chip file's costs."""
-
-    def cost(name: str) -> str:
-        value = list_figure(chip, name)
-        return "0.0" if value is None else repr(float(value))
-
     across, along = chip.tile
-    units, inputs = n_units(cells), int(np.bincount(cells.generator_core, minlength=1).max())
+    units, n_inputs = buffer_units(cells), int(np.bincount(cells.generator_core, minlength=1).max())
     fullest = int(np.bincount(np.concatenate([cells.core, cells.buffer_core, cells.generator_core])).max(initial=1))
-    plain = "energy_access_neuron: 0.0, latency_access_neuron: 0.0, energy_update_neuron: 0.0, "
-    plain += "latency_update_neuron: 0.0, energy_spike_out: 0.0, latency_spike_out: 0.0"
-    costs = ", ".join(f"{key}: {cost(name)}" for key, name in _FIGURES)
-    somas = [f"{{name: soma_0, attributes: {{model: leaky_integrate_fire, {costs}}}}}"]
-    somas += [f"{{name: soma_{k}, attributes: {{model: leaky_integrate_fire, {plain}}}}}" for k in range(1, units + 1)]
-    somas += [f"{{name: 'input[0..{inputs - 1}]', attributes: {{model: input, {plain}}}}}"] * (inputs > 0)
-    synapse = f"energy_process_spike: {cost('energy.synaptic_event_joules')}, "
-    synapse += f"latency_process_spike: {cost('time.synaptic_event_seconds')}"
-    ways = (("north", "y"), ("east", "x"), ("south", "y"), ("west", "x"))
-    hops = ", ".join(
-        f"{kind}_{way}_hop: {cost(f'{table}.hop_{axis}_{unit}')}"
-        for way, axis in ways
-        for kind, table, unit in (("energy", "energy", "joules"), ("latency", "router", "seconds"))
-    )
+    costs = {key: cost_text(list_figure(chip, figure)) for key, figure in _COSTS.items()}
+    somas = [soma_words("soma_0", "leaky_integrate_fire", costs)]
+    somas += [soma_words(f"soma_{k}", "leaky_integrate_fire", {}) for k in range(1, units + 1)]
+    somas += [soma_words(f"'input[0..{n_inputs - 1}]'", "input", {})] * (n_inputs > 0)
     times = ", ".join(f"{tiles}: {seconds!r}" for tiles, seconds in chip.barrier_seconds)
     sync = f"sync_model: table, latency_sync: {{{times}}}" if times else "sync_model: fixed, latency_sync: 0.0"
-    dendrites = [
-        f"{{name: dendrites_{k}, attributes: {{model: accumulator, energy_update: 0.0, latency_update: 0.0}}}}"
-        for k in range(units + 2)
-    ]
-    arrival = f"energy_message_in: {cost('energy.arrival_joules')}, latency_message_in: {cost('time.arrival_seconds')}"
-    leaving = f"energy_message_out: {cost('energy.spike_joules')}, latency_message_out: {cost('time.spike_seconds')}"
     mesh = f"topology: mesh, width: {chip.columns // across}, height: {chip.rows // along}"
-    zero = "energy_process_spike: 0.0, latency_process_spike: 0.0"
+    tile, core = f"tile[0..{chip.n_cores // (across * along) - 1}]", f"core[0..{across * along - 1}]"
     return f"""\
 # Written by neuromap. Costs are those of its chip file {show_name(chip.name)}; what that lacks is 0, and so are
 # buffers (ways, soma_1 on) and inputs, which are no part of the chip.
@@ -316,20 +218,4 @@ architecture:
   name: program
   attributes: {{{mesh}, link_buffer_size: 16, {sync}}}
   tile:
-    - name: tile[0..{chip.n_cores // (across * along) - 1}]
-      attributes: {{{hops}}}
-      core:
-        - name: core[0..{across * along - 1}]
-          attributes: {{buffer_position: soma, buffer_inside_unit: false, max_neurons_supported: {max(fullest, 1)}}}
-          axon_in:
-          - {{name: in, attributes: {{{arrival}}}}}
-          synapse:
-          - {{name: synapses, attributes: {{model: current_based, {synapse}}}}}
-          - {{name: ways, attributes: {{model: current_based, {zero}}}}}
-          dendrite:
-          - {f"{chr(10)}          - ".join(dendrites)}
-          soma:
-          - {f"{chr(10)}          - ".join(somas)}
-          axon_out:
-          - {{name: out, attributes: {{{leaving}}}}}
-"""
+{tile_text(tile, core, max(fullest, 1), somas, units, costs)}"""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
-from neuromap.arrays.frozen import freeze_arrays
+from neuromap.arrays.array_types import Floats, Ints
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.cores.crossbar.program import Program
@@ -28,7 +28,30 @@ HARD, SOFT, NONE = range(3)
 
 
 @dataclass(frozen=True, eq=False)
-class SanafeCells(Card):
+class Cells(ReadOnly, Card):
+    """What a program's cells are on the way to SANA-FE, whatever its neurons compute."""
+
+    n_ticks: int  # to run
+    core: Ints  # (K,): of every neuron, as a row of the program's coordinates
+    row: Ints  # (K,): its number in the core
+    buffer_core: Ints  # (B,): of buffers, which repeat what they hear
+    generator_core: Ints  # (G,): that each generator of the host's spikes feeds
+    # (E,): spikes of the host, by the tick in which they are integrated
+    fed_tick: Ints
+    fed_generator: Ints
+    # (S,): synapses; numbers run through neurons, buffers, generators
+    pre: Ints
+    post: Ints
+    weight: Ints | Floats
+
+    @property
+    def n_neurons(self) -> int:
+        """Neurons of the program that SANA-FE is given."""
+        return len(self.core)
+
+
+@dataclass(frozen=True, eq=False)
+class SanafeCells(Cells):
     """K neurons on C cores, B buffers, G generators; cell numbers run through them in this order.
 
     A neuron adds what it hears and its leak to V. With ``V >= threshold`` it spikes and is reset; with ``V <= lower``
@@ -38,14 +61,8 @@ class SanafeCells(Card):
     ----------
     n_ticks : int
         Ticks to run.
-    coordinates : ndarray of int64, shape (C, 2)
-        x and y of every core, from 0.
     core, row : ndarray of int64, shape (K,)
         Where each neuron is on the chip.
-    leak, threshold, reset_to, lower, lower_reset_to : ndarray of int64, shape (K,)
-        Parameters.
-    reset, lower_reset : ndarray of int64, shape (K,)
-        ``HARD``, ``SOFT`` or ``NONE``; the lower one is never ``SOFT``.
     buffer_core : ndarray of int64, shape (B,)
         Buffers have threshold 1 and hear 1.
     generator_core : ndarray of int64, shape (G,)
@@ -54,12 +71,15 @@ class SanafeCells(Card):
         Spikes from the host, by the tick in which they are integrated.
     pre, post, weight : ndarray of int64, shape (S,)
         Synapses between cells: a spike of tick t is integrated in tick t + 1, one of a generator in its own tick.
+    coordinates : ndarray of int64, shape (C, 2)
+        x and y of every core, from 0.
+    leak, threshold, reset_to, lower, lower_reset_to : ndarray of int64, shape (K,)
+        Parameters.
+    reset, lower_reset : ndarray of int64, shape (K,)
+        ``HARD``, ``SOFT`` or ``NONE``; the lower one is never ``SOFT``.
     """
 
-    n_ticks: int
     coordinates: Ints
-    core: Ints
-    row: Ints
     leak: Ints
     threshold: Ints
     reset: Ints
@@ -67,21 +87,6 @@ class SanafeCells(Card):
     lower: Ints
     lower_reset: Ints
     lower_reset_to: Ints
-    buffer_core: Ints
-    generator_core: Ints
-    fed_tick: Ints
-    fed_generator: Ints
-    pre: Ints
-    post: Ints
-    weight: Ints
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
-
-    @property
-    def n_neurons(self) -> int:
-        """Neurons of the program that SANA-FE is given."""
-        return len(self.core)
 
 
 def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
@@ -119,7 +124,7 @@ def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
     number = np.full(used.shape, -1)
     number[core, row] = np.arange(len(core))
     if (program.target_core[~used] >= 0).any():
-        raise _lacks(program, "a neuron without a label feeds an axon", "label it")
+        raise lacks(program, "a neuron without a label feeds an axon", "label it")
 
     sends = program.target_core[core, row] >= 0
     source = np.flatnonzero(sends)
@@ -130,7 +135,7 @@ def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
     axons = np.concatenate([to_core, program.host.core]).astype(np.int64) * program.axon_types.shape[1]
     axons += np.concatenate([to_axon, program.host.axon])
     if len(np.unique(axons)) != len(axons):
-        raise _lacks(
+        raise lacks(
             program,
             "an axon has two sources, whose spikes a chip merges and SANA-FE adds",
             "give each an axon of its own",
@@ -165,14 +170,14 @@ def _parameters(program: Program, core: Ints, row: Ints) -> dict[str, Ints]:
     table = program.neurons
     stochastic = (table.stochastic_weight, table.stochastic_leak, table.noise_bits)
     if any(mode is not None and mode[core, row].any() for mode in stochastic):
-        raise _lacks(program, "a neuron has a stochastic mode", "map with deterministic neurons")
+        raise lacks(program, "a neuron has a stochastic mode", "map with deterministic neurons")
     names = ("leak", "leak_reversal", "threshold", "negative_threshold", "reset", "reset_mode", "potential")
     of = {name: getattr(table, name)[core, row].astype(np.int64) for name in names}
     saturates = table.saturate_negative[core, row]
     if of["leak_reversal"].any() or of["potential"].any():
-        raise _lacks(program, "a neuron has leak reversal, or a potential before the first tick", "start it at 0")
+        raise lacks(program, "a neuron has leak reversal, or a potential before the first tick", "start it at 0")
     if (~saturates & (of["reset_mode"] == 1)).any():
-        raise _lacks(
+        raise lacks(
             program, "a neuron has a linear reset at the negative threshold", "let its potential stop there (saturate)"
         )
     # V < -beta is V <= -beta - 1, since all is integer.
@@ -181,9 +186,7 @@ def _parameters(program: Program, core: Ints, row: Ints) -> dict[str, Ints]:
     lower_reset_to = np.where(saturates, -of["negative_threshold"], np.where(hard, -of["reset"], 0))
     rest = np.where(of["leak"] <= lower, np.where(hard, lower_reset_to, of["leak"]), of["leak"])
     if ((of["leak"] >= of["threshold"]) | (rest != 0)).any():
-        raise _lacks(
-            program, "a neuron that hears nothing does not stay at 0", "give it a leak that a reset takes back"
-        )
+        raise lacks(program, "a neuron that hears nothing does not stay at 0", "give it a leak that a reset takes back")
     return {
         "leak": of["leak"],
         "threshold": of["threshold"],
@@ -205,7 +208,7 @@ def _synapses(program: Program, axons: Ints, feeder: Ints, number: Ints) -> tupl
         bits = np.unpackbits(program.crossbar[core, axon], axis=1, count=n_neurons, bitorder="little").astype(bool)
         bits &= number[core] >= 0
         if not bits.any(axis=1).all():
-            raise _lacks(
+            raise lacks(
                 program,
                 "an axon that is fed has no synapse, so that SANA-FE would not send its spikes",
                 "do not feed it",
@@ -217,7 +220,8 @@ def _synapses(program: Program, axons: Ints, feeder: Ints, number: Ints) -> tupl
     return pre, post, weight
 
 
-def _lacks(program: Program, what: str, way: str) -> NotSupportedError:
+def lacks(program: ChipProgram, what: str, way: str) -> NotSupportedError:
+    """Say what SANA-FE has not, and the way out."""
     return NotSupportedError(f"program {show_name(program.name)}: {what}; SANA-FE has not that: {way}")
 
 
@@ -252,47 +256,14 @@ def sanafe_network(cells: SanafeCells) -> str:
     NotSupportedError
         If there are more than ``MOST_SYNAPSES`` synapses, or input neurons times ticks.
     """
-    n_inputs = len(cells.generator_core)
-    for what, number in (("synapses", len(cells.pre)), ("ticks of its inputs", n_inputs * cells.n_ticks)):
-        if number > MOST_SYNAPSES:
-            raise NotSupportedError(
-                f"SANA-FE's network: takes {number} {what}; at most {MOST_SYNAPSES} are written: export a smaller "
-                "program, or fewer frames"
-            )
-    bounds = np.cumsum([0, cells.n_neurons, len(cells.buffer_core), n_inputs]).tolist()
-    groups = [
-        group
-        for group in zip(("neurons", "buffers", "inputs"), bounds, bounds[1:], strict=False)
-        if group[2] > group[1]
-    ]
-    lines = ["network:", "  name: program", "  groups:"]
-    for name, _, _ in groups:
-        lines += _GROUPS[name](cells)
-    lines.append("  edges:")
-    before = len(lines)
-    for source, first, stop in groups:
-        for target, begin, end in groups:
-            lines += _edges(cells, (source, first, stop), (target, begin, end))
-    if len(lines) == before:
-        lines[-1] += " []"
-    lines.append("mappings:")
-    lines += _mappings(cells)
-    return "\n".join(lines) + "\n"
+    height = int(cells.coordinates[:, 1].max(initial=0)) + 1
+    tiles = cells.coordinates[:, 0] * height + cells.coordinates[:, 1]  # tiles run through a column first
+    return network_text(cells, _neurons(cells), _REPEAT, [f"{tile}.0" for tile in tiles.tolist()])
 
 
 def _neurons(cells: SanafeCells) -> Iterator[str]:
-    table = np.stack(
-        [
-            cells.threshold,
-            cells.leak,
-            cells.reset_to,
-            cells.reset,
-            cells.lower,
-            cells.lower_reset_to,
-            cells.lower_reset,
-        ],
-        axis=1,
-    )
+    names = ("threshold", "leak", "reset_to", "reset", "lower", "lower_reset_to", "lower_reset")
+    table = np.stack([getattr(cells, name) for name in names], axis=1)
     yield "    - name: neurons"
     yield (
         "      attributes: {log_spikes: true, synapse_hw_name: synapses, "
@@ -308,31 +279,45 @@ def _neurons(cells: SanafeCells) -> Iterator[str]:
         )
 
 
-def _buffers(cells: SanafeCells) -> Iterator[str]:
+def network_text(cells: Cells, neurons: Iterable[str], repeat: str, places: Sequence[str]) -> str:
+    """Write SANA-FE's network of groups of neurons, buffers and inputs, with the core of every cell."""
+    # neurons: lines of their group; repeat: the soma of a buffer; places: tile and core, of every core of the program
+    n_inputs = len(cells.generator_core)
+    for what, number in (("synapses", len(cells.pre)), ("ticks of its inputs", n_inputs * cells.n_ticks)):
+        if number > MOST_SYNAPSES:
+            raise NotSupportedError(
+                f"SANA-FE's network: takes {number} {what}; at most {MOST_SYNAPSES} are written: export a smaller "
+                "program, or fewer frames"
+            )
+    written = {"neurons": neurons, "buffers": _buffers(cells, repeat), "inputs": _inputs(cells)}
+    bounds = np.cumsum([0, cells.n_neurons, len(cells.buffer_core), n_inputs]).tolist()
+    groups = [group for group in zip(written, bounds, bounds[1:], strict=False) if group[2] > group[1]]
+    lines = ["network:", "  name: program", "  groups:"]
+    for name, _, _ in groups:
+        lines += written[name]
+    edges = [line for source in groups for target in groups for line in _edges(cells, source, target)]
+    lines += ["  edges:", *edges] if edges else ["  edges: []"]
+    return "\n".join([*lines, "mappings:", *_mappings(cells, places)]) + "\n"
+
+
+def _buffers(cells: Cells, repeat: str) -> Iterator[str]:
     yield "    - name: buffers"
-    yield f"      attributes: {{synapse_hw_name: ways, soma: {{{_REPEAT}}}}}"
+    yield f"      attributes: {{synapse_hw_name: ways, soma: {{{repeat}}}}}"
     yield f"      neurons: [{{{range_words(0, len(cells.buffer_core))}: []}}]"
 
 
-def _inputs(cells: SanafeCells) -> Iterator[str]:
-    return input_lines(len(cells.generator_core), cells.n_ticks, cells.fed_generator, cells.fed_tick)
-
-
-def input_lines(n_inputs: int, n_ticks: int, generator: Ints, tick: Ints) -> Iterator[str]:
+def _inputs(cells: Cells) -> Iterator[str]:
     """Write the group of input neurons, each with the train of spikes that the host feeds."""
     yield "    - name: inputs"
     yield "      attributes: {synapse_hw_name: synapses}"
     yield "      neurons:"
-    trains = np.zeros((n_inputs, n_ticks), np.uint8)
-    trains[generator, tick] = 1
+    trains = np.zeros((len(cells.generator_core), cells.n_ticks), np.uint8)
+    trains[cells.fed_generator, cells.fed_tick] = 1
     for k, train in enumerate(trains):
         yield f"        - {k}: {{soma: {{spikes: [{', '.join('01'[spike] for spike in train)}]}}}}"
 
 
-_GROUPS = {"neurons": _neurons, "buffers": _buffers, "inputs": _inputs}
-
-
-def _edges(cells: SanafeCells, source: tuple[str, int, int], target: tuple[str, int, int]) -> Iterator[str]:
+def _edges(cells: Cells, source: tuple[str, int, int], target: tuple[str, int, int]) -> Iterator[str]:
     """Write the synapses from one group to another, if there are any."""
     mine = (cells.pre >= source[1]) & (cells.pre < source[2]) & (cells.post >= target[1]) & (cells.post < target[2])
     if not mine.any():
@@ -341,24 +326,22 @@ def _edges(cells: SanafeCells, source: tuple[str, int, int], target: tuple[str, 
     yield f"    - {source[0]} -> {target[0]}:"
     yield "        type: sparse"
     yield f"        source_target_pairs: [{list_words([f'[{u}, {v}]' for u, v in zip(pre, post, strict=True)])}]"
-    yield f"        weight: [{list_words([str(w) for w in cells.weight[mine].tolist()])}]"
+    yield f"        weight: [{list_words([repr(weight) for weight in cells.weight[mine].tolist()])}]"
 
 
-def _mappings(cells: SanafeCells) -> Iterator[str]:
+def _mappings(cells: Cells, places: Sequence[str]) -> Iterator[str]:
     """Write where cells are: core, and the units of it that compute them."""
-    height = int(cells.coordinates[:, 1].max(initial=0)) + 1
-    tile = cells.coordinates[:, 0] * height + cells.coordinates[:, 1]  # tiles run through a column first
     unit = 1 + ranks_of(cells.buffer_core) // DENDRITES
-    last = buffer_units(cells) + 1
     for name, core, units in (("neurons", cells.core, np.zeros_like(cells.core)), ("buffers", cells.buffer_core, unit)):
         table = np.stack([core, units], axis=1)
         for begin, end in runs_of(table):
             at, k = table[begin].tolist()
-            place = f"core: {tile[at]}.0, soma: soma_{k}, dendrite: dendrites_{k}"
+            place = f"core: {places[at]}, soma: soma_{k}, dendrite: dendrites_{k}"
             yield f"  - {name}.{range_words(begin, end)}: {{{place}}}"
+    last = buffer_units(cells) + 1
     ranks = ranks_of(cells.generator_core).tolist()
     for k, (core, rank) in enumerate(zip(cells.generator_core.tolist(), ranks, strict=True)):
-        yield f"  - inputs.{k}: {{core: {tile[core]}.0, soma: 'input[{rank}]', dendrite: dendrites_{last}}}"
+        yield f"  - inputs.{k}: {{core: {places[core]}, soma: 'input[{rank}]', dendrite: dendrites_{last}}}"
 
 
 def ranks_of(cores: Ints) -> Ints:
@@ -392,6 +375,8 @@ def list_words(words: list[str]) -> str:
 # The chip of a program as SANA-FE's architecture: a mesh of tiles of one core each, with the chip file's costs.
 
 
+# Where hops of its mesh lead.
+WAYS = ("north", "east", "south", "west")
 # Neurons that one of SANA-FE's dendrite units holds; their number is not checked there.
 DENDRITES = 1024
 # Figures of a chip file that SANA-FE's architecture has a place for, by their names there, and the place.
@@ -406,10 +391,21 @@ FIGURES_USED = ReadOnlyMapping(
         "router.hop_seconds": "latency of a hop in all directions",
     }
 )
-_WAYS = ("north", "east", "south", "west")
+# The figure that each cost of its units is; what is not here costs nothing.
+_COSTS = ReadOnlyMapping(
+    {
+        "energy_process_spike": "energy.synaptic_event_joules",
+        "latency_process_spike": "time.synaptic_event_seconds",
+        "energy_access_neuron": "energy.neuron_update_joules",
+        "latency_access_neuron": "time.neuron_update_seconds",
+        "energy_spike_out": "energy.spike_joules",
+        **{f"energy_{way}_hop": "energy.hop_joules" for way in WAYS},
+        **{f"latency_{way}_hop": "router.hop_seconds" for way in WAYS},
+    }
+)
 
 
-def buffer_units(cells: SanafeCells) -> int:
+def buffer_units(cells: Cells) -> int:
     """Count the units that a core's buffers take; the neurons have unit 0, the generators the last one."""
     return -(-_most(cells.buffer_core) // DENDRITES)
 
@@ -432,41 +428,16 @@ def sanafe_architecture(cells: SanafeCells, chip: ChipSpec) -> str:
     width, height = (int(side) for side in cells.coordinates.max(axis=0, initial=0) + 1)
     units = buffer_units(cells)
     neurons = max(_most(cells.core) + _most(cells.buffer_core) + _most(cells.generator_core), 1)
-    synapse, synapse_s = _figure(chip, "energy.synaptic_event_joules"), _figure(chip, "time.synaptic_event_seconds")
-    update, update_s = _figure(chip, "energy.neuron_update_joules"), _figure(chip, "time.neuron_update_seconds")
-    hop, hop_s = _figure(chip, "energy.hop_joules"), _figure(chip, "router.hop_seconds")
-    hops = ", ".join(f"energy_{way}_hop: {hop}, latency_{way}_hop: {hop_s}" for way in _WAYS)
-    core = (
-        "      core:\n"
-        "        - name: core\n"
-        "          attributes: {buffer_position: soma, buffer_inside_unit: false, "
-        f"max_neurons_supported: {neurons}}}\n"
-        "          axon_in:\n"
-        "          - {name: in, attributes: {energy_message_in: 0.0, latency_message_in: 0.0}}\n"
-        "          synapse:\n"
-        + _synapse("synapses", synapse, synapse_s)
-        + _synapse("ways", "0.0", "0.0")
-        + "          dendrite:\n"
-        + "".join(
-            f"          - {{name: dendrites_{k}, attributes: {{model: accumulator, energy_update: 0.0, "
-            "latency_update: 0.0}}\n"
-            for k in range(units + 2)
-        )
-        + "          soma:\n"
-        + _soma("soma_0", "truenorth", update, update_s, _figure(chip, "energy.spike_joules"))
-        + "".join(_soma(f"soma_{k}", "truenorth") for k in range(1, units + 1))
-    )
-    out = (
-        "          axon_out:\n"
-        "          - {name: out, attributes: {energy_message_out: 0.0, latency_message_out: 0.0}}\n"
-    )
+    costs = {key: cost_text(known_figure(chip, figure)) for key, figure in _COSTS.items()}
+    somas = [soma_words("'soma_0'", "truenorth", costs)]
+    somas += [soma_words(f"'soma_{k}'", "truenorth", {}) for k in range(1, units + 1)]
     tiles = []
     at = 0
     for n_inputs, run in groupby(_inputs_of_tiles(cells, width, height).tolist()):
         end = at + len(list(run))
         # an input unit reads one train of spikes, so every generator has its own
-        inputs = _soma(f"input[0..{n_inputs - 1}]", "input") if n_inputs else ""
-        tiles.append(f"    - name: tile[{at}..{end - 1}]\n      attributes: {{{hops}}}\n{core}{inputs}{out}")
+        inputs = [soma_words(f"'input[0..{n_inputs - 1}]'", "input", {})] * (n_inputs > 0)
+        tiles.append(tile_text(f"tile[{at}..{end - 1}]", "core", neurons, [*somas, *inputs], units, costs))
         at = end
     return (
         f"{_head(chip)}architecture:\n"
@@ -475,6 +446,47 @@ def sanafe_architecture(cells: SanafeCells, chip: ChipSpec) -> str:
         "latency_sync: 0.0}\n"
         "  tile:\n" + "".join(tiles)
     )
+
+
+def tile_text(tile: str, core: str, n_neurons: int, somas: Sequence[str], units: int, costs: Mapping[str, str]) -> str:
+    """Write tiles that are alike, and their cores; what ``costs`` lacks is 0, and so are buffers."""
+
+    def said(*keys: str, of: Mapping[str, str] = costs) -> str:
+        return ", ".join(f"{key}: {of.get(key, '0.0')}" for key in keys)
+
+    hops = said(*(f"{kind}_{way}_hop" for way in WAYS for kind in ("energy", "latency")))
+    synapse = ("energy_process_spike", "latency_process_spike")
+    dendrites = [
+        f"{{name: dendrites_{k}, attributes: {{model: accumulator, energy_update: 0.0, latency_update: 0.0}}}}"
+        for k in range(units + 2)
+    ]
+    between = "\n          - "
+    return f"""\
+    - name: {tile}
+      attributes: {{{hops}}}
+      core:
+        - name: {core}
+          attributes: {{buffer_position: soma, buffer_inside_unit: false, max_neurons_supported: {n_neurons}}}
+          axon_in:
+          - {{name: in, attributes: {{{said("energy_message_in", "latency_message_in")}}}}}
+          synapse:
+          - {{name: synapses, attributes: {{model: current_based, {said(*synapse)}}}}}
+          - {{name: ways, attributes: {{model: current_based, {said(*synapse, of={})}}}}}
+          dendrite:
+          - {between.join(dendrites)}
+          soma:
+          - {between.join(somas)}
+          axon_out:
+          - {{name: out, attributes: {{{said("energy_message_out", "latency_message_out")}}}}}
+"""
+
+
+def soma_words(name: str, model: str, costs: Mapping[str, str]) -> str:
+    """Write a soma of a core; what ``costs`` lacks is 0."""
+    kinds = ("access_neuron", "update_neuron", "spike_out")
+    keys = [f"{what}_{kind}" for kind in kinds for what in ("energy", "latency")]
+    said = ", ".join(f"{key}: {costs.get(key, '0.0')}" for key in keys)
+    return f"{{name: {name}, attributes: {{model: {model}, {said}}}}}"
 
 
 def _head(chip: ChipSpec) -> str:
@@ -501,28 +513,13 @@ def known_figure(chip: ChipSpec, name: str) -> float | None:
     return tables[table].get(key)
 
 
-def _figure(chip: ChipSpec, name: str) -> str:
-    value = known_figure(chip, name)
-    return "0.0" if value is None else repr(float(value))
+def cost_text(figure: float | None) -> str:
+    """Write a cost; a figure that is not there costs nothing."""
+    return "0.0" if figure is None else repr(float(figure))
 
 
 def _plain(text: str) -> str:
     return text if text.isprintable() else repr(text)
-
-
-def _synapse(name: str, joules: str, seconds: str) -> str:
-    return (
-        f"          - {{name: {name}, attributes: {{model: current_based, energy_process_spike: {joules}, "
-        f"latency_process_spike: {seconds}}}}}\n"
-    )
-
-
-def _soma(name: str, model: str, access: str = "0.0", access_s: str = "0.0", spike: str = "0.0") -> str:
-    return (
-        f"          - {{name: '{name}', attributes: {{model: {model}, energy_access_neuron: {access}, "
-        f"latency_access_neuron: {access_s}, energy_update_neuron: 0.0, latency_update_neuron: 0.0, "
-        f"energy_spike_out: {spike}, latency_spike_out: 0.0}}}}\n"
-    )
 
 
 def _inputs_of_tiles(cells: SanafeCells, width: int, height: int) -> NDArray[np.int64]:
