@@ -45,24 +45,8 @@ def export_ranc(
         "expected.txt": _expected(run, image),
         "README.md": _readme(run, image),
     }
-    kept, approximated, refused = _notes(run, image)
-    return Exported(
-        name=image.name,
-        format="ranc",
-        contents=contents,
-        figures={
-            "cores": len(image.cores.coordinates),
-            "grid (columns x rows of cores)": f"{image.grid[0]} x {image.grid[1]}",
-            "outputs": image.n_outputs,
-            "input frames": run.n_frames,
-            "input spikes": len(image.input_spikes),
-            "ticks to run": n_ticks + 1,
-            "run it": f"{_COMMAND} {n_ticks + 1}",
-        },
-        kept=kept,
-        approximated=approximated,
-        refused=refused,
-    )
+    last = {"ticks to run": n_ticks + 1, "run it": f"{_COMMAND} {n_ticks + 1}"}
+    return _exported("ranc", run, image, contents, {}, last)
 
 
 def export_ranc_vectors(
@@ -75,23 +59,34 @@ def export_ranc_vectors(
     # gives memory images of all cores of the grid and test vectors (:mod:`neuromap.formats.ranc.vectors`), and
     # ``README.md``. What the design must answer begins with tick 0
     run, image = _image(source, frames, random)
-    table = _output_table(run, image)
+    outputs = [np.flatnonzero(row) for row in _output_table(run, image)]
+    contents = {**ranc_vectors(image, outputs), "README.md": _vectors_readme(run, image)}
+    bus = {"output bus (x, y)": str(image.output_bus)}
+    return _exported("ranc-vectors", run, image, contents, bus, {"ticks": run.spikes.n_ticks})
+
+
+def _exported(
+    format: str,
+    run: ProgramRun,
+    image: RancImage,
+    contents: Mapping[str, str],
+    more: Mapping[str, str],
+    last: Mapping[str, int | str],
+) -> Exported:
+    """Give files with what is said of a program in either format; figures of one alone stand behind the grid, last."""
     kept, approximated, refused = _notes(run, image)
     return Exported(
         name=image.name,
-        format="ranc-vectors",
-        contents={
-            **ranc_vectors(image, [np.flatnonzero(row) for row in table]),
-            "README.md": _vectors_readme(run, image),
-        },
+        format=format,
+        contents=contents,
         figures={
             "cores": len(image.cores.coordinates),
             "grid (columns x rows of cores)": f"{image.grid[0]} x {image.grid[1]}",
-            "output bus (x, y)": str(image.output_bus),
+            **more,
             "outputs": image.n_outputs,
             "input frames": run.n_frames,
             "input spikes": len(image.input_spikes),
-            "ticks": run.spikes.n_ticks,
+            **last,
         },
         kept=kept,
         approximated=approximated,
