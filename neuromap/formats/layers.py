@@ -426,12 +426,11 @@ class GraphReading:
         )
         return tensor
 
-    def function(self, source: str, name: str = "", constants: Sequence[NDArray[Any] | None] = ()) -> bool:
+    def function(self, source: str, name: str = "", constants: Sequence[NDArray[Any] | None] = ()) -> str:
         """Take the call over as a function; one whose constants are not at hand has no name: it cannot be computed."""
         known = [array for array in constants if array is not None]
         settings = {"function": name} if name and len(known) == len(constants) else {}
-        self.add("function", [source], settings=settings, constants=known if settings else ())
-        return True
+        return self.add("function", [source], settings=settings, constants=known if settings else ())
 
     def to_reals(
         self, source: str, scale: NDArray[Any], zero: NDArray[Any] | None, gives: str = "", **more: Any

@@ -159,7 +159,7 @@ def _take(node: Any, reading: Reading, within: list[str], opset: int | None) -> 
         reading.unread.append(f"operator {show_name(node.op_type)}{where}: is not known, and reads what it reads")
     # translators take the first output for what is computed; without it only which node is read is known
     is_whole = bool(node.output[0]) or node.op_type == "Split"
-    if translate is None or not is_whole or not translate(node, attributes, reading):
+    if translate is None or not is_whole or translate(node, attributes, reading) is None:
         take_other(node, reading, within)
 
 

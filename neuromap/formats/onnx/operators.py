@@ -45,15 +45,15 @@ def _known(reading: Reading, *tensors: str) -> list[NDArray[Any]]:
     return [] if any(array is None for array in arrays) else [array for array in arrays if array is not None]
 
 
-def _conv(node: Any, a: Attributes, reading: Reading) -> bool:
+def _conv(node: Any, a: Attributes, reading: Reading) -> str | None:
     source, weight = node.input[0], node.input[1]
     shape = reading.whole_shape(weight)
     if reading.is_constant(source) or not reading.is_constant(weight) or shape is None or len(shape) < 3:
-        return False
+        return None
     bias = node.input[2] if len(node.input) > 2 else ""
     settings = {**_window(node, a, shape[2:], reading.whole_shape(source)), "groups": _groups(a)}
     if bias and not reading.is_constant(bias):
-        return False
+        return None
     settings["weight_shape"] = shape
     transposed = node.op_type == "ConvTranspose"
     count = transposed_work if transposed else conv_work
@@ -61,16 +61,15 @@ def _conv(node: Any, a: Attributes, reading: Reading) -> bool:
     kind = "conv_transpose" if transposed else "conv"
     arrays = _known(reading, weight, bias)
     exact = [reading.exact.get(tensor) for tensor in (weight, bias) if tensor] if arrays else []
-    reading.add(kind, [source], settings=settings, constants=arrays, exact=exact, work=work)
-    return True
+    return reading.add(kind, [source], settings=settings, constants=arrays, exact=exact, work=work)
 
 
 def _integers(
     node: Any, reading: Reading, axis: int, add: Callable[[str, list[NDArray[Any]], list[Exact], str], str]
-) -> bool:
+) -> str | None:
     """Read an operator on integers in parts: reals of its integers, sums of these, and integers of the sums."""
     # add: takes the sums over, of what they read: weights, integers and scale of each, and the tensor that they give
-    # gives False where a number is not at hand, or has a type that the operator does not have
+    # gives None where a number is not at hand, or has a type that the operator does not have
     fused = node.op_type.startswith("QLinear")
     places = {"x": 0, "x_scale": 1, "x_zero": 2, "w": 3, "w_scale": 4, "w_zero": 5, "y_scale": 6, "y_zero": 7, "b": 8}
     if not fused:
@@ -80,7 +79,7 @@ def _integers(
     given = {key: array for key, array in held.items() if array is not None}
     zeros = (given[key].dtype for key in ("x_zero", "w_zero", "y_zero") if key in given)
     if len(given) < len(held) or any(kind not in (np.int8, np.uint8) for kind in zeros):
-        return False
+        return None
     one, out = np.ones((), np.float32), node.output[0]
     x_scale, w_scale = given.get("x_scale", one), given.get("w_scale", one)
     along = [1] * given["w"].ndim
@@ -98,20 +97,18 @@ def _integers(
         zero = np.zeros((), reading.types[node.input[0]])
     real = reading.to_reals(node.input[0], x_scale, zero, gives=f"{out}.reals")
     if not fused:
-        add(real, arrays, exact, out)
-        return True
+        return add(real, arrays, exact, out)
     reading.shapes[f"{out}.sums"] = reading.whole_shape(out)
     add(real, arrays, exact, f"{out}.sums")
     y_zero = given["y_zero"] if "y_zero" in given else np.zeros((), np.uint8 if zero is None else zero.dtype)
-    reading.to_integers(f"{out}.sums", given["y_scale"], y_zero, fused=True)
-    return True
+    return reading.to_integers(f"{out}.sums", given["y_scale"], y_zero, fused=True)
 
 
-def _quantised_conv(node: Any, a: Attributes, reading: Reading) -> bool:
+def _quantised_conv(node: Any, a: Attributes, reading: Reading) -> str | None:
     weight = node.input[3] if node.op_type == "QLinearConv" else node.input[1]
     shape = reading.whole_shape(weight)
     if shape is None or not reading.is_constant(weight) or reading.is_constant(node.input[0]):
-        return False
+        return None
     settings = {**_window(node, a, shape[2:], reading.whole_shape(node.input[0])), "weight_shape": shape}
     settings["groups"] = _groups(a)
     work = conv_work(reading.whole_shape(node.output[0]), shape)
@@ -119,18 +116,16 @@ def _quantised_conv(node: Any, a: Attributes, reading: Reading) -> bool:
     def add(source: str, arrays: list[NDArray[Any]], exact: list[Exact], gives: str) -> str:
         return reading.add("conv", [source], settings=settings, constants=arrays, exact=exact, work=work, gives=gives)
 
-    if not _integers(node, reading, 0, add):
-        reading.add("conv", [node.input[0]], settings=settings, work=work)
-    return True
+    return _integers(node, reading, 0, add) or reading.add("conv", [node.input[0]], settings=settings, work=work)
 
 
-def _gemm(node: Any, a: Attributes, reading: Reading) -> bool:
+def _gemm(node: Any, a: Attributes, reading: Reading) -> str | None:
     source, weight = node.input[0], node.input[1]
     shape = reading.whole_shape(weight)
     if reading.is_constant(source) or not reading.is_constant(weight) or shape is None or len(shape) != 2:
-        return False
+        return None
     if a.get("transA") or (len(node.input) > 2 and not reading.is_constant(node.input[2])):
-        return False
+        return None
     arrays = _known(reading, *node.input[1:3])
     exact: list[Exact] = []
     if arrays:
@@ -142,23 +137,21 @@ def _gemm(node: Any, a: Attributes, reading: Reading) -> bool:
             exact = [turned, *(reading.exact.get(tensor) for tensor in node.input[2:3] if tensor)]
     stored = tuple(shape) if a.get("transB") else tuple(reversed(shape))
     work = dense_work(reading.whole_shape(node.output[0]), stored[1])
-    reading.add("dense", [source], settings={"weight_shape": stored}, constants=arrays, exact=exact, work=work)
-    return True
+    return reading.add("dense", [source], settings={"weight_shape": stored}, constants=arrays, exact=exact, work=work)
 
 
 def _scaled(array: NDArray[Any], factor: float) -> NDArray[Any]:
     return array if factor == 1 else np.asarray(array * np.float32(factor))
 
 
-def _matmul(node: Any, a: Attributes, reading: Reading) -> bool:
+def _matmul(node: Any, a: Attributes, reading: Reading) -> str | None:
     places = (0, 3) if node.op_type == "QLinearMatMul" else (0, 1)
     left, right = (node.input[k] for k in places)
     shapes = reading.whole_shape(left), reading.whole_shape(right)
     summed = next((s[-1 if k == 0 else max(len(s) - 2, 0)] for k, s in enumerate(shapes) if s), None)
     work = dense_work(reading.whole_shape(node.output[0]), summed)
     if not reading.is_constant(left) and not reading.is_constant(right):
-        reading.add("product", [left, right], work=work)
-        return True
+        return reading.add("product", [left, right], work=work)
     source, weight = (left, right) if reading.is_constant(right) else (right, left)
     settings: dict[str, Any] = {}
     arrays: list[NDArray[Any]] = []
@@ -174,15 +167,14 @@ def _matmul(node: Any, a: Attributes, reading: Reading) -> bool:
                 "dense", [source], settings=settings, constants=arrays, exact=turned, work=work, gives=gives
             )
 
-        if node.op_type != "MatMul" and _integers(node, reading, 1, add):
-            return True
+        if node.op_type != "MatMul" and (taken := _integers(node, reading, 1, add)):
+            return taken
     held = reading.exact.get(weight) if arrays else None
     exact = [] if held is None else [(held[0].T, held[1].T)]
-    reading.add("dense", [source], settings=settings, constants=arrays, exact=exact, work=work)
-    return True
+    return reading.add("dense", [source], settings=settings, constants=arrays, exact=exact, work=work)
 
 
-def _einsum(node: Any, a: Attributes, reading: Reading) -> bool:
+def _einsum(node: Any, a: Attributes, reading: Reading) -> str:
     reads = [tensor for tensor in node.input if not reading.is_constant(tensor)]
     terms = str(a.get("equation", "")).replace(" ", "").partition("->")[0].split(",")
     lengths: dict[str, int] = {}
@@ -193,51 +185,46 @@ def _einsum(node: Any, a: Attributes, reading: Reading) -> bool:
             break
         lengths |= dict(zip(term, shape, strict=True))
     work = math.prod(lengths.values()) if lengths and len(node.input) > 1 else None
-    reading.add("dense" if len(set(reads)) == 1 else "product", reads, work=work)
-    return True
+    return reading.add("dense" if len(set(reads)) == 1 else "product", reads, work=work)
 
 
-def _gather_rows(node: Any, a: Attributes, reading: Reading) -> bool:
+def _gather_rows(node: Any, a: Attributes, reading: Reading) -> str | None:
     """Read a table whose rows are chosen by an input (an embedding): one-hot inputs times its matrix."""
     if reading.is_constant(node.input[1]):
         return _slice_by_index(node, a, reading)
     if not reading.is_constant(node.input[0]):
-        return False
-    reading.add("dense", [node.input[1]])
-    return True
+        return None
+    return reading.add("dense", [node.input[1]])
 
 
-def _slice_by_index(node: Any, a: Attributes, reading: Reading) -> bool:
+def _slice_by_index(node: Any, a: Attributes, reading: Reading) -> str:
     settings: dict[str, Any] = {"axis": a.get("axis", 0)}
     index = reading.constant(node.input[1])
     if index is not None and index.size < 2**16:
         settings["index"] = tuple(int(n) for n in index.ravel().tolist())
-    reading.add("slice", [node.input[0]], settings=settings)
-    return True
+    return reading.add("slice", [node.input[0]], settings=settings)
 
 
-def _pool(node: Any, a: Attributes, reading: Reading) -> bool:
+def _pool(node: Any, a: Attributes, reading: Reading) -> str | None:
     kernel = a.get("kernel_shape")
     if not kernel:
-        return False
+        return None
     kernel = ints(a, "kernel_shape", len(kernel), 1, 1)
     settings = _window(node, a, kernel, reading.whole_shape(node.input[0]))
     mean = node.op_type != "MaxPool"
     settings |= {"mean": True, "counts_padding": bool(a.get("count_include_pad", 0))} if mean else {}
-    reading.add("average" if mean else "max_pool", [node.input[0]], settings=settings)
-    return True
+    return reading.add("average" if mean else "max_pool", [node.input[0]], settings=settings)
 
 
-def _global_pool(node: Any, a: Attributes, reading: Reading) -> bool:
+def _global_pool(node: Any, a: Attributes, reading: Reading) -> str:
     shape = reading.whole_shape(node.input[0])
     settings: Mapping[str, Any] = {} if shape is None else {"axes": tuple(range(2, len(shape)))}
     mean = node.op_type == "GlobalAveragePool"
     kind = "average" if mean else "max_pool"
-    reading.add(kind, [node.input[0]], settings={**settings, **({"mean": True} if mean else {})})
-    return True
+    return reading.add(kind, [node.input[0]], settings={**settings, **({"mean": True} if mean else {})})
 
 
-def _reduce(node: Any, a: Attributes, reading: Reading) -> bool:
+def _reduce(node: Any, a: Attributes, reading: Reading) -> str:
     given = reading.constant(node.input[1]) if len(node.input) > 1 and node.input[1] else None
     axes, shape = a.get("axes") if given is None else given.ravel().tolist(), reading.whole_shape(node.input[0])
     settings: dict[str, Any] = {}
@@ -246,8 +233,7 @@ def _reduce(node: Any, a: Attributes, reading: Reading) -> bool:
         settings["axes"] = tuple(chosen)
     if node.op_type != "ReduceMax":
         settings["mean"] = node.op_type == "ReduceMean"
-    reading.add("max_pool" if node.op_type == "ReduceMax" else "average", [node.input[0]], settings=settings)
-    return True
+    return reading.add("max_pool" if node.op_type == "ReduceMax" else "average", [node.input[0]], settings=settings)
 
 
 # Operators that make sums, or the greatest, of what they read.
@@ -308,15 +294,15 @@ _BINARY = {
 _ALSO_BINARY = ("Pow", "Max", "Min", "And", "Or", "Xor", "Equal", "Mod", "PRelu", "Mean")
 
 
-def _named(node: Any, a: Attributes, reading: Reading) -> bool:
+def _named(node: Any, a: Attributes, reading: Reading) -> str:
     return reading.function(node.input[0], _NAMES[node.op_type])
 
 
-def _opaque(node: Any, a: Attributes, reading: Reading) -> bool:
-    return not reading.is_constant(node.input[0]) and reading.function(node.input[0])
+def _opaque(node: Any, a: Attributes, reading: Reading) -> str | None:
+    return None if reading.is_constant(node.input[0]) else reading.function(node.input[0])
 
 
-def _clip(node: Any, a: Attributes, reading: Reading) -> bool:
+def _clip(node: Any, a: Attributes, reading: Reading) -> str:
     bounds = []
     for place, key, default in ((1, "min", -np.inf), (2, "max", np.inf)):
         tensor = node.input[place] if len(node.input) > place else ""
@@ -324,7 +310,7 @@ def _clip(node: Any, a: Attributes, reading: Reading) -> bool:
     return reading.function(node.input[0], "clip", bounds)
 
 
-def _quantise(node: Any, a: Attributes, reading: Reading) -> bool:
+def _quantise(node: Any, a: Attributes, reading: Reading) -> str | None:
     """Read a function that rounds reals to integers; blocks, small floats and other precisions have no name."""
     import onnx
 
@@ -336,11 +322,10 @@ def _quantise(node: Any, a: Attributes, reading: Reading) -> bool:
     plain = scale is not None and scale.dtype == np.float32 and not a.get("block_size") and not a.get("precision")
     if scale is None or zero is None or not plain or not is_integer(zero):
         return reading.function(source)
-    reading.to_integers(source, scale, zero, axis=a.get("axis", 1))
-    return True
+    return reading.to_integers(source, scale, zero, axis=a.get("axis", 1))
 
 
-def _dequantise(node: Any, a: Attributes, reading: Reading) -> bool:
+def _dequantise(node: Any, a: Attributes, reading: Reading) -> str:
     source, scale = node.input[0], reading.constant(node.input[1])
     given = len(node.input) > 2 and node.input[2]
     zero = reading.constant(node.input[2]) if given else _zero_of(source, reading)
@@ -348,8 +333,7 @@ def _dequantise(node: Any, a: Attributes, reading: Reading) -> bool:
     plain = scale is not None and scale.dtype == np.float32 and not a.get("block_size")
     if scale is None or not is_known or not plain or (zero is not None and not is_integer(zero)):
         return reading.function(source)
-    reading.to_reals(source, scale, zero, gives=node.output[0], axis=a.get("axis", 1))
-    return True
+    return reading.to_reals(source, scale, zero, gives=node.output[0], axis=a.get("axis", 1))
 
 
 def _zero_of(source: str, reading: Reading) -> NDArray[Any] | None:
@@ -357,7 +341,7 @@ def _zero_of(source: str, reading: Reading) -> NDArray[Any] | None:
     return np.zeros((), reading.types[source]) if source in reading.types else None
 
 
-def _cast(node: Any, a: Attributes, reading: Reading) -> bool:
+def _cast(node: Any, a: Attributes, reading: Reading) -> str:
     import onnx
 
     kinds = onnx.TensorProto
@@ -369,7 +353,7 @@ def _cast(node: Any, a: Attributes, reading: Reading) -> bool:
     return reading.function(node.input[0], "same" if to in floats else "truncate")
 
 
-def _dropout(node: Any, a: Attributes, reading: Reading) -> bool:
+def _dropout(node: Any, a: Attributes, reading: Reading) -> str:
     """Read what leaves elements as they are, but in training, where it throws some away by chance."""
     training = reading.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else np.zeros(1)
     if training is None or training.any():
@@ -380,7 +364,7 @@ def _dropout(node: Any, a: Attributes, reading: Reading) -> bool:
     return reading.function(node.input[0], "same")
 
 
-def _batch_norm(node: Any, a: Attributes, reading: Reading) -> bool:
+def _batch_norm(node: Any, a: Attributes, reading: Reading) -> str | None:
     scale, shift, mean, variance = (reading.constant(tensor) for tensor in node.input[1:5])
     shape = reading.whole_shape(node.input[0])
     epsilon = np.float32(a.get("epsilon", 1e-5))
@@ -395,16 +379,14 @@ def _batch_norm(node: Any, a: Attributes, reading: Reading) -> bool:
     return reading.function(node.input[0], "batch_norm", [*parts, np.asarray(epsilon)])
 
 
-def _binary(node: Any, a: Attributes, reading: Reading) -> bool:
+def _binary(node: Any, a: Attributes, reading: Reading) -> str:
     reads = [tensor for tensor in node.input if not reading.is_constant(tensor)]
     if len(reads) > 1 and node.op_type in ("Add", "Sub", "Sum") and len(reads) == len(node.input) == 2:
         signs = (1, -1) if node.op_type == "Sub" else (1, 1)
-        reading.add("add", reads, settings={"signs": signs})
-        return True
+        return reading.add("add", reads, settings={"signs": signs})
     if len(reads) > 1:
         kind = "add" if node.op_type in ("Add", "Sum") else "multiply"
-        reading.add(kind, reads, settings={"signs": (1,) * len(reads)} if kind == "add" else {})
-        return True
+        return reading.add(kind, reads, settings={"signs": (1,) * len(reads)} if kind == "add" else {})
     if len(node.input) == 2 and node.op_type in ("Max", "Min"):
         return _bound(node, reading, reads[0])
     if len(node.input) != 2 or node.op_type not in _BINARY:
@@ -418,7 +400,7 @@ def _binary(node: Any, a: Attributes, reading: Reading) -> bool:
     return reading.function(reads[0], _BINARY[node.op_type][int(first)], [constant])
 
 
-def _bound(node: Any, reading: Reading, source: str) -> bool:
+def _bound(node: Any, reading: Reading, source: str) -> str:
     """Read the greater or the smaller of a tensor and a constant."""
     constant = reading.constant(next(tensor for tensor in node.input if tensor != source))
     if constant is None or reading.whole_shape(source) != reading.whole_shape(node.output[0]):
@@ -427,11 +409,10 @@ def _bound(node: Any, reading: Reading, source: str) -> bool:
     return reading.function(source, "clip", [constant, open_] if node.op_type == "Max" else [-open_, constant])
 
 
-def _where(node: Any, a: Attributes, reading: Reading) -> bool:
+def _where(node: Any, a: Attributes, reading: Reading) -> str:
     reads = list(dict.fromkeys(tensor for tensor in node.input if not reading.is_constant(tensor)))
     if len(reads) > 1:
-        reading.add("multiply", reads)
-        return True
+        return reading.add("multiply", reads)
     if reads[0] != node.input[0] or node.input[1] == reads[0] or node.input[2] == reads[0]:
         return reading.function(reads[0])
     return reading.function(reads[0], "where", [reading.constant(t) for t in node.input[1:3]])
@@ -452,40 +433,36 @@ ELEMENTWISE = {
 }
 
 
-def _reshape(node: Any, a: Attributes, reading: Reading) -> bool:
+def _reshape(node: Any, a: Attributes, reading: Reading) -> str | None:
     if reading.is_constant(node.input[0]):
-        return False
-    reading.add("reshape", [node.input[0]])
-    return True
+        return None
+    return reading.add("reshape", [node.input[0]])
 
 
-def _transpose(node: Any, a: Attributes, reading: Reading) -> bool:
+def _transpose(node: Any, a: Attributes, reading: Reading) -> str:
     order = a.get("perm")
     shape = reading.whole_shape(node.input[0])
     if order is None and shape is not None:
         order = range(len(shape))[::-1]
     if order is not None and shape is not None and sorted(order) != list(range(len(shape))):
         raise ValueError("perm")
-    reading.add("transpose", [node.input[0]], settings={} if order is None else {"order": tuple(order)})
-    return True
+    return reading.add("transpose", [node.input[0]], settings={} if order is None else {"order": tuple(order)})
 
 
-def _shuffle(node: Any, a: Attributes, reading: Reading) -> bool:
-    reading.add("transpose", [node.input[0]])
-    return True
+def _shuffle(node: Any, a: Attributes, reading: Reading) -> str:
+    return reading.add("transpose", [node.input[0]])
 
 
-def _concat(node: Any, a: Attributes, reading: Reading) -> bool:
+def _concat(node: Any, a: Attributes, reading: Reading) -> str:
     reads = [tensor for tensor in node.input if not reading.is_constant(tensor)]
     whole = len(reads) == len(node.input)
-    reading.add("concat", reads, settings={"axis": a.get("axis", 1), "whole": whole})
-    return True
+    return reading.add("concat", reads, settings={"axis": a.get("axis", 1), "whole": whole})
 
 
-def _split(node: Any, a: Attributes, reading: Reading) -> bool:
+def _split(node: Any, a: Attributes, reading: Reading) -> str | None:
     source, sizes = node.input[0], node.input[1] if len(node.input) > 1 else ""
     if sizes and reading.constant(sizes) is None:
-        return False  # an input says how long the parts are
+        return None  # an input says how long the parts are
     shape, axis = reading.whole_shape(source), a.get("axis", 0)
     if shape is not None and not -len(shape) <= axis < len(shape):
         raise ValueError("axis")
@@ -499,10 +476,10 @@ def _split(node: Any, a: Attributes, reading: Reading) -> bool:
             start += lengths[place]
         if tensor:
             reading.add("slice", [source], settings=settings, gives=tensor)
-    return True
+    return str(node.output[0])
 
 
-def _slice(node: Any, a: Attributes, reading: Reading) -> bool:
+def _slice(node: Any, a: Attributes, reading: Reading) -> str:
     if len(node.input) > 1:
         arrays = [reading.constant(tensor) for tensor in node.input[1:]]
         parts = [None if array is None else array.ravel().tolist() for array in arrays]
@@ -514,11 +491,10 @@ def _slice(node: Any, a: Attributes, reading: Reading) -> bool:
         axes = parts[2] if len(parts) > 2 and parts[2] else [0]
         steps = parts[3] if len(parts) > 3 and parts[3] else [1]
         settings = {"axis": int(axes[0]), "start": int(starts[0]), "stop": int(ends[0]), "step": int(steps[0])}
-    reading.add("slice", [node.input[0]], settings=settings)
-    return True
+    return reading.add("slice", [node.input[0]], settings=settings)
 
 
-def _pad(node: Any, a: Attributes, reading: Reading) -> bool:
+def _pad(node: Any, a: Attributes, reading: Reading) -> str:
     pads = reading.constant(node.input[1]) if len(node.input) > 1 else None
     numbers = a.get("pads") if pads is None else pads.ravel().tolist()
     value = reading.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else None
@@ -526,16 +502,14 @@ def _pad(node: Any, a: Attributes, reading: Reading) -> bool:
     if numbers is not None and a.get("mode", "constant") == "constant" and len(node.input) < 4:
         amount = a.get("value", 0.0) if value is None else float(np.asarray(value).ravel()[0])
         settings = {"pads": tuple(int(n) for n in numbers), "value": float(amount)}
-    reading.add("pad", [node.input[0]], settings=settings)
-    return True
+    return reading.add("pad", [node.input[0]], settings=settings)
 
 
-def _resize(node: Any, a: Attributes, reading: Reading) -> bool:
+def _resize(node: Any, a: Attributes, reading: Reading) -> str | None:
     if reading.is_constant(node.input[0]):
-        return False
+        return None
     nearest = a.get("mode", "nearest") == "nearest"
-    reading.add("resize", [node.input[0]], settings={"nearest": nearest})
-    return True
+    return reading.add("resize", [node.input[0]], settings={"nearest": nearest})
 
 
 # Operators that no neuron computes.
@@ -549,13 +523,13 @@ MOVES = {
     "Pad": _pad,
     **dict.fromkeys(("Resize", "Upsample", "Expand", "Tile"), _resize),
 }
-# Of an operator, its attributes and what is known: whether it was taken over.
-Translator = Callable[[Any, dict[str, Any], Reading], bool]
+# Of an operator, its attributes and what is known: the first tensor that it gives; ``None`` where it is not taken over.
+Translator = Callable[[Any, dict[str, Any], Reading], str | None]
 # By type of operator.
 TRANSLATORS: Mapping[str, Translator] = {**WEIGHTED, **MOVES, **ELEMENTWISE}
 
 
-def take_other(node: Any, reading: Reading, within: Sequence[str] = ()) -> None:
+def take_other(node: Any, reading: Reading, within: Sequence[str]) -> None:
     """Take an operator over as one that reads what it, and the graphs within it, read."""
     reads = dict.fromkeys(tensor for tensor in (*node.input, *within) if not reading.is_constant(tensor))
     gives = next(tensor for tensor in node.output if tensor)

@@ -41,18 +41,18 @@ _BINARY = {
 }
 
 
-def _named(node: Any, call: Call) -> bool:
+def _named(node: Any, call: Call) -> str:
     word = node.target.__name__.partition(".")[0]
     return call.function(node.args[0].name, _NAMES[word] or word)
 
 
-def _opaque(node: Any, call: Call) -> bool:
+def _opaque(node: Any, call: Call) -> str | None:
     if call.is_constant(node.args[0]) or sum(not call.is_constant(part) for part in node.args) > 1:
-        return False
+        return None
     return call.function(node.args[0].name)
 
 
-def _copy(node: Any, call: Call) -> bool:
+def _copy(node: Any, call: Call) -> str:
     """Read a change of type: as floats numbers stay what they are, as integers they are truncated."""
     import torch
 
@@ -63,26 +63,26 @@ def _copy(node: Any, call: Call) -> bool:
     return call.function(node.args[0].name, "same" if keeps else "truncate")
 
 
-def _clamp(node: Any, call: Call) -> bool:
+def _clamp(node: Any, call: Call) -> str:
     low = node.args[1] if len(node.args) > 1 else node.kwargs.get("min")
     high = node.args[2] if len(node.args) > 2 else node.kwargs.get("max")
     bounds = [-np.inf if low is None else low, np.inf if high is None else high]
     return call.function(node.args[0].name, "clip", bounds)
 
 
-def _hardtanh(node: Any, call: Call) -> bool:
+def _hardtanh(node: Any, call: Call) -> str:
     given = list(node.args[1:3])
     low = given[0] if given else -1.0
     high = given[1] if len(given) > 1 else 1.0
     return call.function(node.args[0].name, "clip", [low, high])
 
 
-def _batch_norm(node: Any, call: Call) -> bool:
+def _batch_norm(node: Any, call: Call) -> str | None:
     source, scale, shift, mean, variance = node.args[:5]
     word = node.target.__name__.partition(".")[0]
     shape = call.shape(source)
     if shape is None or mean is None or variance is None:
-        return False
+        return None
     epsilon = node.args[7] if word == "batch_norm" else node.args[6]
 
     def along(part: Any, default: float) -> Any:
@@ -91,24 +91,19 @@ def _batch_norm(node: Any, call: Call) -> bool:
         return array.reshape((1, -1) + (1,) * (len(shape) - 2))
 
     arrays = [along(mean, 0), along(variance, 1), along(scale, 1), along(shift, 0), np.asarray(epsilon, np.float32)]
-    call.add("function", [source.name], settings={"function": "batch_norm"}, constants=arrays)
-    return True
+    return call.add("function", [source.name], settings={"function": "batch_norm"}, constants=arrays)
 
 
-def _binary(node: Any, call: Call) -> bool:
+def _binary(node: Any, call: Call) -> str | None:
     word = node.target.__name__.partition(".")[0]
     first, second = node.args[:2]
     alpha = node.kwargs.get("alpha", node.args[2] if len(node.args) > 2 else 1)
     if alpha != 1:
-        return False
+        return None
     reads = [part.name for part in (first, second) if not call.is_constant(part)]
     if len(reads) == 2:
-        if word in ("add", "sub", "rsub"):
-            signs = {"add": (1, 1), "sub": (1, -1), "rsub": (-1, 1)}[word]
-            call.add("add", reads, settings={"signs": signs})
-        else:
-            call.add("multiply", reads)
-        return True
+        signs = {"add": (1, 1), "sub": (1, -1), "rsub": (-1, 1)}.get(word)
+        return call.add("add", reads, settings={"signs": signs}) if signs else call.add("multiply", reads)
     at_first = call.is_constant(first)
     source = second if at_first else first
     if word not in _BINARY or "rounding_mode" in node.kwargs or call.shape(source) != call.shape(node):
@@ -116,41 +111,39 @@ def _binary(node: Any, call: Call) -> bool:
     return call.function(source.name, _BINARY[word][int(at_first)], [first if at_first else second])
 
 
-def _heaviside(node: Any, call: Call) -> bool:
+def _heaviside(node: Any, call: Call) -> str | None:
     """Read a step from 0 to 1, with what it gives at 0; it rises where that lies between."""
     source, at = node.args[:2]
     values = call.array(at)
     if call.is_constant(source) or not call.is_constant(at):
-        return False
+        return None
     rises = values is not None and bool(((values >= 0) & (values <= 1)).all())
     if call.shape(source) != call.shape(node) or not rises:
         return call.function(source.name)
     return call.function(source.name, "heaviside", [at])
 
 
-def _where(node: Any, call: Call) -> bool:
+def _where(node: Any, call: Call) -> str:
     condition, yes, no = node.args[:3]
     if call.is_constant(condition) or not call.is_constant(yes) or not call.is_constant(no):
         reads = list(dict.fromkeys(part.name for part in node.args if not call.is_constant(part)))
         if len(reads) == 1:
             return call.function(reads[0])
-        call.add("multiply", reads)
-        return True
+        return call.add("multiply", reads)
     return call.function(condition.name, "where", [yes, no])
 
 
-def _quantise(node: Any, call: Call) -> bool:
+def _quantise(node: Any, call: Call) -> str | None:
     """Read what rounds reals to integers, as PyTorch's export of quantised modules writes it."""
     source, scale, zero = node.args[:3]
     if call.is_constant(source) or not (call.is_constant(scale) and call.is_constant(zero)):
-        return False
+        return None
     at = 4 if "channel" in node.target.__name__ else 3
     low, high = (int(part) for part in node.args[at : at + 2])
     settings = {"low": low, "high": high, "axis": int(node.args[3]) if at == 4 else 1, "inverse": True}
     numbers = (np.asarray(call.array(scale), np.float32), np.asarray(call.array(zero)).astype(np.int64))
     word = "dequantises" if node.target.__name__.startswith("de") else "quantises"
-    call.add("function", [source.name], settings={word: True, **settings}, constants=numbers)
-    return True
+    return call.add("function", [source.name], settings={word: True, **settings}, constants=numbers)
 
 
 # Calls that are functions of a tensor, or join two element by element.
@@ -184,7 +177,7 @@ class Call(GraphReading):
         self.part_sources: dict[str, str] = {}
         """What they cut."""
 
-    def function(self, source: str, name: str = "", constants: Sequence[Any] = ()) -> bool:
+    def function(self, source: str, name: str = "", constants: Sequence[Any] = ()) -> str:
         """Take the call over as a function of one tensor; its constants are numbers or tensors of the module."""
         return super().function(source, name, [self.array(part) for part in constants])
 
@@ -218,36 +211,32 @@ class Call(GraphReading):
 _TO_THE_END = 2**62
 
 
-def _reshape(node: Any, call: Call) -> bool:
+def _reshape(node: Any, call: Call) -> str | None:
     if call.is_constant(node.args[0]):
-        return False
-    call.add("reshape", [node.args[0].name])
-    return True
+        return None
+    return call.add("reshape", [node.args[0].name])
 
 
-def _permute(node: Any, call: Call) -> bool:
+def _permute(node: Any, call: Call) -> str:
     order = tuple(int(k) for k in node.args[1])
-    call.add("transpose", [node.args[0].name], settings={"order": tuple(k % len(order) for k in order)})
-    return True
+    return call.add("transpose", [node.args[0].name], settings={"order": tuple(k % len(order) for k in order)})
 
 
-def _transpose(node: Any, call: Call) -> bool:
+def _transpose(node: Any, call: Call) -> str | None:
     shape = call.shape(node.args[0])
     if shape is None:
-        return False
+        return None
     first, second = (int(k) % len(shape) for k in (*node.args[1:3], 0, 1)[:2])
     order = list(range(len(shape)))
     order[first], order[second] = order[second], order[first]
-    call.add("transpose", [node.args[0].name], settings={"order": tuple(order)})
-    return True
+    return call.add("transpose", [node.args[0].name], settings={"order": tuple(order)})
 
 
-def _shuffle(node: Any, call: Call) -> bool:
-    call.add("transpose", [node.args[0].name])
-    return True
+def _shuffle(node: Any, call: Call) -> str:
+    return call.add("transpose", [node.args[0].name])
 
 
-def _cat(node: Any, call: Call) -> bool:
+def _cat(node: Any, call: Call) -> str:
     parts = node.args[0]
     reads = [part.name for part in parts if not call.is_constant(part)]
     axis = int(node.args[1]) if len(node.args) > 1 else int(node.kwargs.get("dim", 0))
@@ -258,43 +247,39 @@ def _cat(node: Any, call: Call) -> bool:
         reads = [
             call.add("reshape", [read], gives=f"{node.name}.{place}", shape=longer) for place, read in enumerate(reads)
         ]
-    call.add("concat", reads, settings={"axis": axis, "whole": len(reads) == len(parts)})
-    return True
+    return call.add("concat", reads, settings={"axis": axis, "whole": len(reads) == len(parts)})
 
 
-def _slice(node: Any, call: Call) -> bool:
+def _slice(node: Any, call: Call) -> str:
     given: list[Any] = [*node.args, *[None, 0, None, None, 1][len(node.args) :]]
     source, axis, start, stop, step = given
     settings = {"axis": int(axis), "start": int(start or 0), "stop": _TO_THE_END if stop is None else int(stop)}
-    call.add("slice", [source.name], settings={**settings, "step": int(step)})
-    return True
+    return call.add("slice", [source.name], settings={**settings, "step": int(step)})
 
 
-def _select(node: Any, call: Call) -> bool:
+def _select(node: Any, call: Call) -> str:
     source, axis, index = node.args
     settings: dict[str, Any] = {"axis": int(axis)}
     if isinstance(index, int):
         settings["index"] = (index,)
-    call.add("slice", [source.name], settings=settings)
-    return True
+    return call.add("slice", [source.name], settings=settings)
 
 
-def _index_select(node: Any, call: Call) -> bool:
+def _index_select(node: Any, call: Call) -> str:
     source, axis, index = node.args
     array = call.array(index) if call.is_constant(index) else None
     settings: dict[str, Any] = {"axis": int(axis)}
     if array is not None:
         settings["index"] = tuple(int(k) for k in array.ravel().tolist())
-    call.add("slice", [source.name], settings=settings)
-    return True
+    return call.add("slice", [source.name], settings=settings)
 
 
-def _split(node: Any, call: Call) -> bool:
+def _split(node: Any, call: Call) -> str | None:
     """Remember how a tensor is cut; the parts are read where they are taken."""
     source, shapes = node.args[0], node.meta.get("val")
     axis = int(node.args[2]) if len(node.args) > 2 else int(node.kwargs.get("dim", 0))
     if call.is_constant(source) or not isinstance(shapes, list | tuple):
-        return False
+        return None
     parts: dict[int, Mapping[str, Any]] = {}
     start = 0
     if node.target.__name__.startswith("unbind"):
@@ -306,10 +291,10 @@ def _split(node: Any, call: Call) -> bool:
         parts[k] = {"axis": axis, "start": start, "stop": start + length, "step": 1}
         start += length
     call.parts[node.name], call.part_sources[node.name] = parts, source.name
-    return True
+    return str(node.name)
 
 
-def _pad(node: Any, call: Call) -> bool:
+def _pad(node: Any, call: Call) -> str:
     source, pads = node.args[0], [int(k) for k in node.args[1]]
     value = node.args[2] if len(node.args) > 2 else node.kwargs.get("value", 0)
     shape = call.shape(source)
@@ -321,15 +306,13 @@ def _pad(node: Any, call: Call) -> bool:
             before[-1 - k], after[-1 - k] = pads[2 * k], pads[2 * k + 1]
         amount = float(value) if isinstance(value, int | float) else 0.0
         settings = {"pads": (*before, *after), "value": amount}
-    call.add("pad", [source.name], settings=settings)
-    return True
+    return call.add("pad", [source.name], settings=settings)
 
 
-def _resize(node: Any, call: Call) -> bool:
+def _resize(node: Any, call: Call) -> str | None:
     if call.is_constant(node.args[0]):
-        return False
-    call.add("resize", [node.args[0].name], settings={"nearest": "nearest" in node.target.__name__})
-    return True
+        return None
+    return call.add("resize", [node.args[0].name], settings={"nearest": "nearest" in node.target.__name__})
 
 
 # Calls that no neuron computes.
@@ -367,12 +350,12 @@ def _each(value: Any, n: int, default: int) -> tuple[int, ...]:
     return tuple(int(k) for k in (values * n if len(values) == 1 else values))
 
 
-def _conv(node: Any, call: Call) -> bool:
+def _conv(node: Any, call: Call) -> str | None:
     general = node.target.__name__.startswith("convolution")
     source, weight = node.args[0], node.args[1]
     shape = call.shape(weight)
     if not call.is_constant(weight) or shape is None or call.is_constant(source):
-        return False
+        return None
     bias, n = _given(node, 2, "bias"), len(shape) - 2
     transposed = node.target.__name__.startswith("conv_transpose") or (general and bool(_given(node, 6, "transposed")))
     padding = _given(node, 4, "padding", 0)
@@ -395,72 +378,67 @@ def _conv(node: Any, call: Call) -> bool:
     exact = [call.exact.get(part.name) for part in (weight, bias) if hasattr(part, "name")]
     work = transposed_work(call.shape(source), shape) if transposed else conv_work(call.shape(node), shape)
     kind = "conv_transpose" if transposed else "conv"
-    call.add(kind, [source.name], settings=settings, constants=constants, exact=exact, work=work)
-    return True
+    return call.add(kind, [source.name], settings=settings, constants=constants, exact=exact, work=work)
 
 
-def _linear(node: Any, call: Call) -> bool:
+def _linear(node: Any, call: Call) -> str | None:
     source, weight, bias = node.args[0], node.args[1], _given(node, 2, "bias")
     shape = call.shape(weight)
     if call.is_constant(source) or not call.is_constant(weight) or shape is None or len(shape) != 2:
-        return False
+        return None
     exact = [call.exact.get(part.name) for part in (weight, bias) if hasattr(part, "name")]
     return _dense(call, node, source, [call.array(weight), call.array(bias)], shape, exact)
 
 
 def _dense(
     call: Call, node: Any, source: Any, arrays: Sequence[Any], shape: tuple[int, ...], exact: Sequence[Exact] = ()
-) -> bool:
+) -> str:
     known = [array for array in arrays if array is not None] if arrays and arrays[0] is not None else []
     work = dense_work(call.shape(node), shape[1])
-    call.add("dense", [source.name], settings={"weight_shape": shape}, constants=known, exact=exact, work=work)
-    return True
+    return call.add("dense", [source.name], settings={"weight_shape": shape}, constants=known, exact=exact, work=work)
 
 
-def _addmm(node: Any, call: Call) -> bool:
+def _addmm(node: Any, call: Call) -> str | None:
     bias, source, weight = node.args[:3]
     array, shape = call.array(weight), call.shape(weight)
     if node.kwargs or array is None or shape is None or not call.is_constant(bias) or call.is_constant(source):
-        return False
+        return None
     held = call.exact.get(weight.name) if hasattr(weight, "name") else None
     exact = [None if held is None else (held[0].T, held[1].T)]
     return _dense(call, node, source, [array.T, call.array(bias)], (shape[1], shape[0]), exact)
 
 
-def _matmul(node: Any, call: Call) -> bool:
+def _matmul(node: Any, call: Call) -> str:
     left, right = node.args[:2]
     shape = call.shape(left)
     work = dense_work(call.shape(node), shape[-1] if shape else None)
     if not call.is_constant(left) and not call.is_constant(right):
-        call.add("product", [left.name, right.name], work=work)
-        return True
+        return call.add("product", [left.name, right.name], work=work)
     source, weight = (left, right) if call.is_constant(right) else (right, left)
     array = call.array(weight)
     if weight is right and array is not None and array.ndim == 2:
         return _dense(call, node, source, [array.T], (array.shape[1], array.shape[0]))
-    call.add("dense", [source.name], work=work)
-    return True
+    return call.add("dense", [source.name], work=work)
 
 
-def _attention(node: Any, call: Call) -> bool:
+def _attention(node: Any, call: Call) -> str | None:
     """Read scaled dot-product attention as its two products, with a softmax between."""
     query, key, value = node.args[:3]
     q, k, made = call.shape(query), call.shape(key), call.shape(node)
     if q is None or k is None or made is None or any(call.is_constant(part) for part in (query, key, value)):
-        return False
+        return None
     scores = (*q[:-1], k[-2])
     found = call.add(
         "product", [query.name, key.name], work=dense_work(scores, q[-1]), gives=f"{node.name}.scores", shape=scores
     )
     soft = call.add("function", [found], gives=f"{node.name}.softmax", shape=scores)
-    call.add("product", [soft, value.name], work=dense_work(made, k[-2]))
-    return True
+    return call.add("product", [soft, value.name], work=dense_work(made, k[-2]))
 
 
-def _pool(node: Any, call: Call) -> bool:
+def _pool(node: Any, call: Call) -> str | None:
     source, shape = node.args[0], call.shape(node.args[0])
     if shape is None or call.is_constant(source):
-        return False
+        return None
     mean = node.target.__name__.startswith("avg")
     kernel = _each(node.args[1], 1, 1)
     n = len(shape) - 2
@@ -474,14 +452,13 @@ def _pool(node: Any, call: Call) -> bool:
     }
     if mean:
         settings |= {"mean": True, "counts_padding": bool(_given(node, 5, "count_include_pad", True))}
-    call.add("average" if mean else "max_pool", [source.name], settings=settings)
-    return True
+    return call.add("average" if mean else "max_pool", [source.name], settings=settings)
 
 
-def _adaptive(node: Any, call: Call) -> bool:
+def _adaptive(node: Any, call: Call) -> str | None:
     source, shape, made = node.args[0], call.shape(node.args[0]), call.shape(node)
     if shape is None or made is None or call.is_constant(source):
-        return False
+        return None
     mean = "avg" in node.target.__name__
     n = len(shape) - 2
     extra = {"mean": True, "counts_padding": True} if mean else {}
@@ -492,32 +469,29 @@ def _adaptive(node: Any, call: Call) -> bool:
         settings = {"kernel": kernel, "stride": kernel, "pads": (0,) * 2 * n, "dilation": (1,) * n, **extra}
     else:
         settings = {}
-    call.add("average" if mean else "max_pool", [source.name], settings=settings)
-    return True
+    return call.add("average" if mean else "max_pool", [source.name], settings=settings)
 
 
-def _reduce(node: Any, call: Call) -> bool:
+def _reduce(node: Any, call: Call) -> str | None:
     source, shape = node.args[0], call.shape(node.args[0])
     if shape is None or call.is_constant(source):
-        return False
+        return None
     axes = _given(node, 1, "dim")
     chosen = range(len(shape)) if axes is None or axes == [] else sorted(int(a) % len(shape) for a in _each(axes, 1, 0))
     word = node.target.__name__.partition(".")[0]
     settings = {"axes": tuple(chosen), **({} if word == "amax" else {"mean": word == "mean"})}
-    call.add("max_pool" if word == "amax" else "average", [source.name], settings=settings)
-    return True
+    return call.add("max_pool" if word == "amax" else "average", [source.name], settings=settings)
 
 
-def _embedding(node: Any, call: Call) -> bool:
+def _embedding(node: Any, call: Call) -> str | None:
     table, index = node.args[:2]
     if not call.is_constant(table) or call.is_constant(index):
-        return False
-    call.add("dense", [index.name])
-    return True
+        return None
+    return call.add("dense", [index.name])
 
 
-# By name, without overload: whether a call was taken over.
-OPERATORS: Mapping[str, Callable[[Any, Call], bool]] = {
+# By name, without overload: what a call gives, if it was taken over.
+OPERATORS: Mapping[str, Callable[[Any, Call], str | None]] = {
     **MOVES,
     **ELEMENTWISE,
     **dict.fromkeys(

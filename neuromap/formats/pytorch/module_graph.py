@@ -161,7 +161,7 @@ def _one(node: Any, call: Call) -> None:
         return
     weights = [call.origins[part.name] for part in arguments if part.name in call.origins]
     call.begin(_label(node, word, weights), word, node.name)
-    if translate is None or not translate(node, call):
+    if translate is None or translate(node, call) is None:
         if translate is None:
             call.unread.append(f"operator {word}: is not known, and reads what it reads")
         call.add("other", [part.name for part in arguments if part.name not in call.constants])
