@@ -186,16 +186,11 @@ Shape = Sequence[int] | None
 
 def conv_work(target: Shape, weight: Shape) -> int | None:
     """Count those of a convolution: for every element of its target, a kernel over the features of a group."""
-    # target: shape of what it makes, the batch first; ``None`` where it is not known, and so is the work
+    # target: shape of what it makes, the batch first; of a transposed convolution, of what it reads; ``None`` where it
+    # is not known, and so is the work
     if target is None or weight is None:
         return None
     return math.prod(target) * math.prod(weight[1:])
-
-
-def transposed_work(source: Shape, weight: Shape) -> int | None:
-    """Count those of a transposed convolution: for every element of its source."""
-    # A kernel over the features of a group.
-    return conv_work(source, weight)
 
 
 def dense_work(target: Shape, summed: int | None) -> int | None:
@@ -474,6 +469,25 @@ class GraphReading:
             producer=producer,
             unread=tuple(dict.fromkeys(self.unread)),
         )
+
+
+def along(axis: int, array: NDArray[Any], n_axes: int) -> NDArray[Any]:
+    """Lay numbers along an axis of a tensor, over whose other axes they spread; a single number spreads over all."""
+    lengths = [1] * n_axes
+    if array.size == 1:
+        return array.reshape(())
+    lengths[axis] = -1
+    return array.reshape(lengths)
+
+
+def integers_and_scale(
+    integers: NDArray[Any], scale: NDArray[Any], zero: NDArray[Any] | None, axis: int
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Give integers counted from their zero point, and the scale of each."""
+    centred = integers.astype(np.int64)
+    if zero is not None:
+        centred = centred - along(axis, zero.astype(np.int64), centred.ndim)
+    return centred, np.broadcast_to(along(axis, scale, centred.ndim), centred.shape)
 
 
 def is_integer(array: NDArray[Any] | None) -> bool:

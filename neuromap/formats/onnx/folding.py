@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.files.foreign import check_regular
 from neuromap.files.messages import show, show_name
-from neuromap.formats.layers import GraphReading, TensorShape, is_integer
+from neuromap.formats.layers import GraphReading, TensorShape, integers_and_scale, is_integer
 
 # Most elements of a constant that is computed.
 _MOST = 2**28
@@ -96,16 +96,10 @@ def exact_of(
         return (parts[0][0], parts[1][0]) if all(parts) else None
     if node.op_type != "DequantizeLinear" or attributes.get("block_size", 0) or not is_integer(arrays[0]):
         return None
-    integers, scale = np.asarray(arrays[0]).astype(np.int64), np.asarray(arrays[1])
-    zero = arrays[2] if len(arrays) > 2 else None
-    along = [1] * integers.ndim
-    if scale.size > 1:
-        along[attributes.get("axis", 1)] = -1
-    if zero is not None:
-        integers = integers - zero.astype(np.int64).reshape(along if zero.size > 1 else ())
+    zero, axis = arrays[2] if len(arrays) > 2 else None, attributes.get("axis", 1)
+    integers, scale = integers_and_scale(np.asarray(arrays[0]), np.asarray(arrays[1]), zero, axis)
     small = np.int16 if integers.size and integers.min() >= -(2**15) and integers.max() < 2**15 else np.int64
-    spread = np.broadcast_to(scale.reshape(along if scale.size > 1 else ()), integers.shape)
-    return integers.astype(small), spread
+    return integers.astype(small), scale
 
 
 def _evaluated(node: Any, attributes: Mapping[str, Any], arrays: list[Stored], opset: int) -> Sequence[Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.files.messages import show
-from neuromap.formats.layers import Exact, conv_work, dense_work, is_integer, transposed_work
+from neuromap.formats.layers import Exact, along, conv_work, dense_work, integers_and_scale, is_integer
 from neuromap.formats.onnx.folding import Reading, ints, part_lengths
 
 Attributes = dict[str, Any]
@@ -56,8 +56,7 @@ def _conv(node: Any, a: Attributes, reading: Reading) -> str | None:
         return None
     settings["weight_shape"] = shape
     transposed = node.op_type == "ConvTranspose"
-    count = transposed_work if transposed else conv_work
-    work = count(reading.whole_shape(source if transposed else node.output[0]), shape)
+    work = conv_work(reading.whole_shape(source if transposed else node.output[0]), shape)
     kind = "conv_transpose" if transposed else "conv"
     arrays = _known(reading, weight, bias)
     exact = [reading.exact.get(tensor) for tensor in (weight, bias) if tensor] if arrays else []
@@ -82,13 +81,7 @@ def _integers(
         return None
     one, out = np.ones((), np.float32), node.output[0]
     x_scale, w_scale = given.get("x_scale", one), given.get("w_scale", one)
-    along = [1] * given["w"].ndim
-    along[axis] = -1
-    integers = given["w"].astype(np.int64)
-    if "w_zero" in given:
-        integers = integers - given["w_zero"].astype(np.int64).reshape(along if given["w_zero"].size > 1 else ())
-    scale = np.broadcast_to(w_scale.reshape(along if w_scale.size > 1 else ()), integers.shape)
-    exact: list[Exact] = [(integers, scale)]
+    exact: list[Exact] = [integers_and_scale(given["w"], w_scale, given.get("w_zero"), axis)]
     if "b" in given:
         exact.append((given["b"].astype(np.int64), x_scale.astype(np.float64) * w_scale.astype(np.float64)))
     arrays = [(part[0] * part[1]).astype(np.float32) for part in exact if part is not None]
@@ -367,16 +360,11 @@ def _dropout(node: Any, a: Attributes, reading: Reading) -> str:
 def _batch_norm(node: Any, a: Attributes, reading: Reading) -> str | None:
     scale, shift, mean, variance = (reading.constant(tensor) for tensor in node.input[1:5])
     shape = reading.whole_shape(node.input[0])
-    epsilon = np.float32(a.get("epsilon", 1e-5))
     # before opset 14 it is the outputs that say that it computes the mean and variance of this very batch
     if shape is None or a.get("training_mode") or any(node.output[1:]):
         return reading.function(node.input[0])
-
-    def along(part: NDArray[Any] | None) -> NDArray[Any] | None:
-        return None if part is None else part.reshape((1, -1) + (1,) * (len(shape) - 2))
-
-    parts = [along(part) for part in (mean, variance, scale, shift)]
-    return reading.function(node.input[0], "batch_norm", [*parts, np.asarray(epsilon)])
+    parts = [None if part is None else along(1, part, len(shape)) for part in (mean, variance, scale, shift)]
+    return reading.function(node.input[0], "batch_norm", [*parts, np.asarray(a.get("epsilon", 1e-5), np.float32)])
 
 
 def _binary(node: Any, a: Attributes, reading: Reading) -> str:

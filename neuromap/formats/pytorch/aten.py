@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.formats.layers import Exact, GraphReading, TensorShape, conv_work, dense_work, transposed_work
+from neuromap.formats.layers import Exact, GraphReading, TensorShape, along, conv_work, dense_work
 
 _NAMES = {
     **dict.fromkeys(("relu", "sign", "floor", "ceil", "round", "sigmoid", "tanh"), None),
@@ -85,13 +85,10 @@ def _batch_norm(node: Any, call: Call) -> str | None:
         return None
     epsilon = node.args[7] if word == "batch_norm" else node.args[6]
 
-    def along(part: Any, default: float) -> Any:
-        array = call.array(part)
-        array = np.full(shape[1], default, np.float32) if array is None else array
-        return array.reshape((1, -1) + (1,) * (len(shape) - 2))
-
-    arrays = [along(mean, 0), along(variance, 1), along(scale, 1), along(shift, 0), np.asarray(epsilon, np.float32)]
-    return call.add("function", [source.name], settings={"function": "batch_norm"}, constants=arrays)
+    given = [(call.array(part), idle) for part, idle in ((mean, 0), (variance, 1), (scale, 1), (shift, 0))]
+    parts = [np.full(shape[1], idle, np.float32) if array is None else array for array, idle in given]
+    constants = [*(along(1, part, len(shape)) for part in parts), np.asarray(epsilon, np.float32)]
+    return call.add("function", [source.name], settings={"function": "batch_norm"}, constants=constants)
 
 
 def _binary(node: Any, call: Call) -> str | None:
@@ -376,7 +373,7 @@ def _conv(node: Any, call: Call) -> str | None:
     }
     constants = [array for array in (call.array(weight), call.array(bias)) if array is not None]
     exact = [call.exact.get(part.name) for part in (weight, bias) if hasattr(part, "name")]
-    work = transposed_work(call.shape(source), shape) if transposed else conv_work(call.shape(node), shape)
+    work = conv_work(call.shape(source if transposed else node), shape)
     kind = "conv_transpose" if transposed else "conv"
     return call.add(kind, [source.name], settings=settings, constants=constants, exact=exact, work=work)
 

@@ -20,7 +20,7 @@ from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import show, show_name
 from neuromap.files.unpacked import most_unpacked
-from neuromap.formats.layers import Exact, OperatorGraph
+from neuromap.formats.layers import Exact, OperatorGraph, integers_and_scale
 from neuromap.formats.pytorch.aten import OPERATORS, Call
 
 if TYPE_CHECKING:
@@ -174,12 +174,8 @@ def _exact(node: Any, call: Call) -> Exact:
     integers, scale, zero = (call.array(part) for part in node.args[:3])
     if integers is None or scale is None or zero is None:
         return None
-    along = [1] * integers.ndim
-    if "channel" in node.target.__name__:
-        along[int(node.args[3])] = -1
-    centred = integers.astype(np.int64) - zero.astype(np.int64).reshape(along if zero.size > 1 else ())
-    spread = np.broadcast_to(scale.astype(np.float32).reshape(along if scale.size > 1 else ()), centred.shape)
-    return centred, spread
+    axis = int(node.args[3]) if "channel" in node.target.__name__ else 0
+    return integers_and_scale(integers, scale.astype(np.float32), zero, axis)
 
 
 def _computed(node: Any, values: Mapping[Any, Any]) -> Any:
