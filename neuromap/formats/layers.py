@@ -391,11 +391,11 @@ class GraphReading:
         """What constants are called in the source, or those that they are computed from."""
         self.exact: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
         """Integers and scale, of one shape, of constants that are their product."""
-        self._label = self._word = self._gives = ""
+        self.word = self._label = self._gives = ""
 
     def begin(self, label: str, word: str, gives: str) -> None:
         """Turn to a call: how it is labelled, what the source calls what it does, the tensor that it gives."""
-        self._label, self._word, self._gives = label, word, gives
+        self._label, self.word, self._gives = label, word, gives
 
     def add(
         self,
@@ -414,7 +414,7 @@ class GraphReading:
         tensor = gives or self._gives
         if shape is not None:
             self.shapes[tensor] = shape
-        whole, word = self.shapes.get(tensor), called or self._word
+        whole, word = self.shapes.get(tensor), called or self.word
         found = tuple(constants), tuple(exact)
         self.operators.append(
             Operator(self._label, kind, tuple(reads), tensor, whole, work, word, settings or {}, *found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,12 @@ _BINARY = {
 }
 
 
+def _given(node: Any, place: int, key: str, default: Any = None) -> Any:
+    return node.args[place] if len(node.args) > place else node.kwargs.get(key, default)
+
+
 def _named(node: Any, call: Call) -> str:
-    word = node.target.__name__.partition(".")[0]
-    return call.function(node.args[0].name, _NAMES[word] or word)
+    return call.function(node.args[0].name, _NAMES[call.word] or call.word)
 
 
 def _opaque(node: Any, call: Call) -> str | None:
@@ -64,26 +68,22 @@ def _copy(node: Any, call: Call) -> str:
 
 
 def _clamp(node: Any, call: Call) -> str:
-    low = node.args[1] if len(node.args) > 1 else node.kwargs.get("min")
-    high = node.args[2] if len(node.args) > 2 else node.kwargs.get("max")
+    low, high = _given(node, 1, "min"), _given(node, 2, "max")
     bounds = [-np.inf if low is None else low, np.inf if high is None else high]
     return call.function(node.args[0].name, "clip", bounds)
 
 
 def _hardtanh(node: Any, call: Call) -> str:
-    given = list(node.args[1:3])
-    low = given[0] if given else -1.0
-    high = given[1] if len(given) > 1 else 1.0
-    return call.function(node.args[0].name, "clip", [low, high])
+    bounds = [_given(node, 1, "min_val", -1.0), _given(node, 2, "max_val", 1.0)]
+    return call.function(node.args[0].name, "clip", bounds)
 
 
 def _batch_norm(node: Any, call: Call) -> str | None:
     source, scale, shift, mean, variance = node.args[:5]
-    word = node.target.__name__.partition(".")[0]
     shape = call.shape(source)
     if shape is None or mean is None or variance is None:
         return None
-    epsilon = node.args[7] if word == "batch_norm" else node.args[6]
+    epsilon = node.args[7] if call.word == "batch_norm" else node.args[6]
 
     given = [(call.array(part), idle) for part, idle in ((mean, 0), (variance, 1), (scale, 1), (shift, 0))]
     parts = [np.full(shape[1], idle, np.float32) if array is None else array for array, idle in given]
@@ -92,20 +92,18 @@ def _batch_norm(node: Any, call: Call) -> str | None:
 
 
 def _binary(node: Any, call: Call) -> str | None:
-    word = node.target.__name__.partition(".")[0]
     first, second = node.args[:2]
-    alpha = node.kwargs.get("alpha", node.args[2] if len(node.args) > 2 else 1)
-    if alpha != 1:
+    if _given(node, 2, "alpha", 1) != 1:
         return None
     reads = [part.name for part in (first, second) if not call.is_constant(part)]
     if len(reads) == 2:
-        signs = {"add": (1, 1), "sub": (1, -1), "rsub": (-1, 1)}.get(word)
+        signs = {"add": (1, 1), "sub": (1, -1), "rsub": (-1, 1)}.get(call.word)
         return call.add("add", reads, settings={"signs": signs}) if signs else call.add("multiply", reads)
     at_first = call.is_constant(first)
     source = second if at_first else first
-    if word not in _BINARY or "rounding_mode" in node.kwargs or call.shape(source) != call.shape(node):
+    if call.word not in _BINARY or "rounding_mode" in node.kwargs or call.shape(source) != call.shape(node):
         return call.function(source.name)
-    return call.function(source.name, _BINARY[word][int(at_first)], [first if at_first else second])
+    return call.function(source.name, _BINARY[call.word][int(at_first)], [first if at_first else second])
 
 
 def _heaviside(node: Any, call: Call) -> str | None:
@@ -236,8 +234,7 @@ def _shuffle(node: Any, call: Call) -> str:
 def _cat(node: Any, call: Call) -> str:
     parts = node.args[0]
     reads = [part.name for part in parts if not call.is_constant(part)]
-    axis = int(node.args[1]) if len(node.args) > 1 else int(node.kwargs.get("dim", 0))
-    shape = call.shape(node)
+    axis, shape = int(_given(node, 1, "dim", 0)), call.shape(node)
     if node.target.__name__.startswith("stack") and shape is not None:
         axis %= len(shape)  # of what it gives: every part gets an axis there first
         longer = tuple(1 if k == axis else n for k, n in enumerate(shape))
@@ -273,27 +270,24 @@ def _index_select(node: Any, call: Call) -> str:
 
 def _split(node: Any, call: Call) -> str | None:
     """Remember how a tensor is cut; the parts are read where they are taken."""
-    source, shapes = node.args[0], node.meta.get("val")
-    axis = int(node.args[2]) if len(node.args) > 2 else int(node.kwargs.get("dim", 0))
-    if call.is_constant(source) or not isinstance(shapes, list | tuple):
+    source, made = node.args[0], node.meta.get("val")
+    if call.is_constant(source) or not isinstance(made, list | tuple):
         return None
-    parts: dict[int, Mapping[str, Any]] = {}
-    start = 0
-    if node.target.__name__.startswith("unbind"):
-        axis = int(node.args[1]) if len(node.args) > 1 else int(node.kwargs.get("dim", 0))
-        parts = {k: {"axis": axis, "index": (k,)} for k in range(len(shapes))}
-        shapes = []
-    for k, part in enumerate(shapes):
-        length = int(part.shape[axis])
-        parts[k] = {"axis": axis, "start": start, "stop": start + length, "step": 1}
-        start += length
+    parts: dict[int, Mapping[str, Any]]
+    if call.word == "unbind":
+        axis = int(_given(node, 1, "dim", 0))
+        parts = {k: {"axis": axis, "index": (k,)} for k in range(len(made))}
+    else:
+        axis = int(_given(node, 2, "dim", 0))
+        ends = np.cumsum([0, *(part.shape[axis] for part in made)]).tolist()
+        parts = {k: {"axis": axis, "start": a, "stop": b, "step": 1} for k, (a, b) in enumerate(pairwise(ends))}
     call.parts[node.name], call.part_sources[node.name] = parts, source.name
     return str(node.name)
 
 
 def _pad(node: Any, call: Call) -> str:
     source, pads = node.args[0], [int(k) for k in node.args[1]]
-    value = node.args[2] if len(node.args) > 2 else node.kwargs.get("value", 0)
+    value = _given(node, 2, "value", 0)
     shape = call.shape(source)
     mode = node.args[2] if len(node.args) > 2 and isinstance(node.args[2], str) else "constant"
     settings: dict[str, Any] = {}
@@ -334,10 +328,6 @@ MOVES = {
         ("upsample_nearest2d", "upsample_bilinear2d", "upsample_bicubic2d", "expand", "repeat", "interpolate"), _resize
     ),
 }
-
-
-def _given(node: Any, place: int, key: str, default: Any = None) -> Any:
-    return node.args[place] if len(node.args) > place else node.kwargs.get(key, default)
 
 
 def _each(value: Any, n: int, default: int) -> tuple[int, ...]:
@@ -475,9 +465,8 @@ def _reduce(node: Any, call: Call) -> str | None:
         return None
     axes = _given(node, 1, "dim")
     chosen = range(len(shape)) if axes is None or axes == [] else sorted(int(a) % len(shape) for a in _each(axes, 1, 0))
-    word = node.target.__name__.partition(".")[0]
-    settings = {"axes": tuple(chosen), **({} if word == "amax" else {"mean": word == "mean"})}
-    return call.add("max_pool" if word == "amax" else "average", [source.name], settings=settings)
+    settings = {"axes": tuple(chosen), **({} if call.word == "amax" else {"mean": call.word == "mean"})}
+    return call.add("max_pool" if call.word == "amax" else "average", [source.name], settings=settings)
 
 
 def _embedding(node: Any, call: Call) -> str | None:
