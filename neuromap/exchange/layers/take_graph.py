@@ -55,49 +55,39 @@ def take_graph(
         shown = calibration_of(graph, calibration, labels, percentile)
         if is_quantised(graph):
             raise InputError(f"{show_name(source)}: is quantised already, by scales of its own; give no calibration")
-        return _calibrated(graph, shown, format, source)
-    if labels is not None or percentile is not None:
+        found = _calibrated(graph, shown)
+    elif labels is not None or percentile is not None:
         raise InputError("labels and percentile belong to a calibration set; give calibration too")
-    require_divisors(graph)
-    whole, graph = graph, simplified(graph)
+    else:
+        found = _as_it_is(graph, source, chip)
+    return replace(found, format=format, source=source, producer=graph.producer)
+
+
+def _as_it_is(whole: OperatorGraph, source: str, chip: ChipSpec | None) -> Imported:
+    """Take over what a graph computes, or else its structure; without saying where it is from."""
+    require_divisors(whole)
+    graph = simplified(whole)
     structure = find_structure(graph)
     if not structure.layers or not structure.outputs or not structure.inputs:
         raise NotSupportedError(
             f"{show_name(source)}: no output depends on an input through any weights or functions, so there is no "
             "network to take over; export the model with its inputs"
         )
-    if is_quantised(whole):
-        try:
-            return _graded(take_graded(whole, structure, node_text(graph.name)), whole, structure, format, source)
-        except NotSupportedError as reason:
-            return _structural(graph, structure, format, source, str(reason), chip)
     try:
-        taken = take_weights(graph, structure, node_text(graph.name))
+        if is_quantised(whole):
+            return _graded(take_graded(whole, structure, node_text(graph.name)), structure)
+        return _in_frame_code(take_weights(graph, structure, node_text(graph.name)), structure)
     except NotSupportedError as reason:
-        return _structural(graph, structure, format, source, str(reason), chip)
-    notes = weight_notes(taken)
-    unread = tuple(
-        Note(name, "is an input that nothing reads", "leave it out of the model") for name in structure.left_out
-    )
-    return Imported(
-        network=replace(taken.network, tables={"work": work} if (work := _work(structure, taken.dropped)) else {}),
-        format=format,
-        source=source,
-        producer=graph.producer,
-        kept=notes["kept"],
-        approximated=notes["approximated"],
-        refused=(*notes["refused"], *unread),
-        work=work,
-    )
+        return _structural(graph, structure, str(reason), chip)
 
 
-def _calibrated(graph: OperatorGraph, shown: Calibration, format: str, source: str) -> Imported:
+def _calibrated(graph: OperatorGraph, shown: Calibration) -> Imported:
     """Quantise a float graph, and say what that costs on the set that its scales are from."""
     integers = quantised(graph, shown)
     structure = find_structure(simplified(integers))
     taken = take_graded(integers, structure, node_text(graph.name))
     taken.differ.clear()  # rounding is this network's own, there is no other that it would miss
-    found = _graded(taken, integers, structure, format, source)
+    found = _graded(taken, structure)
     network = found.network
     if shown.seen is not None:
         (name,) = network.inputs
@@ -114,11 +104,9 @@ def _of_intensities(neuron: GradedNeuron, seen: tuple[float, float]) -> dict[str
     return {"step": [step], **({"mean": [-low / (high - low)]} if low else {})}
 
 
-def _graded(taken: TakenGraded, graph: OperatorGraph, structure: Structure, format: str, source: str) -> Imported:
+def _graded(taken: TakenGraded, structure: Structure) -> Imported:
     """Give a graded network, with notes on what it computes and what of it is another than the source's."""
-    network = taken.network
-    works = {layer.name: layer.work for layer in structure.layers if layer.name in network.nodes}
-    work = {name: work for name, work in works.items() if work is not None} if None not in works.values() else {}
+    network, work = taken.network, _work(structure, taken.network)
     computed = len(network.nodes) - len(network.inputs)
     kept = [
         Note("integers", f"{counted(computed, 'graded node')}, with the source's integers, counted from zero points")
@@ -155,34 +143,30 @@ def _graded(taken: TakenGraded, graph: OperatorGraph, structure: Structure, form
         Note(f"output {tensor}", f"is left to the host: {why}", "compute it from the values of the last node")
         for tensor, why in taken.opaque.items()
     ]
-    refused += [
-        Note(name, "is an input that nothing reads", "leave it out of the model") for name in structure.left_out
-    ]
     return Imported(
-        network=replace(network, tables={"work": work} if work else {}),
-        format=format,
-        source=source,
-        producer=graph.producer,
+        replace(network, tables={"work": work} if work else {}),
+        format="",
+        source="",
         kept=tuple(kept),
         approximated=tuple(approximated),
-        refused=tuple(refused),
+        refused=(*refused, *_unread(structure)),
         work=work,
     )
 
 
-def _work(structure: Structure, without: Collection[str] = ()) -> dict[str, int]:
+def _work(structure: Structure, network: Network) -> dict[str, int]:
     """Give the multiply-accumulates of nodes, if those of all are known."""
-    works = {layer.name: layer.work for layer in structure.layers if layer.name not in without}
+    works = {layer.name: layer.work for layer in structure.layers if layer.name in network.nodes}
     return {name: work for name, work in works.items() if work is not None} if None not in works.values() else {}
 
 
-def _structural(
-    graph: OperatorGraph, structure: Structure, format: str, source: str, reason: str, chip: ChipSpec | None
-) -> Imported:
-    shapes, refused = _fitting_shapes(layer_shapes(graph, structure))
-    work = _work(structure)
-    nodes = {name: Node(name, shape) for name, shape in shapes.items()}
-    known = {layer.name: layer.work for layer in structure.layers if layer.work is not None}
+def _unread(structure: Structure) -> list[Note]:
+    return [Note(name, "is an input that nothing reads", "leave it out of the model") for name in structure.left_out]
+
+
+def _structural(graph: OperatorGraph, structure: Structure, reason: str, chip: ChipSpec | None) -> Imported:
+    """Give nodes and edges with their shapes and work, and say why that is all."""
+    shapes, open_shapes = _fitting_shapes(layer_shapes(graph, structure))
     edges: dict[tuple[str, str], Edge] = {}
     for layer in structure.layers:
         for name, ways in layer.ways.items():
@@ -191,24 +175,18 @@ def _structural(
             if before is not None and after is not None:
                 transform = edge_transform(ways, before, after, layer.operators[-1])
             edges[name, layer.name] = Edge(name, layer.name, transform)
-    network = Network(
-        name=node_text(graph.name),
-        nodes=nodes,
-        edges=edges,
-        outputs=structure.outputs,
-        tables={"work": work} if any(work.values()) else {},
-    )
-    notes = structure_notes(graph, structure, reason)
-    estimate = () if chip is None else (estimate_note(structure, shapes, chip),)
+    nodes = {name: Node(name, shape) for name, shape in shapes.items()}
+    network = Network(name=node_text(graph.name), nodes=nodes, edges=edges, outputs=structure.outputs)
+    work = _work(structure, network)
+    kept, approximated, refused = structure_notes(graph, structure, reason)
     return Imported(
-        network=network,
-        format=format,
-        source=source,
-        producer=graph.producer,
-        kept=notes["kept"],
-        approximated=(*notes["approximated"], *estimate),
-        refused=(*notes["refused"], *refused),
-        work=known,
+        replace(network, tables={"work": work} if any(work.values()) else {}),
+        format="",
+        source="",
+        kept=kept,
+        approximated=approximated if chip is None else (*approximated, estimate_note(structure, shapes, chip)),
+        refused=(*refused, *open_shapes),
+        work={layer.name: layer.work for layer in structure.layers if layer.work is not None},
     )
 
 
@@ -236,10 +214,9 @@ def _fitting_shapes(shapes: Mapping[str, Shape | None]) -> tuple[dict[str, Shape
     return found, tuple(notes)
 
 
-# What became of a graph that is taken over with weights and thresholds.
-def weight_notes(taken: TakenWeights) -> Mapping[str, tuple[Note, ...]]:
-    """Say what was kept, approximated and refused."""
-    network = taken.network
+def _in_frame_code(taken: TakenWeights, structure: Structure) -> Imported:
+    """Give a network with weights and thresholds, with what was kept, approximated and refused."""
+    network, work = taken.network, _work(structure, taken.network)
     computed = [node for name, node in network.nodes.items() if name not in network.inputs]
     kept = [
         Note(
@@ -273,7 +250,15 @@ def weight_notes(taken: TakenWeights) -> Mapping[str, tuple[Note, ...]]:
         )
         for name, number in taken.unsure.items()
     ]
-    return {"kept": tuple(kept), "approximated": tuple(approximated), "refused": tuple(refused)}
+    return Imported(
+        replace(network, tables={"work": work} if work else {}),
+        format="",
+        source="",
+        kept=tuple(kept),
+        approximated=tuple(approximated),
+        refused=(*refused, *_unread(structure)),
+        work=work,
+    )
 
 
 def _readout(end: str, found: SpikeSums | None, taken: TakenWeights) -> tuple[list[Note], list[Note]]:
@@ -302,29 +287,25 @@ _NODES = ["conv", "conv_transpose", "dense", "product", "multiply", "max_pool", 
 _PRODUCTS = ("product", "multiply")
 
 
-def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> Mapping[str, tuple[Note, ...]]:
+def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> tuple[tuple[Note, ...], ...]:
     """Say what was kept, approximated and refused."""
     joined = [one for layer in structure.layers for one in layer.operators]
     ways = [way for layer in structure.layers for found in layer.ways.values() for way in found]
     folded = {id(one): one for way in ways for one in way.folds}
-    kept = [
-        Note(
-            "nodes", f"{counted(len(structure.layers), 'node')} that sum or decide, of {_counted_kinds(joined, _NODES)}"
-        )
-    ]
-    ends = [one for one in joined if one.kind not in _NODES]
+    starts, ends = ([one for one in joined if (one.kind in _NODES) == is_node] for is_node in (True, False))
+    kept = [Note("nodes", f"{counted(len(structure.layers), 'node')} that sum or decide, of {_counted(starts)}")]
     if ends:
-        kept.append(Note("in nodes", f"{_counted_calls(ends)}: end in the node whose value they take"))
+        kept.append(Note("in nodes", f"{_counted(ends)}: end in the node whose value they take"))
     moves = [one for one in folded.values() if one.kind not in ("function", "average")]
     if moves:
-        kept.append(Note("on edges", f"{_counted_calls(moves)}: are not nodes, edges read through them"))
+        kept.append(Note("on edges", f"{_counted(moves)}: are not nodes, edges read through them"))
     means = [one for one in folded.values() if one.kind == "average"]
     if means:
-        kept.append(Note("on edges", f"{_counted_calls(means)}: are linear, edges carry them"))
+        kept.append(Note("on edges", f"{_counted(means)}: are linear, edges carry them"))
     approximated = []
     functions = [one for one in folded.values() if one.kind == "function"]
     if functions:
-        text = f"{_counted_calls(functions)}: stand before what reads them, where others read the same value without"
+        text = f"{_counted(functions)}: stand before what reads them, where others read the same value without"
         approximated.append(Note("functions on edges", text))
     products = [layer.name for layer in structure.layers if any(one.kind in _PRODUCTS for one in layer.operators)]
     if products:
@@ -343,28 +324,20 @@ def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> 
         Note("operators", text, "write the model with operators of ONNX or ATen, or take the node as it is")
         for text in graph.unread
     ]
-    refused += [
-        Note(name, "is an input that nothing reads", "leave it out of the model") for name in structure.left_out
-    ]
-    what = "no graded network" if is_quantised(graph) else "not in frame code"
+    refused += _unread(structure)
+    what, way = "no graded network", "mend that in the source, and quantise it again"
+    if not is_quantised(graph):
+        what = "not in frame code"
+        way = "quantise it by images (--calibrate SOURCE; in Python calibration=), or train the structure for a chip "
+        way += "(neuromap train NET --for CHIP --data SOURCE)"
     text = f"are not taken over, as this is {what}: {reason}; patterns, times and work hold, nothing is mapped"
-    way = "quantise it by images (--calibrate SOURCE; in Python calibration=), or train the structure for a chip "
-    way += "(neuromap train NET --for CHIP --data SOURCE)"
-    is_float = not is_quantised(graph)
-    refused.append(Note("weights", text, way if is_float else "mend that in the source, and quantise it again"))
-    return {"kept": tuple(kept), "approximated": tuple(approximated), "refused": tuple(refused)}
+    refused.append(Note("weights", text, way))
+    return tuple(kept), tuple(approximated), tuple(refused)
 
 
-def _counted_kinds(operators: Iterable[Operator], kinds: Iterable[str]) -> str:
-    counts = Counter(one.called for one in operators if one.kind in kinds)
-    return _list(counts)
-
-
-def _counted_calls(operators: Iterable[Operator]) -> str:
-    return _list(Counter(one.called or one.kind for one in operators))
-
-
-def _list(counts: Mapping[str, int]) -> str:
+def _counted(operators: Iterable[Operator]) -> str:
+    """Say how many of what are there, the most first."""
+    counts = Counter(one.called or one.kind for one in operators)
     most = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     shown = [f"{number} {name}" for name, number in most[:6]]
     rest = sum(number for _, number in most[6:])
