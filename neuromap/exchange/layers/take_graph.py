@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 def take_graph(
     graph: OperatorGraph,
-    *,
     format: str,
     source: str,
     chip: ChipSpec | None = None,
@@ -483,15 +482,7 @@ def from_onnx(
     spec = None if chip is None else load_chip(chip)
     graph = read_onnx(path)
     with foreign_boundary(f"the ONNX model {show_name(str(path))}"):
-        return take_graph(
-            graph,
-            format="onnx",
-            source=str(path),
-            chip=spec,
-            calibration=calibration,
-            labels=labels,
-            percentile=percentile,
-        )
+        return take_graph(graph, "onnx", str(path), spec, calibration, labels, percentile)
 
 
 def from_torch(
@@ -535,15 +526,7 @@ def from_torch(
     graph = read_module(module, example_input)
     name = type(module).__name__
     with foreign_boundary(f"a network of module {name}", NotSupportedError, remedy="export it to ONNX and import that"):
-        return take_graph(
-            graph,
-            format="pytorch",
-            source=name,
-            chip=spec,
-            calibration=calibration,
-            labels=labels,
-            percentile=percentile,
-        )
+        return take_graph(graph, "pytorch", name, spec, calibration, labels, percentile)
 
 
 def from_torch_file(
@@ -564,12 +547,4 @@ def from_torch_file(
     spec = None if chip is None else load_chip(chip)
     graph = read_exported(path)
     with foreign_boundary(f"a network of file {show_name(str(path))}", NotSupportedError, remedy="export it to ONNX"):
-        return take_graph(
-            graph,
-            format="pytorch",
-            source=str(path),
-            chip=spec,
-            calibration=calibration,
-            labels=labels,
-            percentile=percentile,
-        )
+        return take_graph(graph, "pytorch", str(path), spec, calibration, labels, percentile)

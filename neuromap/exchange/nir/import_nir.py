@@ -105,41 +105,26 @@ def from_nir(
     if not isinstance(compare, Mapping) and whole_number("compare", compare) < 0:
         raise InputError(f"compare = {compare}: must be 0 or more steps, or a mapping of spikes by input node")
     with foreign_boundary("NIR", where=show_name(str(source)) if isinstance(source, str | Path) else ""):
-        return _imported(source, chip, dt, scheme, tool, rollout, compare)
-
-
-def _imported(
-    source: Any,
-    chip: str | Path | ChipSpec | None,
-    dt: float | None,
-    scheme: str | None,
-    tool: str | None,
-    rollout: str,
-    compare: int | Mapping[str, Bools],
-) -> Imported:
-    graph, called = _graph(source)
-    try:
-        head = head_of(graph)
-        how = convention(dt, scheme, tool, stated_step(graph))
-        spec = None if chip is None else load_chip(chip)
-        found = contract(graph)
-        if head is not None:
-            restored = replace(restore(found, head), source=called, producer=_producer(graph))
-            made_for = restored.network.tables.get("made_for", {}).get("chip")
-            unused = {
-                "chip": None if spec and spec.name == made_for else chip,
-                "dt": dt,
-                "scheme": scheme,
-                "tool": tool,
-            }
-            return _with_unused(restored, [name for name, value in unused.items() if value is not None])
-        stateless = frame_network(_stem(called), found, _names(found))
-        if stateless is not None:
-            return replace(stateless, source=called, producer=_producer(graph))
-        parts = float_parts(found, how, is_sequential=rollout == "sequential")
-        return _quantised(parts, spec or load_chip("loihi1"), called, _producer(graph), compare)
-    except NeuromapError as error:
-        raise type(error)(f"{called}: {error}") from None
+        graph, called = _graph(source)
+        try:
+            head = head_of(graph)
+            how = convention(dt, scheme, tool, stated_step(graph))
+            spec = None if chip is None else load_chip(chip)
+            whole, name = contract(graph), _stem(called)
+            if head is not None:
+                found = restore(whole, head)
+                made_for = found.network.tables.get("made_for", {}).get("chip")
+                given = {"chip": None if spec and spec.name == made_for else chip, "dt": dt}
+                given |= {"scheme": scheme, "tool": tool}
+                found = _with_unused(found, [option for option, value in given.items() if value is not None])
+            elif (stateless := frame_network(name, whole, _names(whole))) is not None:
+                found = stateless
+            else:
+                parts = float_parts(whole, how, is_sequential=rollout == "sequential")
+                found = _quantised(name, parts, spec or load_chip("loihi1"), compare)
+            return replace(found, source=called, producer=f"nir {graph.version}" if graph.version else "")
+        except NeuromapError as error:
+            raise type(error)(f"{called}: {error}") from None
 
 
 def _with_unused(found: Imported, options: list[str]) -> Imported:
@@ -158,13 +143,12 @@ def float_parts(graph: Contracted, how: Convention, *, is_sequential: bool) -> P
     return Parts(graph, {name: discretise(name, part, how) for name, part in graph.neurons.items()}, ticks, how)
 
 
-def _quantised(
-    parts: Parts, chip: ChipSpec, called: str, producer: str, compare: int | Mapping[str, Bools]
-) -> Imported:
+def _quantised(name: str, parts: Parts, chip: ChipSpec, compare: int | Mapping[str, Bools]) -> Imported:
+    """Put float neurons into the integers of a chip, and compare their spike trains."""
     names = _names(parts.graph)
-    original = float_network(_stem(called), parts, names)
+    original = float_network(name, parts, names)
     has_pulses = not chip.kind.computes(CurrentNeuron)
-    found = quantise(float_network(_stem(called), parts, names, has_pulses=True) if has_pulses else original, chip)
+    found = quantise(float_network(name, parts, names, has_pulses=True) if has_pulses else original, chip)
     quantisation = found.quantisation
     told, missing = "", ""
     try:
@@ -179,7 +163,7 @@ def _quantised(
         missing = str(error)
     outputs = tuple(names[name] for name in parts.graph.read_out)
     network = replace(found.network, outputs=outputs or found.network.outputs)
-    kept, approximated, refused = notes_of(parts, names, network, delay_error(parts))
+    kept, approximated, refused = _kept(parts, names, network), _approximated(parts, names), _refused(parts, names)
     if told:
         approximated = (*approximated, Note("spike trains", f"compared with the equations {told}"))
     if missing:
@@ -187,8 +171,7 @@ def _quantised(
     return Imported(
         network,
         "nir",
-        called,
-        producer,
+        source="",
         kept=kept,
         approximated=approximated,
         refused=refused,
@@ -214,10 +197,6 @@ def _graph(source: Any) -> tuple[NirGraph, str]:
         raise type(error)(f"{called}: {error}") from None
 
 
-def _producer(graph: NirGraph) -> str:
-    return f"nir {graph.version}" if graph.version else ""
-
-
 def _stem(called: str) -> str:
     return _plain(Path(called).stem) or "nir"
 
@@ -241,12 +220,6 @@ def _names(graph: Contracted) -> dict[str, str]:
 
 
 # What an import from NIR says of what it kept, approximated and refused.
-def notes_of(
-    parts: Parts, names: dict[str, str], network: Network, delay_error: float
-) -> tuple[tuple[Note, ...], tuple[Note, ...], tuple[Note, ...]]:
-    """Give the notes on a graph of float neurons."""
-    # delay_error: greatest error of a delay in seconds
-    return _kept(parts, names, network), _approximated(parts, names, delay_error), _refused(parts, names)
 
 
 def _kept(parts: Parts, names: dict[str, str], network: Network) -> tuple[Note, ...]:
@@ -274,7 +247,7 @@ def _kept(parts: Parts, names: dict[str, str], network: Network) -> tuple[Note, 
     return tuple(said)
 
 
-def _approximated(parts: Parts, names: dict[str, str], delay_error: float) -> tuple[Note, ...]:
+def _approximated(parts: Parts, names: dict[str, str]) -> tuple[Note, ...]:
     how = parts.how
     said = [Note("inputs", "values are spikes, 0 or 1 in every step; code others as spikes on the host")]
     other = "euler" if how.scheme == "exponential" else "exponential"
@@ -288,8 +261,8 @@ def _approximated(parts: Parts, names: dict[str, str], delay_error: float) -> tu
             "tools that compute them one after the other within a step take fewer"
         )
         said.append(Note(", ".join(names[name] for name in cycle[:6]), text))
-    if delay_error > 1e-9 * how.dt:
-        said.append(Note("delays", "are whole ticks", error=delay_error, unit="s"))
+    if (error := delay_error(parts)) > 1e-9 * how.dt:
+        said.append(Note("delays", "are whole ticks", error=error, unit="s"))
     for name, count in early_spikes(parts).items():
         text = f"{counted(count, 'neuron')} fire without input, and do so in the ticks before step 1 too"
         said.append(Note(names[name], text))
