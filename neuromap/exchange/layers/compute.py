@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +12,7 @@ from scipy.sparse import csr_array, eye_array, hstack, kron
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
+from neuromap.arrays.packed_rows import grouped_by, ragged_ranges
 from neuromap.errors import NotSupportedError
 from neuromap.formats.layers import FUNCTIONS, Operator, TensorShape
 from neuromap.network.weights import MAX_NEURONS
@@ -416,21 +415,18 @@ def conv_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_
     ):
         raise NotSupportedError(f"its weights of shape {list(kernel.shape)} do not fit {n_source} features")
     _check_windows(one, kernel.shape[2:], source, target)
-    cells, places = math.prod(source[2:]), math.prod(target[2:])
-    rows, columns, values = [], [], []
-    entries = 0
-    for offset in product(*(range(n) for n in kernel.shape[2:])):
-        read, made = _touched(one, offset, source[2:], target[2:])
-        at: tuple[Any, ...] = (slice(None), slice(None), *offset)
-        features, taken = np.nonzero(kernel[at])
-        entries += len(features) * len(made)
-        if entries > MOST_ENTRIES:
-            raise NotSupportedError(f"its matrix has more than 2**26 = {MOST_ENTRIES} weights")
-        from_feature = taken + features // (n_target // groups) * kernel.shape[1]
-        rows.append((features[:, None] * places + made).ravel())
-        columns.append((from_feature[:, None] * cells + read).ravel())
-        values.append(np.repeat(kernel[(features, taken, *offset)], len(made)))
-    return _matrix(values, rows, columns, (n_target * places, n_source * cells))
+    cell, read, window = _touching(one, kernel.shape[2:], source[2:], target[2:])
+    features, taken, place = np.nonzero(kernel.reshape(n_target, kernel.shape[1], -1))
+    begin, pairs = grouped_by(cell, np.arange(len(cell)), math.prod(kernel.shape[2:]))
+    counts = np.diff(begin)[place]
+    if counts.sum() > MOST_ENTRIES:
+        raise NotSupportedError(f"its matrix has more than 2**26 = {MOST_ENTRIES} weights")
+    pair, weight = pairs[ragged_ranges(begin[place], counts)], np.repeat(np.arange(len(place)), counts)
+    from_feature = taken + features // (n_target // groups) * kernel.shape[1]
+    rows = features[weight] * math.prod(target[2:]) + window[pair]
+    columns = from_feature[weight] * math.prod(source[2:]) + read[pair]
+    size = math.prod(target[1:]), math.prod(source[1:])
+    return csr_array((kernel[kernel != 0][weight], (rows, columns)), shape=size)
 
 
 def window_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_array:
@@ -438,14 +434,11 @@ def window_matrix(one: Operator, source: TensorShape, target: TensorShape) -> cs
     if "kernel" not in one.settings:
         return _axes_matrix(one, source)
     _check_windows(one, one.settings["kernel"], source, target)
-    cells, places, n = math.prod(source[2:]), math.prod(target[2:]), source[1]
-    rows, columns = [], []
-    for offset in product(*(range(k) for k in one.settings["kernel"])):
-        read, made = _touched(one, offset, source[2:], target[2:])
-        features = np.arange(n)[:, None]
-        rows.append((features * places + made).ravel())
-        columns.append((features * cells + read).ravel())
-    return _matrix([np.ones(len(part)) for part in rows], rows, columns, (n * places, n * cells))
+    _, read, window = _touching(one, one.settings["kernel"], source[2:], target[2:])
+    features = np.arange(source[1])[:, None]
+    rows, columns = features * math.prod(target[2:]) + window, features * math.prod(source[2:]) + read
+    size = source[1] * math.prod(target[2:]), math.prod(source[1:])
+    return csr_array((np.ones(rows.size), (rows.ravel(), columns.ravel())), shape=size)
 
 
 def mean_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_array:
@@ -525,24 +518,24 @@ def _check_windows(one: Operator, kernel: Sequence[int], source: TensorShape, ta
             raise NotSupportedError(f"its shape {list(target)} does not follow from {list(source)}")
 
 
-def _touched(one: Operator, offset: Sequence[int], source: TensorShape, target: TensorShape) -> tuple[Ints, Ints]:
-    """List the cells that one cell of a kernel reads, and the windows that it belongs to."""
+def _touching(
+    one: Operator, kernel: Sequence[int], source: TensorShape, target: TensorShape
+) -> tuple[Ints, Ints, Ints]:
+    """List cell of the kernel, cell of the source and window of all that touch, over all axes."""
+    if math.prod(kernel) * math.prod(target) > MOST_ENTRIES:
+        raise NotSupportedError(f"its matrix has more than 2**26 = {MOST_ENTRIES} weights")
     n = len(source)
-    reads, windows = [], []
-    for axis, at in enumerate(offset):
-        start = np.arange(target[axis], dtype=np.int64) * one.setting("stride", (1,) * n)[axis]
-        cell = start - one.setting("pads", (0,) * 2 * n)[axis] + at * one.setting("dilation", (1,) * n)[axis]
-        inside = np.flatnonzero((cell >= 0) & (cell < source[axis]))
-        reads.append(cell[inside])
-        windows.append(inside)
-    return _flat(reads, source), _flat(windows, target)
-
-
-def _flat(along: Sequence[Ints], lengths: TensorShape) -> Ints:
-    flat = np.zeros(1, np.int64)
-    for cells, length in zip(along, lengths, strict=True):
-        flat = (flat[:, None] * length + cells).ravel()
-    return flat
+    stride, dilation = one.setting("stride", (1,) * n), one.setting("dilation", (1,) * n)
+    pads = one.setting("pads", (0,) * 2 * n)
+    cells = reads = windows = np.zeros(1, np.int64)
+    for axis, (k, length, made) in enumerate(zip(kernel, source, target, strict=True)):
+        cell, window = np.divmod(np.arange(k * made), made)
+        read = window * stride[axis] + cell * dilation[axis] - pads[axis]
+        inside = (read >= 0) & (read < length)
+        cells = (cells[:, None] * k + cell[inside]).ravel()
+        reads = (reads[:, None] * length + read[inside]).ravel()
+        windows = (windows[:, None] * made + window[inside]).ravel()
+    return cells, reads, windows
 
 
 def _axes_matrix(one: Operator, source: TensorShape) -> csr_array:
@@ -552,11 +545,4 @@ def _axes_matrix(one: Operator, source: TensorShape) -> csr_array:
     kept = [length if axis not in axes else 1 for axis, length in enumerate(source)]
     target = np.broadcast_to(np.arange(math.prod(kept)).reshape(kept), source).ravel()
     size = math.prod(source)
-    return _matrix([np.ones(size)], [target], [np.arange(size)], (math.prod(kept), size))
-
-
-def _matrix(
-    values: Sequence[Floats], rows: Sequence[Ints], columns: Sequence[Ints], shape: tuple[int, int]
-) -> csr_array:
-    entries = (np.concatenate([*rows, []]).astype(np.int64), np.concatenate([*columns, []]).astype(np.int64))
-    return csr_array((np.concatenate([*values, []]), entries), shape=shape)
+    return csr_array((np.ones(size), (target, np.arange(size))), shape=(math.prod(kept), size))

@@ -19,12 +19,11 @@ from neuromap.exchange.nir.flat_graph import (
     SPIKING,
     FlatGraph,
     Shape,
-    conv_matrix,
     find_shapes,
     flatten,
-    pool_matrix,
     source_shape,
     spread,
+    window_matrix,
 )
 from neuromap.formats.nir import NirGraph, NirNode
 
@@ -287,11 +286,11 @@ class Passing:
         if kind in ("Linear", "Affine"):
             return self._linear(name, node, signal, shape)
         if kind in ("Conv1d", "Conv2d"):
-            found = through(name, conv_matrix(name, node, source_shape(node, at), shape), signal, shape)
+            found = through(name, window_matrix(name, node, source_shape(node, at), shape), signal, shape)
             bias = spread(name, node, "bias", shape[:1])
             return found._replace(constant=found.constant + np.repeat(bias, math.prod(shape[1:])))
         if kind in ("SumPool2d", "AvgPool2d"):
-            return through(name, pool_matrix(name, node, at, shape), signal, shape)
+            return through(name, window_matrix(name, node, at, shape), signal, shape)
         if kind == "Scale":
             terms = [_scaled(name, term, spread(name, node, "scale", shape)) for term in signal.terms]
             return Signal(shape, tuple(terms), signal.constant * spread(name, node, "scale", shape))
