@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,11 @@ from neuromap.exchange.imported import Exported, Note
 from neuromap.files.argument_checks import needs, path_given
 from neuromap.files.messages import counted, show_name
 from neuromap.files.whole_file import write_whole
-from neuromap.formats.neo import FrameTimes, Recorded, SpikeTimes, Values, mat_bytes, neo_block
+from neuromap.formats.neo import mat_bytes
 from neuromap.formats.sonata import Population, spike_bytes
-from neuromap.hardware.program.ports import NodePort
+from neuromap.registry import require_package
 from neuromap.simulation.trace.load_trace import load_trace
+from neuromap.simulation.trace.recording import Readout
 from neuromap.simulation.trace.trace import Trace
 from neuromap.version import __version__
 
@@ -54,7 +55,7 @@ def to_neo(trace: Trace) -> neo.Block:
     NotSupportedError
         If ``neo`` is not installed, there are more than 2**16 neurons, or the trace comes from a file of version 1.
     """
-    return neo_block(_recorded(trace_given("to_neo", trace)))
+    return _block(trace_given("to_neo", trace))
 
 
 def export_neo(source: Path) -> Exported:
@@ -66,75 +67,111 @@ def export_neo(source: Path) -> Exported:
             f"{source}: times and potentials take {8 * (values + len(trace.tick)) >> 20} MiB; NeoMatlabIO is given at "
             f"most {_MAX_BYTES >> 20}, record fewer neurons"
         )
-    recorded = _recorded(trace)
+    block = _block(trace)
+    (segment,) = block.segments
     return Exported(
         trace.name,
         "neo",
-        {f"{source.stem}.mat": mat_bytes(neo_block(recorded))},
-        figures={**figures_of(trace), "spike trains": sum(len(group.trains) for group in recorded.groups)},
+        {f"{source.stem}.mat": mat_bytes(block)},
+        figures={**figures_of(trace), "spike trains": len(segment.spiketrains)},
         kept=(
             *(
-                Note(f"node {group.name}", f"group {group.name}: {counted(len(group.trains), 'spike train')}")
-                for group in recorded.groups
+                Note(f"node {group.name}", f"group {group.name}: {counted(len(group.spiketrains), 'spike train')}")
+                for group in block.groups
             ),
             Note("frames", "an epoch of every node has the ticks of its frames"),
-            *(Note(one.name, f"{counted(len(one.channels), 'neuron')} after every tick") for one in recorded.signals),
+            *(
+                Note(one.name, f"{counted(len(one.annotations['channels']), 'neuron')} after every tick")
+                for one in segment.analogsignals
+            ),
         ),
         refused=notes_of_trace(trace),
     )
 
 
-def _recorded(trace: Trace) -> Recorded:
-    _require_few(sum(port.size for port in trace.nodes))
+def _block(trace: Trace) -> neo.Block:
+    """Make a block: a spike train of every neuron, in a group of its node, an epoch of every node, potentials."""
+    groups = list(_groups(trace))
+    require_package("Neo", "neo", "neo")
+    import neo
+    from quantities import Quantity
+
     tick = milliseconds(trace)
-    groups = [*(_group(trace, node, port) for node, port in enumerate(trace.nodes)), *_without_node(trace)]
-    return Recorded(
+    block = neo.Block(
         name=trace.name,
-        tick=tick,
-        stop=trace.n_ticks * tick,
-        groups=groups,
-        frames=[_frames(trace, node, port) for node, port in enumerate(trace.nodes)],
-        signals=list(_signals(trace)),
-        annotations={
-            "pattern": trace.pattern,
-            "execution": trace.execution,
-            "frame_period_ticks": float(trace.period),
-            "tick_ms": tick,
-            "frames": trace.n_frames,
-            "ticks": trace.n_ticks,
-            "producer": f"neuromap {__version__}",
-        },
+        pattern=trace.pattern,
+        execution=trace.execution,
+        frame_period_ticks=float(trace.period),
+        tick_ms=tick,
+        frames=trace.n_frames,
+        ticks=trace.n_ticks,
+        producer=f"neuromap {__version__}",
     )
+    segment = neo.Segment(name=trace.name, index=0)
+    block.segments.append(segment)
+    for called, neurons in groups:
+        trains = [
+            neo.SpikeTrain(times, units="ms", t_start=0.0, t_stop=trace.n_ticks * tick, name=name, **annotations)
+            for name, annotations, times in neurons
+        ]
+        block.groups.append(neo.Group(objects=trains, name=called))
+    segment.spiketrains.extend([train for group in block.groups for train in group.spiketrains])
+    for node, port in enumerate(trace.nodes):
+        frame, at = frame_ticks(trace, node)
+        labels = np.array([f"frame {i}" for i in frame], dtype="U")
+        lengths, times = np.full(len(labels), tick), times_of(trace, at)
+        segment.epochs.append(
+            neo.Epoch(times=times, durations=lengths, labels=labels, units="ms", name=f"frames of {port.name}")
+        )
+    table = trace.potential_table
+    if table is not None and len(table.neurons):
+        segment.analogsignals.append(
+            neo.AnalogSignal(
+                table.values.astype(np.float64),
+                units="dimensionless",
+                sampling_period=Quantity(tick, "ms"),
+                name="potentials",
+                channels=_channels(table.neurons),
+            )
+        )
+    block.check_relationships()
+    return block
 
 
-def _group(trace: Trace, node: int, port: NodePort) -> SpikeTimes:
-    """Make the trains of a node; of one that the program may not have held as a whole, those that spiked."""
-    tick, index = trace.spikes(port.name).T
-    is_whole = trace.nodes_are_whole or port.kind != "hidden"
-    neurons = np.arange(port.size, dtype=np.int64) if is_whole else np.unique(index)
-    return SpikeTimes(
-        port.name,
-        [f"{port.name}[{i}]" for i in neurons],
-        [{"node": port.name, "index": int(i)} for i in neurons],
-        _by_neuron(times_of(trace, tick), index, neurons),
-    )
-
-
-def _without_node(trace: Trace) -> Iterator[SpikeTimes]:
-    """Make the trains of neurons that were recorded by their core, and belong to no node."""
+def _groups(trace: Trace) -> Iterator[tuple[str, list[tuple[str, dict[str, Any], NDArray[np.float64]]]]]:
+    """Give the nodes with name, annotations and times of every train; last, neurons that belong to no node."""
+    _require_few(sum(port.size for port in trace.nodes))
+    for port in trace.nodes:
+        tick, index = trace.spikes(port.name).T
+        # of a node that the program may not have held as a whole, those that spiked
+        is_whole = trace.nodes_are_whole or port.kind != "hidden"
+        neurons = np.arange(port.size, dtype=np.int64) if is_whole else np.unique(index)
+        times = _by_neuron(times_of(trace, tick), index, neurons)
+        pairs = zip(neurons.tolist(), times, strict=True)
+        yield port.name, [(f"{port.name}[{i}]", {"node": port.name, "index": i}, of) for i, of in pairs]
     loose = trace.node < 0
     if not loose.any() or trace.core is None or trace.neuron is None:
         return
     places = np.stack([trace.core[loose], trace.neuron[loose]], axis=1)
-    neurons, which = np.unique(places, axis=0, return_inverse=True)
-    _require_few(len(neurons))
-    rows = np.arange(len(neurons), dtype=np.int64)
-    yield SpikeTimes(
+    found, which = np.unique(places, axis=0, return_inverse=True)
+    _require_few(len(found))
+    times = _by_neuron(times_of(trace, trace.tick[loose]), which.reshape(-1), np.arange(len(found), dtype=np.int64))
+    yield (
         "neurons without a node",
-        [f"core {core}, neuron {neuron}" for core, neuron in neurons],
-        [{"core": int(core), "neuron": int(neuron)} for core, neuron in neurons],
-        _by_neuron(times_of(trace, trace.tick[loose]), which.reshape(-1), rows),
+        [
+            (f"core {core}, neuron {neuron}", {"core": core, "neuron": neuron}, of)
+            for (core, neuron), of in zip(found.tolist(), times, strict=True)
+        ],
     )
+
+
+def _channels(of: Readout) -> list[str]:
+    """Name the neurons whose potentials were recorded."""
+    names = [port.name for port in of.nodes]
+    return [
+        f"{names[node]}[{index}] (core {core}, neuron {neuron})" if node >= 0 else f"core {core}, neuron {neuron}"
+        for node, index, core, neuron in zip(of.node, of.index, of.core, of.neuron, strict=True)
+    ]
 
 
 def _by_neuron(
@@ -143,24 +180,6 @@ def _by_neuron(
     """Part ascending times by their neurons, which are ascending too."""
     order = np.argsort(neuron, kind="stable")
     return np.split(times[order], np.searchsorted(neuron[order], neurons[1:])) if len(neurons) else []
-
-
-def _frames(trace: Trace, node: int, port: NodePort) -> FrameTimes:
-    frame, tick = frame_ticks(trace, node)
-    return FrameTimes(f"frames of {port.name}", frame, times_of(trace, tick))
-
-
-def _signals(trace: Trace) -> Iterator[Values]:
-    table = trace.potential_table
-    if table is None or not len(table.neurons):
-        return
-    names = [port.name for port in table.neurons.nodes]
-    of = table.neurons
-    channels = [
-        f"{names[node]}[{index}] (core {core}, neuron {neuron})" if node >= 0 else f"core {core}, neuron {neuron}"
-        for node, index, core, neuron in zip(of.node, of.index, of.core, of.neuron, strict=True)
-    ]
-    yield Values("potentials", channels, table.values)
 
 
 def _require_few(n_neurons: int) -> None:
