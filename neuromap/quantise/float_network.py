@@ -264,12 +264,17 @@ class FloatNetwork(Card):
         object.__setattr__(self, "synapses", tuple(self.synapses))
         if not self.dt > 0:
             raise NetworkError(f"network {self.name}: dt = {self.dt:g} s; must be above 0")
-        sizes = dict(self.inputs) | {name: neuron.size for name, neuron in self.nodes.items()}
+        sizes = self.sizes
         for part in self.synapses:
             _check_ends(part, sizes, self.nodes)
 
     def _facts(self) -> dict[str, object]:
         return {"name": self.name, "nodes": len(self.inputs) + len(self.nodes), "tick": f"{self.dt:g} s"}
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Neurons of every node, inputs first."""
+        return dict(self.inputs) | {name: neuron.size for name, neuron in self.nodes.items()}
 
     def delay_steps(self, part: FloatSynapses) -> Ints:
         """Delays of synapses in ticks, rounded, halves up as Brian2's queue of spikes does, shape (s,)."""

@@ -97,8 +97,7 @@ def float_reference(network: FloatNetwork, inputs: Mapping[str, Bools], n_steps:
 
 
 def _arrivals(network: FloatNetwork) -> list[_Arrivals]:
-    found = []
-    sizes = dict(network.inputs) | {name: neuron.size for name, neuron in network.nodes.items()}
+    found, sizes = [], network.sizes
     for part in network.synapses:
         steps = network.delay_steps(part)
         for delay in np.unique(steps).tolist():

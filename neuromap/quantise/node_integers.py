@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.errors import NetworkError
@@ -21,9 +21,6 @@ from neuromap.quantise.list_integers import (
     round_weights,
 )
 from neuromap.quantise.quantisation import NodeErrors
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +123,21 @@ def node_integers(network: FloatNetwork, name: str, synapses: SummedSynapses, ch
         more_current_decays=tuple(decays.currents[1:]),
         **chip.lists.neuron_widths(chip.potential_bits),
     )
-    errors = _errors(name, neuron, dt, demand, scale, decays, integers, chip)
+    tau_error, synapse_tau_errors = decays.tau_errors(neuron, dt)
+    worst = demand.worst_current * scale
+    errors = NodeErrors(
+        node=name,
+        neurons=neuron.size,
+        scale=scale,
+        threshold=int(threshold.max(initial=0)),
+        tau_error=tau_error,
+        synapse_tau_errors=synapse_tau_errors,
+        threshold_error=float(np.abs(threshold / (demand.thresholds * scale) - 1).max(initial=0)),
+        bias_error=greatest_error(demand.biases * scale, bias),
+        truncation=_truncation(decays, integers),
+        current_headroom=chip.lists.greatest_sum / worst if worst > 0 else None,
+        lowest_voltage=float((neuron.reset - chip.potential_range[1] / scale).max(initial=-np.inf)),
+    )
     return NodeIntegers(integers, scale, neuron.reset, units * scale, errors)
 
 
@@ -180,38 +191,6 @@ def _worst(network: FloatNetwork, synapses: SummedSynapses, weights: Floats, dec
     return worst
 
 
-def _errors(
-    name: str,
-    neuron: FloatNeuron,
-    dt: float,
-    demand: ScaleDemand,
-    scale: float,
-    decays: _Decays,
-    integers: CurrentNeuron,
-    chip: ChipSpec,
-) -> NodeErrors:
-    tau, synapse_taus = decays.tau_errors(neuron, dt)
-    wanted = demand.biases * scale
-    lost = np.abs(integers.bias - wanted) / np.where(wanted == 0, 1.0, np.abs(wanted))
-    return NodeErrors(
-        node=name,
-        neurons=neuron.size,
-        scale=scale,
-        threshold=int(integers.threshold.max(initial=0)),
-        tau_error=tau,
-        synapse_tau_errors=synapse_taus,
-        threshold_error=float(np.abs(integers.threshold / (demand.thresholds * scale) - 1).max(initial=0)),
-        bias_error=float(lost.max(initial=0)),
-        truncation=_truncation(decays, integers),
-        current_headroom=_headroom(demand.worst_current * scale, chip),
-        lowest_voltage=float((neuron.reset - chip.potential_range[1] / scale).max(initial=-np.inf)),
-    )
-
-
-def _headroom(worst: float, chip: ChipSpec) -> float | None:
-    return chip.lists.greatest_sum / worst if worst > 0 else None
-
-
 def _truncation(decays: _Decays, integers: CurrentNeuron) -> float | None:
     """Less than one unit is lost per tick of every current and of the voltage; the membrane sums it up."""
     leak = 1 - decays.kept_voltage
@@ -240,11 +219,9 @@ class SummedSynapses(ReadOnly, Value):
     weight: Floats
     delay_error: Floats
 
-    def mask(self, source: str, delay: int, current: int) -> NDArray[np.bool_]:
+    def mask(self, source: str, delay: int, current: int) -> Bools:
         """Mark the synapses of one term."""
-        mine: NDArray[np.bool_] = (
-            (self.names_of == self.names.index(source)) & (self.delay == delay) & (self.current == current)
-        )
+        mine: Bools = (self.names_of == self.names.index(source)) & (self.delay == delay) & (self.current == current)
         return mine
 
     def terms(self, source: str) -> list[tuple[int, int]]:
@@ -260,8 +237,7 @@ class SummedSynapses(ReadOnly, Value):
 
 def sum_synapses(network: FloatNetwork, target: str) -> SummedSynapses:
     """Put all synapses onto a node into one table."""
-    sizes = dict(network.inputs) | {name: neuron.size for name, neuron in network.nodes.items()}
-    first = dict(zip(sizes, np.cumsum([0, *sizes.values()]).tolist(), strict=False))
+    first = dict(zip(network.sizes, np.cumsum([0, *network.sizes.values()]).tolist(), strict=False))
     parts = [part for part in network.synapses if part.target == target and len(part.weight)]
     names = tuple(dict.fromkeys(part.source for part in parts))
     keys, weights, errors = [np.zeros((0, 5), np.int64)], [np.zeros(0)], [np.zeros(0)]
@@ -321,16 +297,23 @@ class ScaleDemand(ReadOnly, Value):
 
 def find_scale(demand: ScaleDemand, chip: ChipSpec) -> float:
     """Find the scale of a node."""
-    greatest = _greatest(demand, chip)
-    step = 1 << chip.lists.threshold_shift
-    if greatest * demand.thresholds.min(initial=np.inf) < step:
-        raise NetworkError(
-            f"node {demand.node}: its least threshold is {greatest * demand.thresholds.min():.3g} units of {chip.name} "
-            f"at the scale that its other values allow; it must be at least {step}, bring the values closer together"
-        )
-    sample = _sample(demand)
-    scales = [greatest * 2 ** (-k / CANDIDATES) for k in range(CANDIDATES)]
+    stride = -(-len(demand.weights) // MAX_SAMPLE) or 1
+    _, source = np.unique(demand.source[::stride], return_inverse=True)
+    sample = replace(demand, weights=demand.weights[::stride], source=source)
+    scales = scales_below(
+        _greatest(demand, chip), demand.node, demand.thresholds, 1 << chip.lists.threshold_shift, chip
+    )
     return min(scales, key=lambda scale: round(_error(sample, scale, chip), 9))
+
+
+def scales_below(greatest: float, node: str, thresholds: Floats, least: int, chip: ChipSpec) -> list[float]:
+    """List the scales that are tried; refuse a node whose least threshold is too small for the chip at all of them."""
+    if greatest * thresholds.min(initial=np.inf) < least:
+        raise NetworkError(
+            f"node {node}: its least threshold is {greatest * thresholds.min():.3g} units of {chip.name} at the scale "
+            f"that its other values allow; it must be at least {least}, bring the values closer together"
+        )
+    return [greatest * 2 ** (-k / CANDIDATES) for k in range(CANDIDATES)]
 
 
 def _greatest(demand: ScaleDemand, chip: ChipSpec) -> float:
@@ -349,14 +332,6 @@ def _greatest(demand: ScaleDemand, chip: ChipSpec) -> float:
     return min(hard, max(soft, LEAST_THRESHOLD / top))
 
 
-def _sample(demand: ScaleDemand) -> ScaleDemand:
-    stride = -(-len(demand.weights) // MAX_SAMPLE) or 1
-    _, source = np.unique(demand.source[::stride], return_inverse=True)
-    return ScaleDemand(
-        demand.node, demand.thresholds, demand.biases, demand.weights[::stride], source, *(0.0, 0.0, 0.0)
-    )
-
-
 def _error(demand: ScaleDemand, scale: float, chip: ChipSpec) -> float:
     weights = demand.weights * scale
     rounded = round_weights(weights, demand.source, int(demand.source.max(initial=-1)) + 1, chip)
@@ -366,6 +341,11 @@ def _error(demand: ScaleDemand, scale: float, chip: ChipSpec) -> float:
         (demand.biases * scale, round_biases(demand.biases * scale, chip)),
     )
     return sum(relative_error(wanted, found) for wanted, found in parts)
+
+
+def greatest_error(wanted: Floats, found: Ints) -> float:
+    """Greatest error of a value, relative to it; as it is where nothing is wanted."""
+    return float((np.abs(found - wanted) / np.where(wanted == 0, 1.0, np.abs(wanted))).max(initial=0))
 
 
 def relative_error(wanted: Floats, found: Ints) -> float:

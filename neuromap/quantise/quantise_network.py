@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import NamedTuple
@@ -28,8 +28,10 @@ from neuromap.quantise.node_integers import (
     SEARCH,
     NodeIntegers,
     SummedSynapses,
+    greatest_error,
     node_integers,
     relative_error,
+    scales_below,
     sum_synapses,
 )
 from neuromap.quantise.quantisation import EdgeErrors, NodeErrors, Quantisation
@@ -101,12 +103,8 @@ def quantise(network: FloatNetwork, chip: str | Path | ChipSpec = "loihi1") -> Q
     else:
         found = {name: node_integers(network, name, synapses[name], spec) for name in network.nodes}
         weights = _weights(network, synapses, found, spec)
-    quantisation = _quantisation(network, spec, synapses, weights, found)
-    return Quantised(
-        replace(_network(network, synapses, weights, found), tables={"made_for": {"chip": spec.name}}),
-        replace(quantisation, notes=(*quantisation.notes, *notes)),
-        ReadOnlyMapping(found),
-    )
+    made = _network(network, spec, synapses, weights, found)
+    return Quantised(made, _quantisation(network, spec, synapses, weights, found, notes), ReadOnlyMapping(found))
 
 
 def _require_decay(network: FloatNetwork, chip: ChipSpec) -> None:
@@ -140,14 +138,14 @@ def _weights(
     sizes = list(found)
     scaled = [synapses[name].scaled(found[name].current_units) for name in sizes]
     source = np.concatenate([synapses[name].source for name in sizes] or [np.zeros(0, np.int64)])
-    n_sources = sum(network.inputs.values()) + sum(neuron.size for neuron in network.nodes.values())
-    rounded = round_weights(np.concatenate(scaled or [np.zeros(0)]), source, n_sources, chip)
+    rounded = round_weights(np.concatenate(scaled or [np.zeros(0)]), source, sum(network.sizes.values()), chip)
     ends = np.cumsum([len(part) for part in scaled])[:-1]
     return dict(zip(sizes, np.split(rounded, ends), strict=True))
 
 
 def _network(
     network: FloatNetwork,
+    chip: ChipSpec,
     synapses: Mapping[str, SummedSynapses],
     weights: Mapping[str, Ints],
     found: Mapping[str, NodeIntegers],
@@ -164,7 +162,8 @@ def _network(
     for name in _unreached(nodes, edges):
         nodes = {HOST: Node(HOST, (1, 1, 1))} | nodes
         edges[HOST, name] = Edge(HOST, name, MatrixTransform(csr_array((nodes[name].size, 1), dtype=np.int64)))
-    return Network(network.name, nodes, edges, outputs=tuple(network.nodes))
+    tables = {"made_for": {"chip": chip.name}}
+    return Network(network.name, nodes, edges, outputs=tuple(network.nodes), tables=tables)
 
 
 def _edge(source: str, target: str, part: SummedSynapses, weights: Ints, nodes: Mapping[str, Node]) -> Edge:
@@ -205,6 +204,7 @@ def _quantisation(
     synapses: Mapping[str, SummedSynapses],
     weights: Mapping[str, Ints],
     found: Mapping[str, NodeIntegers],
+    notes: tuple[str, ...],
 ) -> Quantisation:
     edges = [
         _edge_errors(source, name, part, weights[name], found[name])
@@ -220,19 +220,18 @@ def _quantisation(
         search=SEARCH if chip.kind.computes(CurrentNeuron) else CROSSBAR_SEARCH,
         nodes=tuple(part.errors for part in found.values()),
         edges=tuple(edges),
-        notes=(_PULSES,) if has_pulses else (),
+        notes=(*((_PULSES,) if has_pulses else ()), *notes),
     )
 
 
 def _edge_errors(source: str, target: str, part: SummedSynapses, weights: Ints, node: NodeIntegers) -> EdgeErrors:
     mine = part.names_of == part.names.index(source)
     wanted, rounded = part.scaled(node.current_units)[mine], weights[mine]
-    relative = np.abs(rounded - wanted) / np.where(wanted == 0, 1.0, np.abs(wanted))
     return EdgeErrors(
         edge=f"{source} -> {target}",
         synapses=int(mine.sum()),
         weight_error=relative_error(wanted, rounded),
-        greatest_weight_error=float(relative.max(initial=0)),
+        greatest_weight_error=greatest_error(wanted, rounded),
         lost=int(((rounded == 0) & (wanted != 0)).sum()),
         delay_error=float(part.delay_error[mine].max(initial=0)),
     )
@@ -306,8 +305,8 @@ def crossbar_integers(network: FloatNetwork, name: str, synapses: SummedSynapses
         threshold=int(best.threshold.max(initial=0)),
         tau_error=0.0,
         synapse_tau_errors=(0.0,) * len(neuron.gains),
-        threshold_error=_greatest_error(above * best.scale, best.threshold),
-        bias_error=_greatest_error(leak * best.scale, best.leak),
+        threshold_error=greatest_error(above * best.scale, best.threshold),
+        bias_error=greatest_error(leak * best.scale, best.leak),
         truncation=0.0,
         current_headroom=None,
         lowest_voltage=float((neuron.reset - floor / best.scale).max(initial=-np.inf)),
@@ -334,12 +333,7 @@ def _search(name: str, above: Floats, leak: Floats, weights: Floats, levels: Int
     most = chip.weight_range[1] if levels is None else int(levels[-1])
     bounds = ((chip.threshold_range[1] - 1, above), (chip.leak_range[1], leak), (most, weights))
     greatest = min(bound / np.abs(values).max() for bound, values in bounds if np.abs(values).max(initial=0) > 0)
-    if greatest * above.min(initial=np.inf) < 1:
-        raise NetworkError(
-            f"node {name}: its least threshold is {greatest * above.min():.3g} units of {chip.name} at the scale that "
-            "its other values allow; it must be at least 1, bring the values closer together"
-        )
-    scales = [greatest * 2 ** (-k / CANDIDATES) for k in range(CANDIDATES)]
+    scales = scales_below(greatest, name, above, 1, chip)
     found = [_rounded(scale, above, leak, weights, levels) for scale in scales]
     return min(found, key=lambda rounded: round(rounded.error, 9))
 
@@ -358,7 +352,3 @@ def _rounded(scale: float, above: Floats, leak: Floats, weights: Floats, levels:
         error=sum(errors),
         weight_error=errors[2],
     )
-
-
-def _greatest_error(wanted: Floats, found: Ints) -> float:
-    return float((np.abs(found - wanted) / np.where(wanted == 0, 1.0, np.abs(wanted))).max(initial=0))
