@@ -22,12 +22,12 @@ from neuromap.datasets.sources import SCHEMES, load_images
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.imported import Note
-from neuromap.exchange.layers.compute import conv_matrix, mean_matrix, moved_elements
+from neuromap.exchange.layers.compute import MOVES, conv_matrix, mean_matrix, moved_elements
 from neuromap.exchange.layers.take_graded import affine, tail_of
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import counted, show_name
 from neuromap.files.unpacked import read_npz
-from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorShape
+from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorShape, along
 
 Reals = NDArray[np.float32]
 # Inputs that are computed at a time.
@@ -38,7 +38,6 @@ _MOST_BYTES = 2**29
 _IMAGES = 1000
 # Values of a tensor that are kept for a percentile, from every batch.
 _SAMPLES = 2**16
-_MOVES = ("reshape", "transpose", "slice", "concat", "pad")
 _SUMS = ("conv", "conv_transpose", "dense")
 _AFFINE = ("batch_norm", "plus", "minus", "times", "divided_by", "from", "negative")
 _BOUNDS = ("relu", "clip", "same")
@@ -244,11 +243,10 @@ def _with_affine(source: Operator, one: Operator) -> Operator | None:
     weights, bias = source.constants[0].astype(np.float64), np.zeros(shape[axis])
     if len(source.constants) > 1:
         bias = np.broadcast_to(source.constants[1].astype(np.float64).ravel(), bias.shape)
-    along = [1] * weights.ndim
-    along[1 if source.kind == "conv_transpose" else 0] = -1
-    if source.kind == "conv_transpose" and source.setting("groups", 1) != 1:
+    is_transposed = source.kind == "conv_transpose"
+    if is_transposed and source.setting("groups", 1) != 1:
         return None
-    constants = (weights * factor.reshape(along), bias * factor + shift)
+    constants = (weights * along(int(is_transposed), factor, weights.ndim), bias * factor + shift)
     return replace(source, gives=one.gives, shape=shape, constants=constants, exact=())
 
 
@@ -281,7 +279,7 @@ def _points(graph: OperatorGraph, ends: set[str]) -> list[str]:
         is_open = (
             len(by) == 1 and by[0].kind in ("function", "max_pool") and (by[0].kind != "function" or _is_known(by[0]))
         )
-        moves = one.kind in _MOVES and one.kind != "concat"
+        moves = one.kind in MOVES and one.kind != "concat"
         if one.gives not in ends and by and not (is_open and one.gives not in graph.outputs) and not moves:
             found.append(one.gives)
     return found
@@ -309,7 +307,7 @@ class _Quantising:
             if one.kind in _SUMS:
                 made = self._integers(made)
             self._operators.append(made)
-            if one.kind in _MOVES and one.kind != "concat" and reads[0] in self._scales:
+            if one.kind in MOVES and one.kind != "concat" and reads[0] in self._scales:
                 self._scales[one.gives] = self._scales[reads[0]]
             if one.gives in self._points:  # the greatest of integers stay the integers they are
                 numbers = self._scales.get(reads[0]) if one.kind == "max_pool" else None
@@ -439,7 +437,7 @@ def _apply(one: Operator, read: list[Reals]) -> Reals:
                 f"{one.called} is not a sum, bound, factor or shift, which graded neurons have; leave it out"
             )
         found = function.compute(first, *one.constants)
-    elif one.kind in _MOVES:
+    elif one.kind in MOVES:
         elements, constant = moved_elements(one, [(1, *part.shape[1:]) for part in read], shape)
         whole = np.concatenate([part.reshape(n, -1) for part in read], axis=1)
         found = np.where(elements < 0, constant, whole[:, elements])
@@ -452,7 +450,7 @@ def _apply(one: Operator, read: list[Reals]) -> Reals:
     elif one.kind == "conv_transpose" and one.constants:
         matrix = conv_matrix(replace(one, kind="conv"), shape, source).T
         found = (matrix @ flat.T).T.reshape(n, *shape[1:])
-        found = found + (one.constants[1].reshape(1, -1, *(1,) * (len(shape) - 2)) if len(one.constants) > 1 else 0)
+        found = found + (along(1, one.constants[1], len(shape)) if len(one.constants) > 1 else 0)
     elif one.kind == "average":
         found = (mean_matrix(one, source, shape) @ flat.T).T
     elif one.kind == "max_pool" and "kernel" in one.settings:
@@ -499,5 +497,5 @@ def _convolved(one: Operator, x: Reals, shape: TensorShape) -> NDArray[Any]:
         made.append(np.moveaxis(part, -1, 1))
     found: NDArray[Any] = np.concatenate(made, axis=1)
     if len(one.constants) > 1:
-        found = found + one.constants[1].astype(np.float32).reshape(1, -1, *(1,) * n)
+        found = found + along(1, one.constants[1].astype(np.float32), n + 2)
     return found

@@ -14,7 +14,7 @@ from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import grouped_by, ragged_ranges
 from neuromap.errors import NotSupportedError
-from neuromap.formats.layers import FUNCTIONS, Operator, TensorShape
+from neuromap.formats.layers import FUNCTIONS, Operator, TensorShape, along
 from neuromap.network.weights import MAX_NEURONS
 from neuromap.render.value import Card
 
@@ -286,7 +286,8 @@ def _of_floats(compute: object, x: Floats, found: Pending) -> Floats:
     return result
 
 
-_MOVES = ("reshape", "transpose", "slice", "concat", "pad")
+# Operators that put elements elsewhere.
+MOVES = ("reshape", "transpose", "slice", "concat", "pad")
 
 
 def compute(one: Operator, tensors: Mapping[str, SpikeSums]) -> SpikeSums:
@@ -302,7 +303,7 @@ def compute(one: Operator, tensors: Mapping[str, SpikeSums]) -> SpikeSums:
         if name not in FUNCTIONS:
             raise NotSupportedError(f"{one.called} takes more than two values")
         return first.with_function(name, one.constants) if name != "same" else first
-    if one.kind in _MOVES:
+    if one.kind in MOVES:
         elements, constant = moved_elements(one, [part.shape for part in read], shape)
         return _joined(read).picked(elements, shape, constant)
     if one.kind == "conv":
@@ -340,11 +341,7 @@ def _with_bias(found: SpikeSums, one: Operator, axis: int) -> SpikeSums:
         if len(one.constants) == 1 or not one.setting("biased"):
             return found
         raise NotSupportedError("its bias is unknown")
-    along = [1] * len(found.shape)
-    along[axis] = -1
-    bias = one.constants[1]
-    if bias.size > 1:
-        bias = bias.reshape(along)
+    bias = along(axis, one.constants[1], len(found.shape))
     spread = np.broadcast_to(bias, found.shape).reshape(-1).astype(np.float32)
     return replace(found, pending=(Pending("plus", (spread,)),))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -92,9 +92,9 @@ class TakenGraded:
     inputs: Mapping[str, str]  # input nodes, and the tensors of the source that they stand for
     reals: Mapping[str, tuple[str, Ints, Floats]]  # by output of reals: node, neurons, and what a value is worth
     opaque: Mapping[str, str]  # outputs that the source computes after the network, and why they are not taken
-    differ: dict[str, tuple[int, str]] = field(default_factory=dict)  # nodes that miss values: how many, of what
-    off: dict[str, float] = field(default_factory=dict)  # nodes whose sums are off: by how many values at most
-    wide: dict[str, int] = field(default_factory=dict)  # edges with weights of more than 8 bits: the greatest
+    differ: dict[str, tuple[int, str]]  # nodes that miss values: how many, of what
+    off: dict[str, float]  # nodes whose sums are off: by how many values at most
+    wide: dict[str, int]  # edges with weights of more than 8 bits: the greatest
 
 
 class GradedNodes:
@@ -103,16 +103,16 @@ class GradedNodes:
     def __init__(self) -> None:
         self._nodes: dict[str, tuple[Shape, GradedNeuron]] = {}
         self._edges: dict[tuple[str, str], MatrixSource] = {}
-        self._found = TakenGraded(None, {}, {}, {}, {})  # type: ignore[arg-type] # filled at the end
+        # as a :class:`TakenGraded` says them
+        self._differ: dict[str, tuple[int, str]] = {}
+        self._off: dict[str, float] = {}
+        self._wide: dict[str, int] = {}
         self._unit: Floats = np.ones(1)  # of the last sums that became values themselves
         self._current = ""  # the node that is being made
 
     @staticmethod
     def _of_node(name: str, shape: TensorShape, first: bool) -> Held:
-        order = element_order(shape, features_first=first)
-        elements = np.empty(len(order), np.int64)
-        elements[order] = np.arange(len(order))
-        return Held(shape, name, elements)
+        return Held(shape, name, _inverse(element_order(shape, features_first=first)))
 
     @staticmethod
     def _placed(matrix: csr_array, elements: Ints, n_source: int, order: Ints) -> MatrixTransform:
@@ -120,10 +120,9 @@ class GradedNodes:
         entries = matrix.tocoo()
         columns = elements[entries.col]
         kept = columns >= 0
-        rows = np.empty(len(order), np.int64)
-        rows[order] = np.arange(len(order))
+        rows = _inverse(order)[entries.row[kept]]
         data = np.rint(entries.data[kept]).astype(np.int64)
-        found = csr_array((data, (rows[entries.row[kept]], columns[kept])), shape=(len(order), n_source))
+        found = csr_array((data, (rows, columns[kept])), shape=(len(order), n_source))
         return MatrixTransform(found)
 
     def _close(
@@ -151,7 +150,7 @@ class GradedNodes:
         if meaning is None:
             self._check_payload(least, most, low)
             if rest.any():
-                self._found.off[name] = float(np.abs(rest / unit).max())
+                self._off[name] = float(np.abs(rest / unit).max())
             low, high = max(low, min(0, int(least.min()))), max(0, int(most.max()))
             neuron = GradedNeuron(low, high, bias=_short(whole, shape), zero_point=zero, scale=_one(unit, scale))
         else:
@@ -189,7 +188,7 @@ class GradedNodes:
         size = len(reach[0])
         if pair is not None:
             if pair.differ:
-                self._found.differ[name] = (pair.differ, "pairs of values")
+                self._differ[name] = (pair.differ, "pairs of values")
             return Ratio(*(np.full(size, part) for part in (*pair.ratio, 0)))
         columns = np.stack([meaning.unit, meaning.count, meaning.rest, meaning.scale])
         if (columns.reshape(len(columns), -1, features) == columns[:, None, :features]).all():
@@ -199,7 +198,7 @@ class GradedNodes:
         _, rows, back = np.unique(columns, axis=1, return_index=True, return_inverse=True)
         found = fitted(meaning.rows(rows), *(part[rows].astype(np.int64) for part in reach))
         if found.differ.any():
-            self._found.differ[name] = (int(found.differ.sum()), "sums of different neurons")
+            self._differ[name] = (int(found.differ.sum()), "sums of different neurons")
         back = np.tile(back.ravel(), size // columns.shape[1])
         return Ratio(found.multiplier[back], found.shift[back], found.differ[back])
 
@@ -229,14 +228,12 @@ class GradedNodes:
                 ],
                 axis=1,
             )
-            back = np.empty(len(order), np.int64)
-            back[order] = np.arange(len(order))
             scale, most = (None, _WIDEST_WHOLE) if meaning is None else (meaning.scale, _WIDEST)
-            weights, unit, off = common_unit(units, reach[back], scale, most)
+            weights, unit, off = common_unit(units, reach[_inverse(order)], scale, most)
             if np.isinf(off).any():
                 raise NotSupportedError("it adds numbers whose scales are too far apart; quantise one of them first")
             if off.max(initial=0) > 1e-6:
-                self._found.off[self._current] = float(off.max())
+                self._off[self._current] = float(off.max())
         found: dict[str, MatrixSource] = {}
         for k, (part, link) in enumerate(zip(read.parts, links, strict=True)):
             mine = scaled(link, (weights[:, k] * signs[k])[order])
@@ -321,7 +318,14 @@ class GradedNodes:
         weights = getattr(link, "weights", None)
         array = weights.array if isinstance(weights, StoredWeights) else getattr(weights, "data", None)
         if array is not None and array.size and (array.max() > 127 or array.min() < -128):
-            self._found.wide[f"{source} -> {name}"] = int(max(array.max(), -array.min()))
+            self._wide[f"{source} -> {name}"] = int(max(array.max(), -array.min()))
+
+
+def _inverse(order: Ints) -> Ints:
+    """Turn a permutation round."""
+    found = np.empty(len(order), np.int64)
+    found[order] = np.arange(len(order))
+    return found
 
 
 # Links between nodes as transforms.
@@ -341,9 +345,7 @@ def reshaped(read: Sums, shape: TensorShape) -> Sums:
     if len(links) < len(read.parts) or read.is_bounded or in_groups:
         return replace(read, view=shape)
     after, parts = shape_of(shape, False), []
-    row = np.empty(len(read.offset), np.int64)
-    row[element_order(read.shape, features_first=read.first)] = np.arange(len(row))
-    rows = row[element_order(shape)]
+    rows = _inverse(element_order(read.shape, features_first=read.first))[element_order(shape)]
     for part, link in zip(read.parts, links, strict=True):
         if isinstance(link, Dense) and link.weights is not None:
             moved = link.weights.tensor(link.weight_shape)[rows]

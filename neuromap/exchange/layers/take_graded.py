@@ -32,7 +32,7 @@ from neuromap.exchange.layers.graded_nodes import (
 )
 from neuromap.exchange.layers.requantise import Meaning
 from neuromap.files.messages import show_name
-from neuromap.formats.layers import Operator, OperatorGraph, TensorShape
+from neuromap.formats.layers import Operator, OperatorGraph, TensorShape, along
 from neuromap.network.build import build_network
 from neuromap.network.edge import MatrixSource
 from neuromap.network.spiking_neuron import PAYLOAD, GradedNeuron
@@ -101,12 +101,9 @@ class _Walk(GradedNodes):
             network = build_network(self._nodes, self._edges, outputs=dict.fromkeys(outputs), name=name)
         except NetworkError as error:
             raise NotSupportedError(str(error)) from None
-        self._found.network, self._found.places, self._found.inputs = network, self._places, self._inputs
-        self._found.reals, self._found.opaque = (
-            reals,
-            {t: w for t, w in self._opaque.items() if t in self._graph.outputs},
-        )
-        return self._found
+        opaque = {tensor: why for tensor, why in self._opaque.items() if tensor in self._graph.outputs}
+        costs = (self._differ, self._off, self._wide)
+        return TakenGraded(network, self._places, self._inputs, reals, opaque, *costs)
 
     def _end(self, tensor: str) -> Held | Sums:
         """Give the values that an output is made of."""
@@ -285,15 +282,9 @@ class _Walk(GradedNodes):
         ]
         if any(part.shape != one.shape for part in plain):
             raise NotSupportedError("it adds tensors of different shapes")
-        parts = [
-            replace(part, sign=part.sign * sign)
-            for found, sign in zip(plain, one.setting("signs", (1,) * len(read)), strict=True)
-            for part in found.parts
-        ]
-        signs = one.setting("signs", (1,) * len(read))
-        offset = sum(
-            (found.offset * sign for found, sign in zip(plain, signs, strict=True)), np.zeros(plain[0].offset.shape)
-        )
+        signed = list(zip(plain, one.setting("signs", (1,) * len(read)), strict=True))
+        parts = [replace(part, sign=part.sign * sign) for found, sign in signed for part in found.parts]
+        offset = sum((found.offset * sign for found, sign in signed), np.zeros(plain[0].offset.shape))
         first = any(part.first for part in plain if not part.has_elements)
         return replace(plain[0], parts=tuple(parts), offset=offset, first=first, made=one)
 
@@ -309,9 +300,7 @@ class _Walk(GradedNodes):
             _plain(Part(p.node, p.elements, np.ones(len(p.elements))), p.shape) if isinstance(p, Held) else p
             for p in given
         ]
-        plain = [
-            self._raw(part) if part.is_bounded or not part.has_elements else part for part in read if part is not None
-        ]
+        plain = [self._raw(part) if part.is_bounded or not part.has_elements else part for part in read]
         shape = one.shape or ()
         elements, _ = moved_elements(one, [part.shape for part in plain], shape)
         starts = np.cumsum([0, *(math.prod(part.shape) for part in plain)])
@@ -357,10 +346,8 @@ class _Walk(GradedNodes):
         if axis == 1 and groups > 1:
             each = np.tile(each, groups)
         feature_axis = len(shape) - 1 if one.kind == "dense" else 1
-        along = [1] * len(shape)
-        along[feature_axis] = -1
-        source = self._source_units(one, read.shape, unit, integers, groups)
-        found = np.broadcast_to((each * source).reshape(along), shape).ravel()
+        units = each * self._source_units(one, read.shape, unit, integers, groups)
+        found = np.broadcast_to(along(feature_axis, units, len(shape)), shape).ravel()
         whole = replace(one, constants=(integers,))
         first = one.kind != "dense" and len(shape) == 3
         link = self._link(whole, node, elements, read.shape, first)
@@ -368,7 +355,7 @@ class _Walk(GradedNodes):
         if len(one.constants) > 1:
             exact = one.exact[1] if len(one.exact) > 1 else None
             bias = one.constants[1].astype(np.float64) if exact is None else exact[0] * exact[1].astype(np.float64)
-            offset = np.broadcast_to(bias.reshape(along) if bias.size > 1 else bias.ravel()[0], shape).ravel().copy()
+            offset = np.array(np.broadcast_to(along(feature_axis, bias, len(shape)), shape).ravel())
         elif one.setting("biased"):
             raise NotSupportedError("its bias is unknown")
         return Sums(shape, (Part(node, link, found),), offset, np.ones(len(found), np.int64), first=first, made=one)
@@ -495,8 +482,7 @@ class _Walk(GradedNodes):
         """Quantise a maximum: it is the maximum of what is quantised, as rounding never falls."""
         pool = read.pool
         assert pool is not None
-        if (scale != scale[0]).any():
-            raise NotSupportedError("it takes the greatest of values of different scales")
+        _require_one(scale)
         low, high, zero = values
         inner = replace(read, pool=None)
         if inner.is_plain:
@@ -511,8 +497,7 @@ class _Walk(GradedNodes):
         """Make a node of the greatest of values, which it rounds to another unit."""
         low, high, zero = values
         (part,) = read.parts
-        if (part.unit != part.unit[0]).any():
-            raise NotSupportedError("it takes the greatest of values of different scales")
+        _require_one(part.unit)
         before, name = self._nodes[part.node][1], self._name(one)
         ends, one_row = np.array([-np.inf]), (np.ones(1, np.int64), np.zeros(1))
         numbers = (part.unit[:1], *one_row, ends, -ends, scale[:1])
@@ -555,8 +540,7 @@ class _Walk(GradedNodes):
             inner = replace(read, pool=None)
             plain = inner if inner.is_plain else self._raw(inner)
             (part,) = plain.parts
-            if (part.unit != part.unit[0]).any():
-                raise NotSupportedError("it takes the greatest of values of different scales")
+            _require_one(part.unit)
             neuron = self._nodes[part.node][1]
             greatest = GradedNeuron(neuron.low, neuron.high, maximum=1, scale=float(part.unit[0]))
             held = self._pooled(
@@ -604,6 +588,12 @@ def _positive(scale: NDArray[Any]) -> NDArray[Any]:
     return scale
 
 
+def _require_one(scale: Floats) -> None:
+    """Refuse a maximum over units that differ: integers of different units have no order."""
+    if (scale != scale[0]).any():
+        raise NotSupportedError("it takes the greatest of values of different scales")
+
+
 def _single(array: NDArray[Any]) -> int:
     """Give the one number of a constant."""
     numbers = np.unique(array)
@@ -614,14 +604,10 @@ def _single(array: NDArray[Any]) -> int:
 
 def _along(scale: NDArray[Any], axis: int, shape: TensorShape) -> Floats:
     """Give every element its scale."""
+    each = scale.astype(np.float64)
     if scale.size == math.prod(shape):
-        return scale.ravel().astype(np.float64)
-    if scale.size > 1:
-        along = [1] * len(shape)
-        along[axis] = -1
-        scale = scale.reshape(along)
-    found: Floats = np.broadcast_to(scale.astype(np.float64) if scale.size > 1 else scale.ravel()[0], shape).ravel()
-    return found.astype(np.float64)
+        return each.ravel()
+    return np.array(np.broadcast_to(along(axis, each, len(shape)), shape).ravel())
 
 
 def affine(one: Operator, shape: TensorShape) -> tuple[Floats, Floats]:
@@ -651,11 +637,7 @@ def affine(one: Operator, shape: TensorShape) -> tuple[Floats, Floats]:
 
 def _seen(read: Sums) -> TensorShape:
     """Give the shape in which a tensor is read."""
-    return read.view or _unseen(read)
-
-
-def _unseen(read: Sums) -> TensorShape:
-    return read.shape if read.pool is None else read.pool.shape or ()
+    return read.view or (read.shape if read.pool is None else read.pool.shape or ())
 
 
 def _same_units(matrix: csr_array, unit: Floats, units: Floats) -> bool:
