@@ -118,6 +118,11 @@ class Conv(_Shaped):
         return Windows(self.kernel, self.stride, self.padding)
 
     @property
+    def margins(self) -> Margins:
+        """Cells of padding at the top, left, bottom and right, however they are said."""
+        return self._windows.margins(self.source_shape, self.target_shape)
+
+    @property
     def weight_shape(self) -> tuple[int, ...]:
         """Shape of the weight tensor."""
         return (*self.kernel, self.source_shape[2] // self.groups, self.target_shape[2])
@@ -286,6 +291,11 @@ class Pool(_Shaped):
     @property
     def _windows(self) -> Windows:
         return Windows(self.kernel, self.stride or self.kernel, self.padding)
+
+    @property
+    def margins(self) -> Margins:
+        """Cells of padding at the top, left, bottom and right, however they are said."""
+        return self._windows.margins(self.source_shape, self.target_shape)
 
     def matrix(self) -> csr_array:
         """Build the matrix, ``(n_target, n_source)`` int64."""

@@ -170,6 +170,12 @@ class Windows:
         top, left, bottom, right = self.padding
         return (top, bottom), (left, right)
 
+    def margins(self, source: Sequence[int], target: Sequence[int]) -> Margins:
+        """Give the cells of padding at the top, left, bottom and right, however they are said."""
+        lengths = zip(source[:2], target[:2], self.kernel, self.stride, self._along, strict=True)
+        (top, bottom), (left, right) = (_cells_around(*along) for along in lengths)
+        return top, left, bottom, right
+
     def check(self, kind: str, source: Sequence[int], target: Sequence[int], features: int) -> None:
         """Refuse a target shape that the windows do not yield, and say which one they do."""
         lengths = zip(source[:2], self.kernel, self.stride, self._along, strict=True)
@@ -234,6 +240,16 @@ def cells_before(length: int, windows: int, kernel: int, stride: int, padding: P
     if isinstance(padding, str):
         return max((windows - 1) * stride + kernel - length, 0) // 2 if padding == "same" else 0
     return padding[0]
+
+
+def _cells_around(
+    length: int, windows: int, kernel: int, stride: int, padding: Padding | tuple[int, int]
+) -> tuple[int, int]:
+    """Count the cells of padding before and after an axis."""
+    if not isinstance(padding, str):
+        return padding
+    before = cells_before(length, windows, kernel, stride, padding)
+    return before, max((windows - 1) * stride + kernel - length - before, 0) if padding == "same" else 0
 
 
 def window_pairs(

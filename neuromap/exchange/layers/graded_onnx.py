@@ -26,7 +26,6 @@ from neuromap.network.network_file import load_network
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import GradedNeuron, rounded
 from neuromap.network.transforms import Conv, Dense, Identity, Pool, Shape
-from neuromap.network.weights import cells_before
 from neuromap.registry import require_package
 from neuromap.version import __version__
 
@@ -181,7 +180,7 @@ class _Writer:
         if neuron.maximum:
             if len(edges) > 1 or not isinstance(edges[0].transform, Pool):
                 raise NotSupportedError(f"node {name}: takes the greatest of other than one pool; ONNX has that alone")
-            return self._pool(edges[0], edges[0].transform)
+            return self._op("MaxPool", [self._reals[edges[0].source]], name, **_windows(edges[0].transform))
         total = ""
         for edge in edges:
             part = self._edge(edge)
@@ -205,25 +204,8 @@ class _Writer:
         return self._matrix(edge, source)
 
     def _convolution(self, edge: Edge, transform: Conv | Pool, kernel: Ints, groups: int) -> str:
-        weights = self._integers(kernel, edge.target)
-        stride = transform.stride or transform.kernel
-        reads = [self._reals[edge.source], weights]
-        return self._op(
-            "Conv",
-            reads,
-            edge.target,
-            kernel_shape=transform.kernel,
-            strides=stride,
-            pads=_pads(transform),
-            group=groups,
-        )
-
-    def _pool(self, edge: Edge, transform: Pool) -> str:
-        stride = transform.stride or transform.kernel
-        reads = [self._reals[edge.source]]
-        return self._op(
-            "MaxPool", reads, edge.target, kernel_shape=transform.kernel, strides=stride, pads=_pads(transform)
-        )
+        reads = [self._reals[edge.source], self._integers(kernel, edge.target)]
+        return self._op("Conv", reads, edge.target, **_windows(transform), group=groups)
 
     def _matrix(self, edge: Edge, source: str) -> str:
         before, after = self._network.nodes[edge.source], self._network.nodes[edge.target]
@@ -417,21 +399,13 @@ def _features_first(node: Node) -> Ints:
     return np.moveaxis(np.arange(node.size).reshape(_known(node)[1]), 2, 0).ravel()
 
 
+def _windows(transform: Conv | Pool) -> dict[str, Any]:
+    stride = transform.stride or transform.kernel
+    return {"kernel_shape": transform.kernel, "strides": stride, "pads": transform.margins}
+
+
 def _by_feature(array: Ints, node: Node) -> Ints:
     """Give numbers of neurons the shape of a tensor, or one for each feature where that says all."""
     whole = np.moveaxis(array.reshape(_known(node)[1]), 2, 0)[None]
     each = whole[:, :, :1, :1]
     return each if (whole == each).all() else whole
-
-
-def _pads(transform: Conv | Pool) -> list[int]:
-    """Give the cells of padding at the top, left, bottom and right."""
-    padding, stride = transform.padding, transform.stride or transform.kernel
-    if not isinstance(padding, str):
-        return list(padding)
-    found = [[0, 0], [0, 0]]
-    for axis in (0, 1):
-        n, m, k, s = transform.source_shape[axis], transform.target_shape[axis], transform.kernel[axis], stride[axis]
-        before = cells_before(n, m, k, s, padding)
-        found[axis] = [before, max((m - 1) * s + k - n - before, 0) if padding == "same" else 0]
-    return [found[0][0], found[1][0], found[0][1], found[1][1]]

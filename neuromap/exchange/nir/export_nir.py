@@ -32,7 +32,6 @@ from neuromap.network.network_file import load_network
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.transforms import Conv, Identity, MatrixTransform, Pool
-from neuromap.network.weights import output_length
 
 
 def nir_graph(network: Network, *, dt: float = 1e-3) -> NirGraph:
@@ -373,17 +372,5 @@ def _arrays(numbers: dict[str, Any]) -> dict[str, Any]:
 
 def _pads(transform: Conv | Pool) -> tuple[int, ...] | None:
     """Give the zeros on either side along rows and columns, if they are as many."""
-    if transform.padding == "valid":
-        return (0, 0)
-    if not isinstance(transform.padding, str):
-        top, left, bottom, right = transform.padding
-        return (top, left) if (top, left) == (bottom, right) else None
-    found = []
-    stride = transform.stride or transform.kernel
-    for n, k, s in zip(transform.source_shape[:2], transform.kernel, stride, strict=True):
-        count = output_length(n, k, s, "same")
-        before = max((count - 1) * s + k - n, 0) // 2
-        if (n + 2 * before - k) // s + 1 != count:
-            return None
-        found.append(before)
-    return tuple(found)
+    top, left, bottom, right = transform.margins
+    return (top, left) if (top, left) == (bottom, right) else None

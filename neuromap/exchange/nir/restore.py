@@ -253,15 +253,6 @@ def _padded(
 
 def _is_ours(node: NirNode, found: Conv | Pool) -> bool:
     """Whether padding is what our ``same`` means for these shapes."""
-    stride = found.stride or found.kernel
-    for axis in (0, 1):
-        n, m, k, s = found.source_shape[axis], found.target_shape[axis], found.kernel[axis], stride[axis]
-        before = max((m - 1) * s + k - n, 0) // 2
-        given = (
-            (k - 1) // 2
-            if "padding" in node.words
-            else int(np.broadcast_to(node.parameters["padding"].ravel(), 2)[axis])
-        )
-        if before != given:
-            return False
-    return True
+    if "padding" in node.words:
+        return found.margins[:2] == tuple((k - 1) // 2 for k in found.kernel)
+    return found.margins[:2] == tuple(np.broadcast_to(node.parameters["padding"].ravel(), 2))
