@@ -41,11 +41,7 @@ def render_text(found: Exported, width: int = 100) -> str:
     lines.append("")
     for name, value in found.figures.items():
         lines.append(f"{name}: {value:,}" if isinstance(value, int) else f"{name}: {value}")
-    said = [
-        *note_lines("kept", found.kept),
-        *note_lines("approximated", found.approximated),
-        *note_lines("refused", found.refused),
-    ]
+    said = note_lines(found)
     return "\n".join([*lines, *(["", *said] if said else [])]) + "\n"
 
 

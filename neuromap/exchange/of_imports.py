@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from neuromap.exchange.imported import Imported, Note
+from neuromap.exchange.imported import Exported, Imported, Note
 from neuromap.files.messages import counted
 from neuromap.network.network import Network
 from neuromap.quantise import forms as quantise_forms
@@ -80,9 +80,10 @@ def error_text(note: Note) -> str:
     return "-" if note.error is None else f"{plain(note.error)} {note.unit}".rstrip()
 
 
-def note_lines(word: str, notes: Sequence[Note]) -> list[str]:
+def note_lines(found: Imported | Exported) -> list[str]:
     """Write a line for every note, with a word on what became of its part."""
-    return [f"{word}: {note_text(note)}" for note in notes]
+    groups = {"kept": found.kept, "approximated": found.approximated, "refused": found.refused}
+    return [f"{word}: {note_text(note)}" for word, notes in groups.items() for note in notes]
 
 
 def note_text(note: Note) -> str:
@@ -96,12 +97,8 @@ def render_text(found: Imported, width: int = 100) -> str:
     blocks = [_node_table(found).text(width), *_more_nodes(found)]
     if found.quantisation is not None:
         blocks.append(quantise_forms.render_text(found.quantisation, width).rstrip("\n"))
-    said = [
-        *note_lines("kept", found.kept),
-        *note_lines("approximated", found.approximated),
-        *note_lines("refused", found.refused),
-    ]
-    return "\n\n".join([_head(found), *blocks, *(["\n".join(said)] if said else [])]) + "\n"
+    said = "\n".join(note_lines(found))
+    return "\n\n".join([_head(found), *blocks, *([said] if said else [])]) + "\n"
 
 
 def print_answers(found: Imported, console: Console, said: Sequence[str]) -> None:

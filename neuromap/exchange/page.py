@@ -11,8 +11,7 @@ from neuromap.exchange.imported import Imported, Note
 from neuromap.exchange.of_imports import NOTES, error_text, note_text, to_dict
 from neuromap.files.messages import counted
 from neuromap.quantise.forms import error_percent, quantisation_tables
-from neuromap.quantise.forms import error_percent as percent
-from neuromap.quantise.quantisation import NodeErrors, Quantisation, TrainDistance
+from neuromap.quantise.quantisation import Quantisation, TrainDistance
 from neuromap.render.numbers import plain, seconds
 from neuromap.render.page import data_block, page_script, render_page
 from neuromap.render.svg import drawing, element, inline_image, label, number, shorten, standalone
@@ -72,7 +71,7 @@ def _work_said(found: Imported) -> tuple[str, ...]:
     most = max(found.work, key=lambda name: found.work[name])
     text = f"a frame takes {total:,} multiply-accumulates"
     if len(found.work) > 1:
-        text += f"; {most} does most, {percent(found.work[most] / total)} of them"
+        text += f"; {most} does most, {error_percent(found.work[most] / total)} of them"
     return (text,)
 
 
@@ -81,26 +80,22 @@ def _price(price: Quantisation) -> tuple[str, ...]:
     errors = []
     if price.edges:
         worst = max(price.edges, key=lambda edge: edge.weight_error)
-        errors.append(f"weights are off by {percent(worst.weight_error)} at most ({worst.edge}, sums over the edge)")
+        errors.append(
+            f"weights are off by {error_percent(worst.weight_error)} at most ({worst.edge}, sums over the edge)"
+        )
     if price.nodes:
         for word, value in (("time constants", "tau_error"), ("thresholds", "threshold_error")):
             node = max(price.nodes, key=lambda row: float(getattr(row, value)))
-            errors.append(f"{word} by {percent(getattr(node, value))} ({node.node})")
+            errors.append(f"{word} by {error_percent(getattr(node, value))} ({node.node})")
     if errors:
         said.append(", ".join(errors))
     synapses, lost = sum(edge.synapses for edge in price.edges), sum(edge.lost for edge in price.edges)
     if synapses:
         which = f"{_many(lost, 'weight')} became 0" if lost else "no weight became 0"
         said.append(f"of {_many(synapses, 'synapse')} {which}")
-    said += [_train(row) for row in _worst(price.distances)]
-    said += list(price.notes)
-    return tuple(said)
-
-
-def _worst(rows: Sequence[TrainDistance]) -> list[TrainDistance]:
-    """Give the node whose trains are farthest from the original's, by what silence would be."""
-    heard = [row for row in rows if row.of_silence > 0]
-    return [max(heard, key=lambda row: row.distance / row.of_silence)] if heard else []
+    if heard := [row for row in price.distances if row.of_silence > 0]:
+        said.append(_train(max(heard, key=lambda row: row.distance / row.of_silence)))
+    return (*said, *price.notes)
 
 
 def _train(row: TrainDistance) -> str:
@@ -115,9 +110,7 @@ def _train(row: TrainDistance) -> str:
 
 def _told(notes: Sequence[Note]) -> tuple[str, ...]:
     """Tell the first notes, ways out with them; say how many more there are."""
-    said = []
-    for note in notes[:_MOST_NOTES]:
-        said.append(f"{note_text(note)}.")
+    said = [f"{note_text(note)}." for note in notes[:_MOST_NOTES]]
     if len(notes) > _MOST_NOTES:
         said.append(f"And {len(notes) - _MOST_NOTES} more.")
     return tuple(said)
@@ -338,8 +331,10 @@ def _tables(found: Imported) -> Iterator[Table[Any]]:
 
 def _note_table(title: str, notes: Sequence[Note]) -> Table[Note]:
     """Give notes as a table, with errors and ways out where one has them."""
-    columns = [Column[Note]("of", lambda note: note.about, left=True)]
-    columns.append(Column("what became of it", lambda note: note.text, left=True))
+    columns = [
+        Column[Note]("of", lambda note: note.about, left=True),
+        Column("what became of it", lambda note: note.text, left=True),
+    ]
     if any(note.error is not None for note in notes):
         columns.append(Column("by how much", error_text))
     if any(note.remedy for note in notes):
@@ -387,7 +382,8 @@ def nodes_csv(found: Imported) -> str:
             "multiply_accumulates_per_frame": found.work.get(name),
         }
         if (errors := price.get(name)) is not None:
-            line |= _error_columns(errors)
+            line |= {name: value for name, value in vars(errors).items() if name not in ("node", "lowest_voltage")}
+            line["synapse_tau_errors"] = ";".join(map(str, errors.synapse_tau_errors))
         lines.append(line)
     return csv_text(lines)
 
@@ -399,17 +395,3 @@ def notes_csv(found: Imported) -> str:
     return csv_text(
         [{"became": word, **note} for word, notes in groups.items() for note in NOTES.write(notes)], columns
     )
-
-
-def _error_columns(errors: NodeErrors) -> dict[str, Any]:
-    return {
-        "neurons": errors.neurons,
-        "scale": errors.scale,
-        "threshold": errors.threshold,
-        "tau_error": errors.tau_error,
-        "synapse_tau_errors": ";".join(map(str, errors.synapse_tau_errors)),
-        "threshold_error": errors.threshold_error,
-        "bias_error": errors.bias_error,
-        "truncation": errors.truncation,
-        "current_headroom": errors.current_headroom,
-    }

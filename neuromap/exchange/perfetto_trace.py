@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import run_heads
-from neuromap.arrays.times import Time
 from neuromap.errors import InputError
 from neuromap.exchange.imported import Exported, Note
 from neuromap.exchange.spike_traces import figures_of, frame_ticks, notes_of_trace, trace_given
@@ -21,6 +20,7 @@ from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program_file import load_program
+from neuromap.render.numbers import as_number
 from neuromap.simulation.trace.trace import Trace
 
 Event = dict[str, Any]
@@ -48,58 +48,17 @@ class Clock(NamedTuple):
         return round(self.start(tick + 1) - self.start(tick), _DIGITS)
 
 
-def name_process(pid: int, name: str) -> list[Event]:
-    """Name a process; processes are shown in the order of their numbers."""
-    return [_meta("process_name", pid, 0, name=name), _meta("process_sort_index", pid, 0, sort_index=pid)]
+def _named(what: str, pid: int, tid: int, name: str) -> list[Event]:
+    """Name a process or a thread; they are shown in the order of their numbers."""
+    order = pid if what == "process" else tid
+    said = {f"{what}_name": {"name": name}, f"{what}_sort_index": {"sort_index": order}}
+    return [{"ph": "M", "name": key, "ts": 0, "pid": pid, "tid": tid, "args": args} for key, args in said.items()]
 
 
-def name_thread(pid: int, tid: int, name: str) -> list[Event]:
-    """Name a thread; threads of a process are shown in the order of their numbers."""
-    return [_meta("thread_name", pid, tid, name=name), _meta("thread_sort_index", pid, tid, sort_index=tid)]
-
-
-def slice_of(clock: Clock, tick: int, pid: int, tid: int, name: str, says: Mapping[str, Any]) -> Event:
+def _slice(clock: Clock, tick: int, pid: int, tid: int, name: str, says: dict[str, Any]) -> Event:
     """Make a slice of one tick on a thread."""
-    return {
-        "ph": "X", "name": name, "ts": clock.start(tick), "dur": clock.length(tick), "pid": pid, "tid": tid,
-        "args": dict(says),
-    }  # fmt: skip
-
-
-def instant(clock: Clock, tick: int, pid: int, tid: int, name: str, says: Mapping[str, Any]) -> Event:
-    """Make a mark on a thread at the begin of a tick."""
-    return {
-        "ph": "i", "s": "t", "name": name, "ts": clock.start(tick), "pid": pid, "tid": tid, "args": dict(says)
-    }  # fmt: skip
-
-
-def counter(clock: Clock, tick: int, pid: int, name: str, unit: str, value: int) -> Event:
-    """Give a counter a value from the begin of a tick on."""
-    return {"ph": "C", "name": name, "ts": clock.start(tick), "pid": pid, "args": {unit: value}}
-
-
-def trace_text(events: Iterable[Event], about: Mapping[str, Any]) -> str:
-    """Write events as a JSON file.
-
-    Parameters
-    ----------
-    events : iterable of dict
-        Of the functions above.
-    about : mapping
-        What is said of all of them, as the member ``otherData``.
-
-    Returns
-    -------
-    str
-        One event a line.
-    """
-    lines = ",\n".join(json.dumps(event, allow_nan=False, separators=(",", ":")) for event in events)
-    said = json.dumps(dict(about), allow_nan=False)
-    return f'{{"displayTimeUnit":"ms","otherData":{said},"traceEvents":[\n{lines}\n]}}\n'
-
-
-def _meta(what: str, pid: int, tid: int, **says: Any) -> Event:
-    return {"ph": "M", "name": what, "ts": 0, "pid": pid, "tid": tid, "args": says}
+    when = {"ts": clock.start(tick), "dur": clock.length(tick)}
+    return {"ph": "X", "name": name, **when, "pid": pid, "tid": tid, "args": says}
 
 
 def to_perfetto(trace: Trace, path: str | Path, *, program: ChipProgram | None = None) -> tuple[Note, ...]:
@@ -171,25 +130,22 @@ def _checked(trace: Trace, program: ChipProgram | None) -> Trace:
 
 
 def _text(trace: Trace, program: ChipProgram | None, shown: Shown) -> str:
-    return trace_text(events_of(trace, program, shown.n_ticks), _about(trace, shown))
-
-
-def _about(trace: Trace, shown: Shown) -> dict[str, Any]:
-    return {
+    """Write a file: what is said of the run, then one event a line."""
+    about = {
         "network": trace.name,
         "pattern": trace.pattern,
         "execution": trace.execution,
-        "frame_period_ticks": _number(trace.period),
+        "frame_period_ticks": as_number(trace.period),
         "tick_seconds": trace.tick_seconds,
         "frames": trace.n_frames,
         "ticks": trace.n_ticks,
         "ticks_shown": shown.n_ticks,
         "events_left_out": shown.left_out,
     }
-
-
-def _number(time: Time) -> int | float:
-    return time if isinstance(time, int) else float(time)
+    events = events_of(trace, program, shown.n_ticks)
+    lines = ",\n".join(json.dumps(event, allow_nan=False, separators=(",", ":")) for event in events)
+    said = json.dumps(about, allow_nan=False)
+    return f'{{"displayTimeUnit":"ms","otherData":{said},"traceEvents":[\n{lines}\n]}}\n'
 
 
 def _unsaid(trace: Trace, program: ChipProgram | None, shown: Shown) -> tuple[Note, ...]:
@@ -246,15 +202,15 @@ def events_of(trace: Trace, program: ChipProgram | None, n_ticks: int) -> Iterat
     pids = {name: _NODES + 1 + k for k, name in enumerate(sorted(set(chip), key=chip.index))}
     first = _NODES + 1 + len(pids)  # numbers of threads are none of a process
     label = f" ({trace.pattern}, {trace.execution})" if trace.pattern else ""
-    yield from name_process(_NODES, f"nodes of {trace.name}{label}")
+    yield from _named("process", _NODES, 0, f"nodes of {trace.name}{label}")
     for name, pid in pids.items():
-        yield from name_process(pid, name)
+        yield from _named("process", pid, 0, name)
     for node, port in enumerate(trace.nodes):
-        yield from name_thread(_NODES, first + node, f"node {port.name} ({port.kind})")
+        yield from _named("thread", _NODES, first + node, f"node {port.name} ({port.kind})")
     tids = {int(core): (pids[chip[k]], first + len(trace.nodes) + k) for k, core in enumerate(cores)}
     for core, (pid, tid) in tids.items():
         at = "" if program is None else f" at ({', '.join(map(str, program.coordinates[core]))})"
-        yield from name_thread(pid, tid, f"core {core}{at}")
+        yield from _named("thread", pid, tid, f"core {core}{at}")
     for node in range(len(trace.nodes)):
         yield from _node_events(trace, node, clock, first + node, n_ticks)
     yield from _core_events(trace, clock, tids, n_ticks)
@@ -304,13 +260,16 @@ def _node_events(trace: Trace, node: int, clock: Clock, tid: int, n_ticks: int) 
     begin, end = np.searchsorted(tick, at), np.searchsorted(tick, at, side="right")
     for i, t, a, b in zip(frames[at < n_ticks], at, begin, end, strict=False):
         says = {"frame": int(i), "tick": int(t), "spikes": int(b - a), "neurons": _few(map(str, index[a:b]), b - a)}
-        yield slice_of(clock, int(t), _NODES, tid, f"frame {i}", says)
+        yield _slice(clock, int(t), _NODES, tid, f"frame {i}", says)
     for t, n in zip(*_strays(trace, node), strict=True):
         if t < n_ticks:
-            yield instant(clock, int(t), _NODES, tid, f"{counted(int(n), 'spike')} of no frame", {"tick": int(t)})
+            name = f"{counted(int(n), 'spike')} of no frame"
+            place = {"ts": clock.start(int(t)), "pid": _NODES, "tid": tid}
+            yield {"ph": "i", "s": "t", "name": name, **place, "args": {"tick": int(t)}}
     for t, n in zip(*_counter_steps(trace, node), strict=True):
         if t < n_ticks:
-            yield counter(clock, int(t), _NODES, f"node {port.name}", "spikes per tick", int(n))
+            says, name = {"spikes per tick": int(n)}, f"node {port.name}"
+            yield {"ph": "C", "name": name, "ts": clock.start(int(t)), "pid": _NODES, "args": says}
 
 
 def _core_events(trace: Trace, clock: Clock, tids: dict[int, tuple[int, int]], n_ticks: int) -> Iterator[Event]:
@@ -329,7 +288,7 @@ def _core_events(trace: Trace, clock: Clock, tids: dict[int, tuple[int, int]], n
             for k in mine
         )
         says = {"tick": int(t), "spikes": int(b - a), "neurons": _few(spoken, b - a)}
-        yield slice_of(clock, int(t), pid, tid, counted(int(b - a), "spike"), says)
+        yield _slice(clock, int(t), pid, tid, counted(int(b - a), "spike"), says)
 
 
 def _few(names: Iterator[str], n_names: int) -> str:
