@@ -25,8 +25,7 @@ from typer.core import TyperGroup
 
 import neuromap
 from neuromap.cli.arguments.command import WIDTH, Command, in_columns
-from neuromap.cli.printing.pattern_figures import error_object, print_json
-from neuromap.cli.printing.text_output import PROGRAM, one_line, print_error
+from neuromap.cli.printing.text_output import PROGRAM, error_object, one_line, print_error, print_json
 from neuromap.errors import NeuromapError, VerificationError
 from neuromap.files.messages import did_you_mean
 

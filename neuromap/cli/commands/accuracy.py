@@ -19,8 +19,7 @@ from neuromap.cli.arguments.options import (
     read_pattern,
 )
 from neuromap.cli.arguments.run_options import check_run_length
-from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.text_output import print_form, print_written, progress_bar, text_console
+from neuromap.cli.printing.text_output import give_form, progress_bar
 from neuromap.errors import InputError
 from neuromap.files.messages import show_name
 from neuromap.options import option
@@ -110,14 +109,7 @@ def accuracy(
         )
     if csv is not None:
         write_whole(csv, found.to_csv())
-    if as_json:
-        print_json(found.to_dict())
-        return
-    from neuromap.accuracy.forms import render_text
-
-    console = text_console()
-    print_form(console, render_text(found, console.width))
-    print_written(console, csv)
+    give_form(found, csv, as_json=as_json)
 
 
 def _numbers(text: str) -> list[int]:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON
-from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.text_output import text_console
+from neuromap.cli.printing.text_output import print_json, text_console
 from neuromap.errors import InputError
 from neuromap.options import argument, option
 

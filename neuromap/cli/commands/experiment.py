@@ -6,8 +6,14 @@ from pathlib import Path
 
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, LIMIT, check_destinations
-from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.text_output import print_form, print_line, print_written, progress_bar, text_console
+from neuromap.cli.printing.text_output import (
+    give_form,
+    print_json,
+    print_line,
+    progress_bar,
+    text_console,
+    write_forms,
+)
 from neuromap.options import argument, option
 
 EXAMPLES = """\
@@ -47,17 +53,14 @@ def experiment(
     """
     from neuromap.experiments.experiment_file import list_experiments, load_experiment
     from neuromap.experiments.experiment_run import run_experiment
-    from neuromap.experiments.forms import render_text
-    from neuromap.files.whole_file import write_whole
 
-    console = text_console()
     if name is None:
         names = list_experiments()
         if as_json:
             print_json({"experiments": list(names)})
             return
         for known in names:
-            print_line(console, f"{known}: {load_experiment(known).title}")
+            print_line(text_console(), f"{known}: {load_experiment(known).title}")
         return
     check_destinations({"--csv": csv, "--svg": svg, "--save": save}, {})
     asked = load_experiment(name)
@@ -76,13 +79,5 @@ def experiment(
             graphs=graphs,
             progress=progress,
         )
-    forms = {csv: found.to_csv, svg: found.to_svg, save: found.to_json}
-    for path, make in forms.items():
-        if path is not None:
-            write_whole(path, make())
-    if as_json:
-        print_json(found.to_dict())
-        return
-    print_form(console, render_text(found, console.width))
-    for path in (csv, svg, save):
-        print_written(console, path)
+    written = write_forms((csv, found.to_csv), (svg, found.to_svg), (save, found.to_json))
+    give_form(found, *written, as_json=as_json)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,7 +27,14 @@ from neuromap.cli.arguments.options import (
 )
 from neuromap.cli.arguments.run_options import StimuliFlags
 from neuromap.cli.printing.sweep_output import give_sweep
-from neuromap.cli.printing.text_output import one_line, print_error, print_written, progress_bar, text_console
+from neuromap.cli.printing.text_output import (
+    one_line,
+    print_error,
+    print_written,
+    progress_bar,
+    text_console,
+    write_forms,
+)
 from neuromap.errors import DoesNotFitError, InputError, VerificationError
 from neuromap.explorer.answer.limits import ClosestRow, Limits
 from neuromap.explorer.candidates.options import ExploreOptions
@@ -148,12 +155,10 @@ def explore(
     gives a figure of the chip several values, one table says what the front of each chip comes to.
     """
     import neuromap as nm
-    from neuromap.explorer.answer.limits import ClosestRow
     from neuromap.explorer.answer.objectives import objective_named
     from neuromap.explorer.candidates.asked import check_are_axes, read_objectives
     from neuromap.explorer.explore import explore as search
     from neuromap.explorer.explore_each import sweep_explorations
-    from neuromap.files.whole_file import write_all
     from neuromap.render.value import form
 
     limits = limited.made()
@@ -197,18 +202,16 @@ def explore(
         if spec.name != name
     }
     advice, refusal = _advice_or_refusal(found, objective, limits, watched, (str(network), chip_files))
-    wanted: tuple[tuple[str | None, Callable[[], str]], ...] = (
+    written = write_forms(
         (html, lambda: form(found, "html", limits, advice, str(network), chip_files, every=every)),
         (svg, lambda: form(found, "svg", limits, every=every)),
         (csv, lambda: form(found, "csv", limits)),
         (json_file, lambda: form(found, "json", limits, advice)),
     )
-    written = [(path, make()) for path, make in wanted if path is not None]
-    write_all(written)
     if as_json:
         sys.stdout.write(form(found, "json", limits, advice))
     else:
-        _print(found, limits, advice, [path for path, _ in written], html, every=every)
+        _print(found, limits, advice, written, html, every=every)
     leave(found, refusal)
 
 
@@ -261,8 +264,7 @@ def _print(
         for line in ("", *said):
             print_text(console, line, indent="  ")
         console.print(in_columns(typed.strip()).rstrip("\n"), markup=False, highlight=False, soft_wrap=True)
-    for path in written:
-        print_written(console, path)
+    print_written(console, *written)
 
 
 def leave(found: Exploration, refusal: DoesNotFitError | None) -> None:

@@ -7,8 +7,7 @@ from pathlib import Path
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, check_destinations
 from neuromap.cli.arguments.run_options import FrameFlags, check_run_length
-from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.text_output import print_form, print_written, text_console
+from neuromap.cli.printing.text_output import give_form
 from neuromap.errors import InputError
 from neuromap.options import argument, option
 
@@ -54,7 +53,6 @@ def export_command(
     """
     from neuromap.exchange.formats import EXPORT_FORMATS, export_file
     from neuromap.files.whole_file import check_folder
-    from neuromap.render.value import form
 
     known = EXPORT_FORMATS.find(to)
     random = fed.random()
@@ -77,9 +75,4 @@ def export_command(
         random=random if known.fed else None,
         program=program,
     )
-    if as_json:
-        print_json({**form(found, "dict"), "written_to": output})
-        return
-    console = text_console()
-    print_form(console, form(found, "text", console.width))
-    print_written(console, output)
+    give_form(found, output, as_json=as_json, written_to=output)

@@ -27,7 +27,7 @@ from neuromap.cli.arguments.options import (
 )
 from neuromap.cli.arguments.run_options import StimuliFlags
 from neuromap.cli.printing.fault_section import shown_to_faults
-from neuromap.cli.printing.text_output import print_written, progress_bar, text_console
+from neuromap.cli.printing.text_output import print_written, progress_bar, text_console, write_forms
 from neuromap.errors import InputError
 from neuromap.faults.options import StudyOptions
 from neuromap.options import option
@@ -104,7 +104,6 @@ def faults(
     import neuromap as nm
     from neuromap.faults.measure_study import study_faults
     from neuromap.faults.page import findings, print_study
-    from neuromap.files.whole_file import write_all
 
     chip, figures = chosen_chip(chip), read_figures(other_figures)
     if is_sweep(figures):
@@ -120,17 +119,14 @@ def faults(
         study = study_faults(
             rollouts, spec, options=flags.options(net, spec), choice=engine.made(), progress=progress, **struck, **shown
         )
-    forms = ((html, study.to_html), (svg, study.to_svg), (csv, study.to_csv), (json_file, study.to_json))
-    written = [(path, form()) for path, form in forms if path is not None]
-    write_all(written)
+    written = write_forms((html, study.to_html), (svg, study.to_svg), (csv, study.to_csv), (json_file, study.to_json))
     if as_json:
         sys.stdout.write(study.to_json())
         return
     console = text_console()
     found = tuple(f"{kind}: {' '.join(said)}".rstrip(".") for kind, said in findings(study).items())
     print_study(study, console, found, every=every)
-    for path, _ in written:
-        print_written(console, path)
+    print_written(console, *written)
 
 
 def _rollouts(net: Network, patterns: list[str] | None, executions: list[str] | None) -> list[Rollout]:

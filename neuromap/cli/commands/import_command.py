@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, EVERY, SOURCES, check_destinations, chip_file_of, weights_beside
-from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.text_output import print_form, print_written, text_console, text_width
+from neuromap.cli.printing.text_output import print_form, print_json, print_written, text_console, text_width
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.options import argument, option
@@ -158,8 +157,7 @@ def import_command(
             for text in texts
         ]
         print_answers(found, console, [text.rstrip(".") for text in said])
-    print_written(console, output)
-    print_written(console, html)
+    print_written(console, output, html)
 
 
 def _write(found: Imported, output: str | None, html: str | None) -> None:
@@ -189,5 +187,4 @@ def _import_script(
     print_form(console, found.text if every else found.text.partition("\n\n")[0])
     if not every:
         print_rest(console, ["what became of neurons and synapses"], "--all, --html FILE or --json")
-    print_written(console, output)
-    print_written(console, html)
+    print_written(console, output, html)

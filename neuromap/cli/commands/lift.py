@@ -6,8 +6,7 @@ from pathlib import Path
 
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, check_destinations, weights_beside
-from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.text_output import print_form, print_written, text_console
+from neuromap.cli.printing.text_output import give_form
 from neuromap.options import argument, option
 
 EXAMPLES = """\
@@ -32,15 +31,9 @@ def lift(
     not have, such as neurons that draw at random, is refused by name.
     """
     import neuromap as nm
-    from neuromap.render.value import form
 
     check_destinations({"--output": output, "--output, its weights": weights_beside(output)}, {"program": program})
     found = nm.lift(nm.load_program(program), keep=keep)
     if output is not None:
         found.network.save(output)
-    if as_json:
-        print_json({**form(found, "dict"), "file": output})
-        return
-    console = text_console()
-    print_form(console, form(found, "text", console.width))
-    print_written(console, output)
+    give_form(found, output, as_json=as_json, file=output)

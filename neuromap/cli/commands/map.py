@@ -27,11 +27,11 @@ from neuromap.cli.arguments.options import (
     read_pattern,
     refuse_in_sweep,
 )
-from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import (
     one_line,
     print_error,
+    print_json,
     print_line,
     print_written,
     progress_bar,

@@ -13,8 +13,7 @@ from neuromap.cli.arguments.mapping_flags import (
     given_program,
 )
 from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, check_destinations, chip_file_of, chosen_chip
-from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.text_output import print_line, print_written, progress_bar, text_console
+from neuromap.cli.printing.text_output import print_json, print_line, print_written, progress_bar, text_console
 from neuromap.errors import VerificationError
 from neuromap.files.messages import counted
 from neuromap.options import option
@@ -105,8 +104,7 @@ def prove(
         shown = [f"{counted(count, 'neuron')}: {lemma}" for lemma, count in proof.lemmas.items() if lemma != REASONS[0]]
         for line in explanations or shown:
             print_line(console, line)
-        print_written(console, written)
-        print_written(console, certificate if proof.proven else None)
+        print_written(console, written, certificate if proof.proven else None)
     if not proof.proven:
         raise VerificationError(f"not proven: {message}")
 

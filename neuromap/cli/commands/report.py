@@ -191,8 +191,7 @@ def report(
             print_report(made, console)
         else:
             print_answers(made, console, leading(made), html)
-        for path, _ in contents:
-            print_written(console, path)
+        print_written(console, *(path for path, _ in contents))
         if figure_folder is not None:
             text = f"{len(drawn)} files of figures written to {one_line(figure_folder)}"
             if not any(path.suffix == ".pdf" for path, _ in drawn):

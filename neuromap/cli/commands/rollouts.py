@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, NETWORK, check_destinations, read_pattern, split_patterns
 from neuromap.cli.arguments.run_options import FrameFlags
-from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.text_output import progress_bar
+from neuromap.cli.printing.text_output import print_json, progress_bar
 from neuromap.errors import InputError
 from neuromap.options import option
 

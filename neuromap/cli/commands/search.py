@@ -19,7 +19,7 @@ from neuromap.cli.arguments.options import (
     check_destinations,
     chip_file_of,
 )
-from neuromap.cli.printing.text_output import print_form, print_written, progress_bar, text_console
+from neuromap.cli.printing.text_output import print_form, print_written, progress_bar, text_console, write_forms
 from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.searcher.options import SearchOptions
@@ -73,9 +73,7 @@ def search(
     """
     import neuromap as nm
     from neuromap.datasets.sources import load_images
-    from neuromap.files.whole_file import write_all
-    from neuromap.render.value import form as made_form
-    from neuromap.searcher.forms import render_text
+    from neuromap.render.value import form
     from neuromap.training.options.training_options import require_torch
 
     if data is None:
@@ -93,13 +91,10 @@ def search(
         how = {**asked.keywords, "folder": folder, "training": training, "progress": progress}
         found = nm.search(net, images=images, **how)
     called = shlex.join(["neuromap", *sys.argv[1:]])
-    forms = ((html, lambda: made_form(found, "html", called, data)), (svg, found.to_svg), (csv, found.to_csv))
-    written = [(path, make()) for path, make in forms if path is not None]
-    write_all(written)
+    written = write_forms((html, lambda: form(found, "html", called, data)), (svg, found.to_svg), (csv, found.to_csv))
     if as_json:
         sys.stdout.write(found.to_json())
         return
     console = text_console()
-    print_form(console, render_text(found, console.width, every=every))
-    for path in (folder, *(path for path, _ in written)):
-        print_written(console, path)
+    print_form(console, form(found, "text", console.width, every=every))
+    print_written(console, folder, *written)

@@ -17,9 +17,8 @@ from neuromap.cli.arguments.run_options import (
     check_run_length,
     read_stimuli,
 )
-from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.simulate_output import batch_object, print_batch, print_run, run_object
-from neuromap.cli.printing.text_output import progress_bar
+from neuromap.cli.printing.text_output import print_json, progress_bar
 from neuromap.errors import InputError
 from neuromap.options import argument, option
 

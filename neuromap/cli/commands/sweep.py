@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.options import AS_JSON, SCHEDULER, check_destinations, check_workers
-from neuromap.cli.printing.pattern_figures import print_json
 from neuromap.cli.printing.store_report import leave_with
-from neuromap.cli.printing.text_output import print_line, progress_bar, text_console
+from neuromap.cli.printing.text_output import print_json, print_line, progress_bar, text_console
 from neuromap.files.messages import counted
 from neuromap.jobs.ahead import MOST_PROCESSES
 from neuromap.options import argument, option

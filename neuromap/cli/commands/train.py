@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.options import AS_JSON, DATA, EXECUTION, LIMIT, NETWORK, check_destinations, read_pattern
-from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.text_output import print_form, print_line, print_written, progress_bar, text_console
+from neuromap.cli.printing.text_output import give_form, print_line, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
@@ -73,7 +72,6 @@ def train(
     from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_whole
     from neuromap.training.chip_training import train_for_chip
-    from neuromap.training.forms import render_text
     from neuromap.training.network_training import train_network
     from neuromap.training.options.training_options import require_torch
 
@@ -104,15 +102,10 @@ def train(
                 made.network.save(output)
     if csv is not None:
         write_whole(csv, found.to_csv())
-    if as_json:
-        print_json(found.to_dict() | ({} if made is None else {"chip": chip, "chosen": list(made.lines)}))
-        return
-    console = text_console()
-    for line in () if made is None else made.lines:
-        print_line(console, line)
-    print_form(console, render_text(found, console.width))
-    for path in (checkpoint, csv, output):
-        print_written(console, path)
+    chosen = {} if made is None else {"chip": chip, "chosen": list(made.lines)}
+    for line in () if made is None or as_json else made.lines:
+        print_line(text_console(), line)
+    give_form(found, checkpoint, csv, output, as_json=as_json, **chosen)
 
 
 def _trained(network: Network, patterns: list[str], execution: str) -> LearnedPattern | list[Rollout]:

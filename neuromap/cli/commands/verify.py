@@ -9,8 +9,7 @@ from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.mapping_flags import EXECUTION_OR_ITS_OWN, PATTERN_OR_ITS_OWN, MappingFlags, given_program
 from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, chosen_chip
 from neuromap.cli.arguments.run_options import FrameFlags, check_run_length
-from neuromap.cli.printing.pattern_figures import print_json
-from neuromap.cli.printing.text_output import progress_bar, text_console
+from neuromap.cli.printing.text_output import print_json, progress_bar, text_console
 from neuromap.options import option
 from neuromap.simulation.engine.engine_choice import EngineChoice
 

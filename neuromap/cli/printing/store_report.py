@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 
 from neuromap.cli.arguments.command import Given
 from neuromap.cli.arguments.options import check_destinations
-from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
+from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console, write_forms
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.options import COMMON, option
@@ -58,7 +58,6 @@ class StoreOptions(Given[None]):
 
 def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, *, every: bool, as_json: bool) -> None:
     """Write the files that are asked for, and print the runs, or a figure over parameters."""
-    from neuromap.files.whole_file import write_all
     from neuromap.sweep.over_forms import print_over
     from neuromap.sweep.run_forms import print_runs
     from neuromap.sweep.run_table import load_runs
@@ -68,15 +67,8 @@ def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, 
     check_destinations(written, {"store": kept.store, **journals})
     table = load_runs(kept.store or "")
     over = _over(table, kept)
-    forms: list[tuple[str | None, Callable[[], str | bytes]]] = [
-        (csv, table.to_csv),
-        (kept.parquet, table.to_parquet),
-        (json_file, table.to_json),
-    ]
-    if over is not None:
-        forms.append((kept.svg, over.to_svg))
-    contents = [(path, make()) for path, make in forms if path is not None]
-    write_all(contents)
+    drawn = [] if over is None else [(kept.svg, over.to_svg)]
+    paths = write_forms((csv, table.to_csv), (kept.parquet, table.to_parquet), (json_file, table.to_json), *drawn)
     if as_json:
         sys.stdout.write(table.to_json())
     else:
@@ -85,8 +77,7 @@ def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, 
             print_runs(table, console, every=every)
         else:
             print_over(over, console, every=every)
-        for path, _ in contents:
-            print_written(console, path)
+        print_written(console, *paths)
     leave_with(table)
 
 

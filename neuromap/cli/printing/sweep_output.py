@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console
+from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console, write_forms
 
 if TYPE_CHECKING:
     from neuromap.sweep.chip_sweep import ChipSweep
@@ -16,19 +16,16 @@ if TYPE_CHECKING:
 
 def give_sweep(sweep: ChipSweep, files: Mapping[str, str | None], *, every: bool, as_json: bool) -> None:
     """Write the files that are asked for, print the table, and say in the exit code whether any chip is enough."""
-    from neuromap.files.whole_file import write_all
     from neuromap.sweep.chip_sweep import print_sweep
 
     forms: dict[str, Callable[[], str]] = {"html": sweep.to_html, "csv": sweep.to_csv, "json": sweep.to_json}
-    contents = [(path, forms[name]()) for name, path in files.items() if path is not None]
-    write_all(contents)
+    written = write_forms(*((path, forms[name]) for name, path in files.items()))
     if as_json:
         sys.stdout.write(sweep.to_json())
     else:
         console = text_console()
         print_sweep(sweep, console, every=every)
-        for path, _ in contents:
-            print_written(console, path)
+        print_written(console, *written)
     _leave(sweep)
 
 

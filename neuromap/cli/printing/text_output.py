@@ -1,21 +1,26 @@
-"""Text on stdout and stderr: lines that any terminal can show, and the console for tables."""
+"""What commands print and write: lines that any terminal can show, tables, one JSON document, files."""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import asdict, is_dataclass
+from typing import TYPE_CHECKING, Any
 
+from neuromap.errors import NeuromapError
+from neuromap.files.whole_file import write_all
 from neuromap.jobs.silent import silent
 from neuromap.render.table import escaped, print_text
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from neuromap.render.value import Card
 
 
 @contextmanager
@@ -117,7 +122,76 @@ def print_form(console: Console, text: str) -> None:
             console.print(line, markup=False, soft_wrap=True)
 
 
-def print_written(console: Console, path: str | Path | None) -> None:
+def print_written(console: Console, *paths: str | None) -> None:
     """Say where something was written to, if it was."""
-    if path is not None:
-        console.print(f"written to {one_line(str(path))}", markup=False, soft_wrap=True)
+    for path in paths:
+        if path is not None:
+            console.print(f"written to {one_line(path)}", markup=False, soft_wrap=True)
+
+
+def write_forms(*forms: tuple[str | None, Callable[[], str | bytes]]) -> list[str]:
+    """Make the forms that a file is named for, write all of them or none, and give their files."""
+    contents = [(path, make()) for path, make in forms if path is not None]
+    write_all(contents)
+    return [path for path, _ in contents]
+
+
+def give_form(value: Card, *written: str | None, as_json: bool, **members: Any) -> None:
+    """Print the text of a value and where it was written; or its JSON document, with these members behind its own."""
+    from neuromap.render.value import form
+
+    if as_json:
+        print_json({**form(value, "dict"), **members})
+        return
+    console = text_console()
+    print_form(console, form(value, "text", console.width))
+    print_written(console, *written)
+
+
+# JSON on stdout: one document, and nothing else; the one for an error too.
+
+
+def _plain(value: Any) -> Any:
+    """Turn values of the library into what JSON can hold."""
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, (set, frozenset, tuple)):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def _layout(value: Any, indent: str = "") -> str:
+    """Lay JSON out for readers: one member a line, but lists of plain values on one line."""
+    inner = indent + "  "
+    if isinstance(value, Mapping) and value:
+        members = (f"{inner}{json.dumps(str(key))}: {_layout(item, inner)}" for key, item in value.items())
+        return "{\n" + ",\n".join(members) + f"\n{indent}}}"
+    if isinstance(value, list) and any(isinstance(item, (dict, list)) for item in value):
+        return "[\n" + ",\n".join(inner + _layout(item, inner) for item in value) + f"\n{indent}]"
+    return json.dumps(value, allow_nan=False)
+
+
+def print_json(data: Any) -> None:
+    """Write one JSON document to stdout."""
+    plain = json.loads(json.dumps(data, allow_nan=False, default=_plain))
+    sys.stdout.write(_layout(plain) + "\n")
+
+
+def error_object(error: BaseException, message: str, exit_code: int) -> dict[str, Any]:
+    """Make the JSON document that ``--json`` prints where a command fails."""
+    kind = type(error).__name__
+    if not isinstance(error, (NeuromapError, OSError)) and exit_code == 2:
+        kind = "UsageError"  # whatever typer calls it
+    fields: dict[str, Any] = {"kind": kind, "message": message, "exit_code": exit_code}
+    infeasibility = getattr(error, "infeasibility", None)
+    if infeasibility is not None:
+        fields["infeasibility"] = infeasibility
+    if getattr(error, "cycle", ()):
+        fields["cycle"] = list(error.cycle)  # type: ignore[attr-defined]
+    return {"error": fields}
