@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import neuromap as nm
 from neuromap.cli.arguments.command import Given
 from neuromap.cli.arguments.options import read_pattern, read_rollout
 from neuromap.errors import InputError
@@ -13,10 +14,7 @@ from neuromap.mapping.options.options import OF_CROSSBARS, MappingOptions, Pins
 from neuromap.options import option
 
 if TYPE_CHECKING:
-    from neuromap.hardware.chip.chip_spec import ChipSpec
     from neuromap.hardware.program.chip_program import ChipProgram
-    from neuromap.network.network import Network
-    from neuromap.rollout.schedule.rollout import Rollout
 
 
 class MappingFlags(Given[MappingOptions]):
@@ -38,22 +36,20 @@ class MappingFlags(Given[MappingOptions]):
         """The files that are read, by what they are."""
         return {"pins file": self.get("pins"), "defects file": self.defects, "activity file": self.get("activity")}
 
-    def chip(self, name: str, figures: Mapping[str, Any] | None = None) -> ChipSpec:
+    def chip(self, name: str, figures: Mapping[str, Any] | None = None) -> nm.ChipSpec:
         """Load a chip, with other figures and the defects of the file if they are given."""
         from neuromap.errors import ChipError
-        from neuromap.hardware.chip.chip_document import load_defects
-        from neuromap.hardware.chip.chip_file import load_chip
 
-        spec = load_chip(name, figures)
+        spec = nm.load_chip(name, figures)
         if self.defects is None:
             return spec
-        defects = load_defects(self.defects)
+        defects = nm.hardware.load_defects(self.defects)
         try:
             return spec.with_defects(defects)
         except ChipError as error:
             raise ChipError(f"{self.defects}: {error}") from None
 
-    def options(self, network: Network, chip: ChipSpec) -> MappingOptions:
+    def options(self, network: nm.Network, chip: nm.ChipSpec) -> MappingOptions:
         """Make the mapper's options of what was typed."""
         from neuromap.mapping.options.pins_file import check_pins, load_pins
 
@@ -89,18 +85,15 @@ EXECUTION_OR_ITS_OWN = option(
 
 
 def given_program(
-    net: Network,
+    net: nm.Network,
     pattern: str | None,
     execution: str | None,
     chip: str,
     program_file: Path | None,
     flags: MappingFlags,
     progress: Callable[[int, int, str], None],
-) -> tuple[Rollout, ChipProgram]:
+) -> tuple[nm.Rollout, ChipProgram]:
     """Read a program and make the rollout that it is held against, or map one."""
-    import neuromap as nm
-    from neuromap.mapping.map_rollout import map_with_stages
-
     if program_file is not None:
         program = nm.load_program(program_file)
         return read_rollout(net, program, program_file, pattern, execution), program
@@ -108,5 +101,5 @@ def given_program(
     rollout = nm.Rollout(net, named, "windowed" if execution is None else execution)
     spec = flags.chip(chip)
     options = flags.options(net, spec)
-    mapping = map_with_stages(rollout, spec, options, progress)
+    mapping = nm.mapping.map_with_stages(rollout, spec, options, progress)
     return mapping.rollout, mapping.program  # splitters may have made the schedule one in ticks

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import neuromap as nm
 from neuromap.errors import ChipError, InputError, NetworkError
 from neuromap.files.whole_file import check_target
 from neuromap.options import argument, option
@@ -15,9 +16,6 @@ from neuromap.rollout.schedule.execution import read_execution
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
-    from neuromap.network.network import Network
-    from neuromap.rollout.pattern import RolloutPattern
-    from neuromap.rollout.schedule.rollout import Rollout
 
 
 def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, str | Path | None]) -> None:
@@ -202,7 +200,7 @@ def _value(text: str) -> Any:
 # Patterns as they are typed at the command line.
 
 
-def read_pattern(network: Network, text: str) -> RolloutPattern:
+def read_pattern(network: nm.Network, text: str) -> nm.RolloutPattern:
     """Read one pattern; :func:`neuromap.rollout.pattern.pattern_of_text`, imported when it is needed."""
     from neuromap.rollout.pattern import pattern_of_text
 
@@ -210,22 +208,21 @@ def read_pattern(network: Network, text: str) -> RolloutPattern:
 
 
 def read_rollout(
-    network: Network, program: ChipProgram, path: Path, pattern: str | None, execution: str | None
-) -> Rollout:
+    network: nm.Network, program: ChipProgram, path: Path, pattern: str | None, execution: str | None
+) -> nm.Rollout:
     """Make the rollout that a program is held against: what is not given, its own labels say."""
     # Where nothing is given, hidden nodes have the program's phases, if these are possible: they may be at least cost.
-    from neuromap.rollout.schedule.rollout import Rollout
 
     if pattern is None and program.pattern in ("", "unnamed"):
         raise InputError(f"{path}: does not name its pattern; give one")
     if execution is None and not program.execution:
         raise InputError(f"{path}: does not name its execution; give one")
     label = program.pattern if pattern is None else pattern
-    rollout = Rollout(network, read_pattern(network, label), program.execution if execution is None else execution)
+    rollout = nm.Rollout(network, read_pattern(network, label), program.execution if execution is None else execution)
     return rollout if pattern is not None or execution is not None else _as_labelled(rollout, program)
 
 
-def _as_labelled(rollout: Rollout, program: ChipProgram) -> Rollout:
+def _as_labelled(rollout: nm.Rollout, program: ChipProgram) -> nm.Rollout:
     """Give hidden nodes the phases that a program's clocks tell; responses depend on inputs and outputs only."""
     step, first = program.ticks_per_step, rollout.network.outputs[0]
     ticks = {port.name: port.sample_tick for port in program.nodes}

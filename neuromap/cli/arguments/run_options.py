@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
+import neuromap as nm
 from neuromap.cli.arguments.command import Given
 from neuromap.errors import InputError, NeuromapError, StimulusError
 from neuromap.files.messages import counted
@@ -19,7 +20,6 @@ from neuromap.simulation.engine.engine_choice import ENGINES, MAX_THREADS, Engin
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
-    from neuromap.simulation.trace.checkpoint import Checkpoints
 
 # Ticks that one run of the command line may have; hours of work, and more output than anyone reads.
 MAX_TICKS = 10_000_000
@@ -153,8 +153,6 @@ class RunFlags(Given[EngineChoice]):
     @contextmanager
     def runner(self) -> Iterator[Runner]:
         """Give what runs a program; where it fails on one rank, all ranks end with the exit code of that."""
-        import neuromap as nm
-
         if not self.on_ranks:
             how = self.keywords
             yield Runner(partial(nm.simulate, **how), partial(nm.simulate_to_file, **how), nm.load_program, True)
@@ -202,15 +200,17 @@ class CheckpointFlags(Given[None]):
         "FILE  Continue from this checkpoint of the same run; engine, threads and ranks may differ."
     )
 
-    def asked(self) -> Checkpoints:
+    def asked(self) -> nm.simulation.Checkpoints:
         """Say which checkpoints are asked for."""
-        from neuromap.simulation.trace.checkpoint import DEFAULT_EVERY, Checkpoints
+        from neuromap.simulation.trace.checkpoint import DEFAULT_EVERY
 
         if self.every is not None and self.checkpoint is None:
             raise InputError(f"--every {self.every}: says how often --checkpoint FILE is written; give that too")
         if self.every is not None and self.every < 1:
             raise InputError(f"--every {self.every}: is not allowed; give 1 tick or more")
-        return Checkpoints(self.checkpoint, DEFAULT_EVERY if self.every is None else self.every, self.resume)
+        return nm.simulation.Checkpoints(
+            self.checkpoint, DEFAULT_EVERY if self.every is None else self.every, self.resume
+        )
 
     def check_parts(self, output: str | None, read: Mapping[str, str | Path | None]) -> None:
         """Refuse names of files that are parts of a checkpoint: one would be written in the other's place."""

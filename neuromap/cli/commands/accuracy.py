@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import neuromap as nm
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.options import (
@@ -71,11 +72,8 @@ def accuracy(
     n // (size / classes); a frame names the class with most spikes in it (with the greatest value, where nodes are
     graded), the lowest of equals. With --summed it decides with all frames before it.
     """
-    import neuromap as nm
     from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip, require_margin
-    from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_whole
-    from neuromap.mapping.map_rollout import map_with_stages
 
     check_destinations({"--csv": csv}, {"network file": network})
     net = nm.load_network(network)
@@ -84,14 +82,14 @@ def accuracy(
     options = flags.options(net, spec)
     told, asked = None if at is None else _numbers(at), None if sure is None else _lead(sure)
     frames = frames if told is None else told[-1]
-    images = load_images(data, part, limit=limit)
-    training = load_images(data, "train", limit=limit) if isinstance(asked, float) else None
+    images = nm.datasets.load_images(data, part, limit=limit)
+    training = nm.datasets.load_images(data, "train", limit=limit) if isinstance(asked, float) else None
     n_shown = len(images.images) + (0 if training is None else len(training.images))
     check_run_length(frames * n_shown)
     require_margin(asked, frames, images, training)
     ImageFrames.of(rollout, images, frames, seed)  # what does not fit is told before the mapping, which may take long
     with progress_bar("mapping") as progress:
-        mapping = map_with_stages(rollout, spec, options, progress)
+        mapping = nm.mapping.map_with_stages(rollout, spec, options, progress)
     check_run_length(frames * n_shown, mapping.program)
     with progress_bar("simulating (images)") as progress:
         found = accuracy_on_chip(

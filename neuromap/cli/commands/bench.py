@@ -6,17 +6,14 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
+import neuromap as nm
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.options import AS_JSON, DEFAULT_CHIP, EVERY, check_destinations, chip_file_of
 from neuromap.cli.printing.text_output import one_line, print_written, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.options import Option, option
-
-if TYPE_CHECKING:
-    from neuromap.cores.crossbar.program import Program
-
 
 EXAMPLES = """\
 \b
@@ -31,7 +28,7 @@ _SCALED_RATES = (2.0, 20.0, 100.0)
 _LEAST_CORES = 16
 _SCALINGS = ("cores", "rate", "threads")
 # Programs, their settings, and what makes others of their kinds with other numbers of cores.
-_Made = tuple[list["Program"], list[list[tuple[str, object]]], "list[Callable[[int], Program]] | None"]
+_Made = tuple[list["nm.Program"], list[list[tuple[str, object]]], "list[Callable[[int], nm.Program]] | None"]
 
 
 def _is_number(text: str) -> bool:
@@ -125,13 +122,10 @@ def _check_scaling(scaling: str | None, program_file: Path | None) -> None:
 
 
 def _read_program(asked: NetworkFlags, program_file: Path) -> _Made:
-    from neuromap.cores.crossbar.program import Program
-    from neuromap.hardware.program_file import load_program
-
     for name in asked:
         raise InputError(f"{asked.said[name].flag} and --program: a program is what it is; leave one of them out")
-    program = load_program(program_file)
-    if not isinstance(program, Program):
+    program = nm.load_program(program_file)
+    if not isinstance(program, nm.Program):
         raise InputError(
             f"--program {program_file}: is for {program.chip.core_model} cores; crossbar cores are measured here, "
             "synapse lists in benchmarks/"
@@ -141,16 +135,14 @@ def _read_program(asked: NetworkFlags, program_file: Path) -> _Made:
 
 def _made_programs(asked: NetworkFlags, scaling: str | None, progress: Callable[..., None]) -> _Made:
     """Make the networks that are asked for, with their settings."""
-    from neuromap.bench.characterisation import characterisation_program
-
     chosen = {name: getattr(asked, name) for name in asked.said}
-    programs: list[Program] = []
+    programs: list[nm.Program] = []
     settings: list[list[tuple[str, object]]] = []
-    same_kind: list[Callable[[int], Program]] = []
+    same_kind: list[Callable[[int], nm.Program]] = []
     for change in _changes(chosen, scaling):
         one = {**chosen, **change}
         kind = {name: one[name] for name in one if name not in ("cores", "at_rest")}
-        make: Callable[..., Program] = partial(characterisation_program, **kind)
+        make: Callable[..., nm.Program] = partial(nm.bench.characterisation_program, **kind)
         programs.append(
             make(
                 one["cores"],

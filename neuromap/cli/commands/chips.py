@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON
 from neuromap.cli.printing.text_output import print_json, text_console
 from neuromap.errors import InputError
 from neuromap.options import argument, option
-
-if TYPE_CHECKING:
-    from neuromap.hardware.chip.chip_spec import ChipSpec
-
 
 EXAMPLES = """\
 \b
@@ -55,7 +52,7 @@ def chips(
         _print_list(specs)
 
 
-def chip_object(spec: ChipSpec) -> dict[str, Any]:
+def chip_object(spec: nm.ChipSpec) -> dict[str, Any]:
     """Make the JSON form of a chip: the tables of its file, and the ranges that follow from them.
 
     Figures that nobody has published are absent.
@@ -70,7 +67,7 @@ def chip_object(spec: ChipSpec) -> dict[str, Any]:
     return {**chip_document(spec), "derived": derived}
 
 
-def _print_list(specs: tuple[ChipSpec, ...]) -> None:
+def _print_list(specs: tuple[nm.ChipSpec, ...]) -> None:
     from neuromap.render.table import text_table
 
     headers = ("chip", "cores", "axons x\nneurons", "axon\ntypes", "weight\nbits", "delay\n[ticks]", "tick\n[s]")
@@ -91,7 +88,7 @@ def _print_list(specs: tuple[ChipSpec, ...]) -> None:
     console.print("One chip in full: neuromap chips NAME. A chip of your own: give the path of its file.")
 
 
-def _print_chip(spec: ChipSpec) -> None:
+def _print_chip(spec: nm.ChipSpec) -> None:
     from neuromap.render.table import text_table
 
     console = text_console()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, LIMIT, check_destinations
 from neuromap.cli.printing.text_output import (
@@ -51,21 +52,18 @@ def experiment(
 
     A run that was stopped goes on from its last epoch. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
     """
-    from neuromap.experiments.experiment_file import list_experiments, load_experiment
-    from neuromap.experiments.experiment_run import run_experiment
-
     if name is None:
-        names = list_experiments()
+        names = nm.experiments.list_experiments()
         if as_json:
             print_json({"experiments": list(names)})
             return
         for known in names:
-            print_line(text_console(), f"{known}: {load_experiment(known).title}")
+            print_line(text_console(), f"{known}: {nm.experiments.load_experiment(known).title}")
         return
     check_destinations({"--csv": csv, "--svg": svg, "--save": save}, {})
-    asked = load_experiment(name)
+    asked = nm.experiments.load_experiment(name)
     with progress_bar(asked.name) as progress:
-        found = run_experiment(
+        found = nm.experiments.run_experiment(
             asked,
             asked.data if data is None else data,
             Path("build") / asked.name if folder is None else folder,

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import typer
-
+import neuromap as nm
 from neuromap.cli.arguments.command import Given, command, in_columns
 from neuromap.cli.arguments.options import (
     AS_JSON,
@@ -28,8 +27,7 @@ from neuromap.cli.arguments.options import (
 from neuromap.cli.arguments.run_options import StimuliFlags
 from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import (
-    one_line,
-    print_error,
+    fail,
     print_written,
     progress_bar,
     text_console,
@@ -43,10 +41,7 @@ from neuromap.options import option
 
 if TYPE_CHECKING:
     from neuromap.explorer.answer.advice import Advice
-    from neuromap.explorer.answer.exploration import Exploration
     from neuromap.explorer.answer.objectives import Objective
-    from neuromap.network.network import Network
-    from neuromap.rollout.pattern import RolloutPattern
 
 # Options of ``neuromap explore`` for accuracy at a deadline.
 
@@ -73,16 +68,15 @@ class DeadlineOptions(Given[None]):
         """Files that are read, by what they are."""
         return {f"trained network {file}": file for _, file in map(_split, self.trained or [])}
 
-    def arguments(self, network: Network) -> dict[str, Any]:
+    def arguments(self, network: nm.Network) -> dict[str, Any]:
         """Make the arguments of ``explore``: read the images, take patterns and files apart."""
-        from neuromap.datasets.sources import load_images
         from neuromap.render.quantities import parse_quantity
 
         if not self._are_asked_for():
             return {}
         seconds = parse_quantity(self.deadline or "", "s", "--deadline")
         pairs = [(_pattern(network, text), file) for text, file in map(_split, self.trained or [])]
-        images = load_images(self.data, self.part, limit=self.limit)
+        images = nm.datasets.load_images(self.data, self.part, limit=self.limit)
         return {"trained": pairs, "images": images, "deadline": seconds}
 
     def _are_asked_for(self) -> bool:
@@ -105,7 +99,7 @@ def _split(text: str) -> tuple[str, str]:
     return pattern, file
 
 
-def _pattern(network: Network, text: str) -> RolloutPattern | str:
+def _pattern(network: nm.Network, text: str) -> nm.RolloutPattern | str:
     """Read streaming edges, as they are typed; names and digits are the library's."""
     return read_pattern(network, text) if "->" in text else text
 
@@ -154,11 +148,8 @@ def explore(
     s, J and Hz. With --deadline and --trained, rows also have the accuracy that they have reached by then. Where --set
     gives a figure of the chip several values, one table says what the front of each chip comes to.
     """
-    import neuromap as nm
     from neuromap.explorer.answer.objectives import objective_named
     from neuromap.explorer.candidates.asked import check_are_axes, read_objectives
-    from neuromap.explorer.explore import explore as search
-    from neuromap.explorer.explore_each import sweep_explorations
     from neuromap.render.value import form
 
     limits = limited.made()
@@ -188,13 +179,15 @@ def explore(
     how |= {**reached.arguments(net), **fed}
     if is_sweep(figures):
         with progress_bar("explore") as progress:
-            sweep = sweep_explorations(net, named[0], figures, pattern, limits=limits or None, progress=progress, **how)
+            sweep = nm.explorer.sweep_explorations(
+                net, named[0], figures, pattern, limits=limits or None, progress=progress, **how
+            )
         give_sweep(sweep, {"html": html, "csv": csv, "json": json_file}, every=every, as_json=as_json)
         return
     specs = [nm.load_chip(name, one_value_each(figures)) for name in named]
     watched = ClosestRow(limits)
     with progress_bar("explore") as progress:
-        found = search(net, specs, pattern, limits=watched if limits else None, progress=progress, **how)
+        found = nm.explore(net, specs, pattern, limits=watched if limits else None, progress=progress, **how)
     # what --chip and --set take; a chip's name need not be that
     chip_files = {
         spec.name: [name, *(f"--set={words}" for words in other_figures or ())]
@@ -228,7 +221,7 @@ def _check_accuracy_is_known(objective: Objective | None, limits: Limits, reache
 
 
 def _advice_or_refusal(
-    found: Exploration,
+    found: nm.explorer.Exploration,
     objective: Objective | None,
     limits: Limits,
     watched: ClosestRow,
@@ -249,7 +242,13 @@ def _advice_or_refusal(
 
 
 def _print(
-    found: Exploration, limits: Limits, advice: Advice | None, written: Sequence[str], page: str | None, *, every: bool
+    found: nm.explorer.Exploration,
+    limits: Limits,
+    advice: Advice | None,
+    written: Sequence[str],
+    page: str | None,
+    *,
+    every: bool,
 ) -> None:
     from neuromap.explorer.text import print_answers, print_exploration
     from neuromap.render.table import print_text
@@ -267,7 +266,7 @@ def _print(
     print_written(console, *written)
 
 
-def leave(found: Exploration, refusal: DoesNotFitError | None) -> None:
+def leave(found: nm.explorer.Exploration, refusal: DoesNotFitError | None) -> None:
     """Say in the exit code what the tables say: nothing within the limits, or a chip that computes something else.
 
     Raises
@@ -279,8 +278,6 @@ def leave(found: Exploration, refusal: DoesNotFitError | None) -> None:
     if wrong:
         head = f"{len(wrong)} of {counted(found.n_mapped, 'row')} failed"
         head += f", first {wrong[0].pattern}, {wrong[0].candidate.execution}"
-        print_error(one_line(f"{head}: chip and reference differ {wrong[0].message}"))
-        raise typer.Exit(VerificationError.exit_code)
+        fail(f"{head}: chip and reference differ {wrong[0].message}", VerificationError.exit_code)
     if refusal is not None:
-        print_error(one_line(str(refusal)))
-        raise typer.Exit(refusal.exit_code)
+        fail(str(refusal), refusal.exit_code)

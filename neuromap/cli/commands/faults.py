@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import neuromap as nm
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.options import (
@@ -34,11 +35,6 @@ from neuromap.options import option
 from neuromap.rollout.schedule.execution import read_execution
 from neuromap.simulation.choose_frames import DEFAULT_STIMULI, MOST_STIMULI
 from neuromap.simulation.engine.engine_choice import EngineChoice
-
-if TYPE_CHECKING:
-    from neuromap.network.network import Network
-    from neuromap.rollout.schedule.rollout import Rollout
-
 
 EXAMPLES = """\
 \b
@@ -101,8 +97,6 @@ def faults(
     Dead cores and links, dropped spikes, silent and firing neurons, flipped synapses, drawn by seed: what fails at a
     rate fails at every higher one. With --data the accuracy too.
     """
-    import neuromap as nm
-    from neuromap.faults.measure_study import study_faults
     from neuromap.faults.page import findings, print_study
 
     chip, figures = chosen_chip(chip), read_figures(other_figures)
@@ -116,7 +110,7 @@ def faults(
     spec = flags.chip(chip, one_value_each(figures))
     shown = _stimuli(fed, data, accuracy_frames, limit)
     with progress_bar("faults") as progress:
-        study = study_faults(
+        study = nm.faults.study_faults(
             rollouts, spec, options=flags.options(net, spec), choice=engine.made(), progress=progress, **struck, **shown
         )
     written = write_forms((html, study.to_html), (svg, study.to_svg), (csv, study.to_csv), (json_file, study.to_json))
@@ -129,19 +123,18 @@ def faults(
     print_written(console, *written)
 
 
-def _rollouts(net: Network, patterns: list[str] | None, executions: list[str] | None) -> list[Rollout]:
-    from neuromap.rollout.schedule.rollout import Rollout
+def _rollouts(net: nm.Network, patterns: list[str] | None, executions: list[str] | None) -> list[nm.Rollout]:
 
     names = split_patterns(patterns or ["streaming"]) or list(patterns or [])
     return [
-        Rollout(net, read_pattern(net, name), execution) for name in names for execution in executions or ["windowed"]
+        nm.Rollout(net, read_pattern(net, name), execution)
+        for name in names
+        for execution in executions or ["windowed"]
     ]
 
 
 def _stimuli(fed: FaultFrames, data: str | None, accuracy_frames: int | None, limit: int | None) -> dict[str, Any]:
     """Make the library's arguments ``stimuli`` and ``n_stimuli``."""
-    from neuromap.datasets.sources import load_images
-
     if data is None:
         for flag, value in (("--accuracy-frames", accuracy_frames), ("--limit", limit)):
             if value is not None:
@@ -149,4 +142,4 @@ def _stimuli(fed: FaultFrames, data: str | None, accuracy_frames: int | None, li
         return shown_to_faults(fed, None, accuracy_frames)
     for name in (name for name in fed if name != "seed"):
         raise InputError(f"--data and {fed.said[name].flag}: give one of them, images are the stimuli")
-    return shown_to_faults(fed, load_images(data, "test", limit=limit), accuracy_frames)
+    return shown_to_faults(fed, nm.datasets.load_images(data, "test", limit=limit), accuracy_frames)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, check_destinations, weights_beside
 from neuromap.cli.printing.text_output import give_form
@@ -30,8 +31,6 @@ def lift(
     Relays, splitters and copies are taken out. The network is spiking: one frame is one tick. What networks do
     not have, such as neurons that draw at random, is refused by name.
     """
-    import neuromap as nm
-
     check_destinations({"--output": output, "--output, its weights": weights_beside(output)}, {"program": program})
     found = nm.lift(nm.load_program(program), keep=keep)
     if output is not None:

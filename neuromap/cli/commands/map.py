@@ -7,8 +7,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.mapping_flags import MappingFlags, SeededMappingFlags
 from neuromap.cli.arguments.options import (
@@ -29,8 +28,8 @@ from neuromap.cli.arguments.options import (
 )
 from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import (
+    fail,
     one_line,
-    print_error,
     print_json,
     print_line,
     print_written,
@@ -45,10 +44,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from neuromap.mapping.diagnosis.apply_remedy import Request
-    from neuromap.mapping.diagnosis.dry_run import DryRun
-    from neuromap.mapping.map_rollout import MappedRollout
     from neuromap.mapping.options.budget import Budget
-    from neuromap.mapping.options.infeasibility import Infeasibility
 
 
 EXAMPLES = """\
@@ -93,7 +89,6 @@ def map_command(
     Where it does not fit (exit code 3), node, demand, bound and remedies are named. Where --set gives a figure of the
     chip several values, one table says what each chip takes.
     """
-    import neuromap as nm
     from neuromap.mapping import map_rollout
     from neuromap.mapping.diagnosis.apply_remedy import Request
     from neuromap.mapping.diagnosis.early_refusal import refuse_early
@@ -137,10 +132,9 @@ def map_command(
 
 
 def _sweep(request: Request, figures: dict[str, list[Any]], html: str | None, every: bool, *, as_json: bool) -> None:
-    from neuromap.sweep.map_each import sweep_mappings
 
     with progress_bar("mapping") as progress:
-        sweep = sweep_mappings(request.rollout, request.chip, figures, request.options, progress)
+        sweep = nm.sweep.sweep_mappings(request.rollout, request.chip, figures, request.options, progress)
     give_sweep(sweep, {"html": html}, every=every, as_json=as_json)
 
 
@@ -153,18 +147,21 @@ def _with_remedies(refusal: DoesNotFitError, request: Request, seconds: float) -
     return DoesNotFitError(found.message, found)
 
 
-def _print_mapping(mapping: MappedRollout, budget: Budget, output: str | None, *, every: bool, as_json: bool) -> None:
+def _print_mapping(
+    mapping: nm.mapping.MappedRollout, budget: Budget, output: str | None, *, every: bool, as_json: bool
+) -> None:
     from dataclasses import asdict
 
     from neuromap.cli.printing.program_figures import figure_rows, main_rows, program_figures
     from neuromap.hardware.program.ports import left_out_line
     from neuromap.hardware.program.usage import copies_line, count_copies
-    from neuromap.mapping.bounds.lower_bounds import core_bound
     from neuromap.render.table import text_table
 
     program = mapping.program
     nodes = count_copies(program)
-    figures: dict[str, Any] = program_figures(program, core_bound(mapping.network, program.chip, budget=budget))
+    figures: dict[str, Any] = program_figures(
+        program, nm.mapping.core_bound(mapping.network, program.chip, budget=budget)
+    )
     cut_short = [*mapping.cut_short, *budget.cut]
     split = [f"{u} -> {v}" for u, v in sorted(mapping.split)]
     is_tick_level = mapping.rollout.is_tick_level
@@ -214,10 +211,9 @@ def _print_mapping(mapping: MappedRollout, budget: Budget, output: str | None, *
 
 
 def _dry_run(request: Request, flags: MappingFlags, *, as_json: bool) -> None:
-    from neuromap.mapping.diagnosis.dry_run import dry_run
 
     with progress_bar("dry run") as progress:
-        found = dry_run(
+        found = nm.mapping.dry_run(
             request.rollout, request.chip, request.options, seconds=flags.seconds or TRYING, progress=progress
         )
     if as_json:
@@ -225,11 +221,10 @@ def _dry_run(request: Request, flags: MappingFlags, *, as_json: bool) -> None:
     else:
         _print_dry_run(found, text_console())
     if not found.fits:
-        print_error(one_line(found.problems[0].message))
-        raise typer.Exit(DoesNotFitError.exit_code)
+        fail(found.problems[0].message, DoesNotFitError.exit_code)
 
 
-def _print_dry_run(found: DryRun, console: Console) -> None:
+def _print_dry_run(found: nm.mapping.DryRun, console: Console) -> None:
     """Print whether a rollout fits, what its nodes ask for, and what would help."""
     say = partial(print_line, console)
     label = f"{found.network} ({found.pattern}, {found.execution}) on {found.chip.name}"
@@ -252,13 +247,13 @@ def _print_dry_run(found: DryRun, console: Console) -> None:
         say(f"with {first}: fits in {counted(found.cores_with_remedies, 'core')}")
 
 
-def _head(problem: Infeasibility) -> str:
+def _head(problem: nm.mapping.Infeasibility) -> str:
     head = f"node {problem.node}: " if problem.node else ""
     gap = f" ({problem.gap} too many)" if problem.bound else ""
     return f"{head}{problem.statement}{gap}"
 
 
-def _print_nodes(found: DryRun, console: Console) -> None:
+def _print_nodes(found: nm.mapping.DryRun, console: Console) -> None:
     chip, has_copies = found.chip, found.chip.kind.structure.ONE_TARGET  # a neuron of other cores sends anywhere itself
     has_parts = any(node.parts for node in found.nodes)
     added = [f"copies\nof {chip.neurons}", "relays", "splitters"] if has_copies else ["relays"]
@@ -278,7 +273,7 @@ def _print_nodes(found: DryRun, console: Console) -> None:
     console.print(f"{most}: of the neuron that needs most", markup=False)
 
 
-def _print_remedies(problem: Infeasibility, console: Console) -> None:
+def _print_remedies(problem: nm.mapping.Infeasibility, console: Console) -> None:
     rows = []
     for remedy in problem.remedies:
         tried = "maps" if remedy.tried else "advice" if remedy.value is None else "-"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.mapping_flags import (
     EXECUTION_OR_ITS_OWN,
@@ -53,13 +54,11 @@ def prove(
     Fails with exit code 5 where it is not proven: with a line for each fault, and with input frames for which chip and
     network differ, if a search finds some.
     """
-    import neuromap as nm
     from neuromap.cli.printing.documents import PROVE
     from neuromap.proof.codes import REASONS
     from neuromap.proof.counterexample import Search, find_counterexample
     from neuromap.proof.explanations import explain
     from neuromap.proof.prove import confirm, save_certificate
-    from neuromap.simulation.stimulus import save_frames
 
     chip = chosen_chip(chip, program_file)
     flags.require_none(program_file)
@@ -76,7 +75,7 @@ def prove(
         with progress_bar("looking for a counterexample"):
             searched = find_counterexample(rollout, program, proof)
     if frames is not None and searched.counterexample is not None:
-        save_frames(frames, searched.counterexample.frames)
+        nm.simulation.save_frames(frames, searched.counterexample.frames)
         written = frames
 
     if certificate is not None and proof.proven:

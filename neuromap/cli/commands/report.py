@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import typer
-
+import neuromap as nm
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.options import (
@@ -32,7 +31,7 @@ from neuromap.cli.arguments.run_options import StimuliFlags, check_run_length
 from neuromap.cli.printing.fault_section import FaultSection, shown_to_faults
 from neuromap.cli.printing.store_report import StoreOptions, report_on_store
 from neuromap.cli.printing.sweep_output import give_sweep
-from neuromap.cli.printing.text_output import one_line, print_error, print_written, progress_bar, text_console
+from neuromap.cli.printing.text_output import fail, one_line, print_written, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.options import argument, option
@@ -97,8 +96,6 @@ def report(
     shows what becomes of the outputs when parts of the chip fail. With --from the rows are
     those of a store of neuromap sweep or explore, and nothing is mapped.
     """
-    import neuromap as nm
-    from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_all
     from neuromap.render.svg import with_pdf
     from neuromap.report.figure_files import check_figure_folder, check_no_figure, figure_files
@@ -168,7 +165,7 @@ def report(
                 sweep = sweep_reports(net, spec, figures, chosen, wanted or None, **asked)
             give_sweep(sweep, {"html": html, "csv": csv, "json": json_file}, every=every, as_json=as_json)
             return
-        images = None if data is None else load_images(data, "test", limit=limit)
+        images = None if data is None else nm.datasets.load_images(data, "test", limit=limit)
         frames = DEFAULT_ACCURACY_FRAMES if accuracy_frames is None else accuracy_frames
         shown = {"options": options, "images": images, "n_accuracy_frames": frames, **arguments}
         with progress_bar("report") as progress:
@@ -202,8 +199,7 @@ def report(
         first = failed[0]
         why = first.message or (first.verification.message if first.verification else "")
         head = f"{len(failed)} of {counted(len(made.rows), 'row')} failed, first {first.pattern}, {first.execution}"
-        print_error(one_line(f"{head}: {why}"))
-        raise typer.Exit(made.exit_code)
+        fail(f"{head}: {why}", made.exit_code)
 
 
 def _check_data_options(data: str | None, frames: int | None, limit: int | None, program_file: Path | None) -> None:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, NETWORK, check_destinations, read_pattern, split_patterns
 from neuromap.cli.arguments.run_options import FrameFlags
 from neuromap.cli.printing.text_output import print_json, progress_bar
 from neuromap.errors import InputError
 from neuromap.options import option
-
-if TYPE_CHECKING:
-    from neuromap.network.network import Network
-    from neuromap.report.over_cores import SecondsOverCores
-    from neuromap.rollout.pattern import RolloutPattern
-
 
 EXAMPLES = """\
 \b
@@ -76,12 +71,10 @@ def rollouts(
     Every time is of windowed or of pipelined execution. Patterns of one behaviour class compute the same function,
     so trained weights carry over.
     """
-    import neuromap as nm
     from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figures
     from neuromap.cli.printing.pattern_tables import print_rollouts
     from neuromap.network.build import require_frames
     from neuromap.rollout.class_numbers import class_numbers
-    from neuromap.rollout.schedule.node_times import latencies_of
 
     if not 1 <= limit <= _MOST_LISTED:
         raise InputError(f"--limit {limit}: must be 1 to {_MOST_LISTED}")
@@ -91,7 +84,7 @@ def rollouts(
     require_frames(net, "rollouts", "its one rollout is streaming, a frame a tick; neuromap report shows its times")
     over = _over_cores(net, network, pattern or [], chip, cores, fed, svg, every=every)
     work = _work_per_tick(net, node_times, work_per_tick)
-    latencies = None if work is None else latencies_of(net, net.tables["work"], work)
+    latencies = None if work is None else nm.rollout.latencies_of(net, net.tables["work"], work)
     chosen, complete = _every_pattern(net, limit) if every else (_chosen_patterns(net, pattern or []), False)
     figures = pattern_counts(net)
     numbers = class_numbers(net, chosen, in_order=every)
@@ -117,7 +110,7 @@ def rollouts(
 
 
 def _over_cores(
-    net: Network,
+    net: nm.Network,
     path: Path,
     patterns: Sequence[str],
     chip: str | None,
@@ -126,7 +119,7 @@ def _over_cores(
     svg: str | None,
     *,
     every: bool,
-) -> SecondsOverCores | None:
+) -> nm.report.SecondsOverCores | None:
     """Time the patterns over numbers of cores, if a chip is given, and draw that, if it is asked for."""
     if chip is None:
         fed.refuse("is for --chip; give that too")
@@ -136,25 +129,25 @@ def _over_cores(
         return None
     if every:
         raise InputError(f"--all and --chip {chip}: give one of them; the best of all patterns is among the seconds")
-    from neuromap.report.over_cores import seconds_over_cores
-    from neuromap.simulation.cost.frame_work import count_frame_work
 
     check_destinations({"--svg": svg}, {"network file": path, "stimulus file": fed.frames})
     random = fed.random()
-    work = count_frame_work(net, chip, fed.frames, n_frames=random.n_frames, seed=random.seed, density=random.density)
-    over = seconds_over_cores(work, _chosen_patterns(net, patterns), cores=cores)
+    work = nm.simulation.count_frame_work(
+        net, chip, fed.frames, n_frames=random.n_frames, seed=random.seed, density=random.density
+    )
+    over = nm.report.seconds_over_cores(work, _chosen_patterns(net, patterns), cores=cores)
     if svg is not None:
         over.save(svg)
     return over
 
 
-def _seconds_document(over: SecondsOverCores) -> Any:
+def _seconds_document(over: nm.report.SecondsOverCores) -> Any:
     from neuromap.report.over_cores import SECONDS
 
     return SECONDS.write(over)
 
 
-def _print_seconds(over: SecondsOverCores, *, every: bool) -> None:
+def _print_seconds(over: nm.report.SecondsOverCores, *, every: bool) -> None:
     from neuromap.cli.printing.text_output import text_console
     from neuromap.render.table import print_rest, print_text
     from neuromap.report.over_cores import tables
@@ -169,7 +162,7 @@ def _print_seconds(over: SecondsOverCores, *, every: bool) -> None:
         print_text(console, f"{lead.told}.")
 
 
-def _work_per_tick(network: Network, node_times: str | None, given: int | None) -> int | None:
+def _work_per_tick(network: nm.Network, node_times: str | None, given: int | None) -> int | None:
     """Give the multiply-accumulates of a tick, if nodes take as long as their work."""
     if node_times is None:
         if given is not None:
@@ -187,7 +180,7 @@ def _work_per_tick(network: Network, node_times: str | None, given: int | None) 
     return given or max(1, -(-max(table.values()) // _TICKS_OF_SLOWEST))
 
 
-def _chosen_patterns(network: Network, values: Sequence[str]) -> list[RolloutPattern]:
+def _chosen_patterns(network: nm.Network, values: Sequence[str]) -> list[nm.RolloutPattern]:
     """Read the patterns asked for."""
     names = split_patterns(values) or list(values)
     if not names:
@@ -195,13 +188,10 @@ def _chosen_patterns(network: Network, values: Sequence[str]) -> list[RolloutPat
     return [read_pattern(network, name) for name in names]
 
 
-def _every_pattern(network: Network, limit: int) -> tuple[list[RolloutPattern], bool]:
+def _every_pattern(network: nm.Network, limit: int) -> tuple[list[nm.RolloutPattern], bool]:
     """List the first ``limit`` valid patterns, and tell whether these are all."""
     from itertools import islice
 
-    from neuromap.rollout.behaviour import enumerate_valid
-    from neuromap.rollout.pattern import RolloutPattern
-
-    found = list(islice(enumerate_valid(network), limit + 1))
-    named = [RolloutPattern(network, p.values, f"#{n}") for n, p in enumerate(found[:limit], start=1)]
+    found = list(islice(nm.rollout.enumerate_valid(network), limit + 1))
+    named = [nm.RolloutPattern(network, p.values, f"#{n}") for n, p in enumerate(found[:limit], start=1)]
     return named, len(found) <= limit

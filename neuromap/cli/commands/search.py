@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+import neuromap as nm
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.options import (
     AS_JSON,
@@ -71,8 +72,6 @@ def search(
     of epochs. Rollouts of the classes that stay are mapped, verified and run on all images. The same command goes on
     where it was ended, whatever ended it. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
     """
-    import neuromap as nm
-    from neuromap.datasets.sources import load_images
     from neuromap.render.value import form
     from neuromap.training.options.training_options import require_torch
 
@@ -85,7 +84,7 @@ def search(
     check_destinations({"--html": html, "--svg": svg, "--csv": csv}, read)
     net = nm.load_network(network)
     require_torch("search")
-    images = {part: load_images(data, part, limit=limit) for part in ("train", "validation", "test")}
+    images = {part: nm.datasets.load_images(data, part, limit=limit) for part in ("train", "validation", "test")}
     training = {**flags.keywords, **hardware.keywords}
     with progress_bar("search") as progress:
         how = {**asked.keywords, "folder": folder, "training": training, "progress": progress}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, check_destinations
 from neuromap.cli.arguments.run_options import (
@@ -86,7 +87,6 @@ def _simulate(
     output: str | None,
     as_json: bool,
 ) -> None:
-    import neuromap as nm
     from neuromap.simulation.choose_frames import choose_frames
     from neuromap.simulation.trace.recorded_run import HDF5_SUFFIXES
 
@@ -138,7 +138,6 @@ def _run_batch(
     output: str | None,
     as_json: bool,
 ) -> None:
-    import neuromap as nm
 
     n_stimuli, n_frames = next(iter(stimuli.values())).shape[:2]
     check_run_length(n_stimuli * n_frames, program)

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import CHIP, EXECUTION, SOURCES, chosen_chip, read_pattern
 from neuromap.cli.printing.text_output import print_error, print_line, text_console
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.options import argument, option
-
-if TYPE_CHECKING:
-    from neuromap.datasets.tracks import ImageSet
-    from neuromap.network.network import Network
-
 
 EXAMPLES = """\
 \b
@@ -60,7 +55,6 @@ def studio(
     It prints the address to open and serves until it is interrupted. Only this machine can reach it, unless --host says
     otherwise, which asks for a token. Needs the extra studio.
     """
-    import neuromap as nm
     from neuromap.studio.guard import Address
     from neuromap.studio.run_server import run_server
     from neuromap.studio.scene.commands import Offer, example_network, with_input
@@ -77,7 +71,7 @@ def studio(
     found = {_name(path, networks or []): nm.load_network(path) for path in networks or []}
     example = example_network()
     found.setdefault(example.name, example)
-    network: Network = next(iter(found.values()))
+    network = next(iter(found.values()))
     words = patterns or ["streaming"]
     if len(words) > 2:
         raise InputError(f"--pattern {words[2]}: is the third; at most two run side by side")
@@ -110,11 +104,10 @@ def _name(path: Path, every: list[Path]) -> str:
     return path.stem if sum(other.stem == path.stem for other in every) == 1 else str(path)
 
 
-def _images(source: str | None) -> ImageSet | None:
-    from neuromap.datasets.sources import load_images
+def _images(source: str | None) -> nm.datasets.ImageSet | None:
 
     try:
-        return load_images(source or "digits", "test", limit=_MOST_IMAGES).stills()
+        return nm.datasets.load_images(source or "digits", "test", limit=_MOST_IMAGES).stills()
     except NotSupportedError as error:
         if source is not None:
             raise

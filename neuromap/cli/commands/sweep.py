@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import neuromap as nm
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.options import AS_JSON, SCHEDULER, check_destinations, check_workers
 from neuromap.cli.printing.store_report import leave_with
@@ -12,11 +12,6 @@ from neuromap.cli.printing.text_output import print_json, print_line, progress_b
 from neuromap.files.messages import counted
 from neuromap.jobs.ahead import MOST_PROCESSES
 from neuromap.options import argument, option
-
-if TYPE_CHECKING:
-    from neuromap.sweep.run_table import RunTable
-    from neuromap.sweep.sweep_spec import SweepSpec
-
 
 EXAMPLES = """\
 \b
@@ -54,29 +49,26 @@ def sweep(
     Every run is a row, whether it fits or not. The same command goes on where it was ended, whatever ended it; see the
     rows with neuromap report --from FILE.
     """
-    from neuromap.report.latency import run_sweep
     from neuromap.simulation.engine.engine_choice import thread_count
-    from neuromap.sweep.sweep_spec import load_sweep
 
     check_workers(workers)
-    asked = load_sweep(spec)
+    asked = nm.sweep.load_sweep(spec)
     file = f"{asked.name}.sqlite" if store is None else store
     check_destinations({"--store": file}, {"sweep file": spec})
     if dry_run:
         _print_plan(asked, file, as_json=as_json)
         return
     with progress_bar("sweep") as progress:
-        table = run_sweep(asked, file, progress=progress, **(workers or {"processes": thread_count()}))
+        table = nm.report.run_sweep(asked, file, progress=progress, **(workers or {"processes": thread_count()}))
     _print_summary(table, file, as_json=as_json)
 
 
-def _print_plan(spec: SweepSpec, store: str, *, as_json: bool) -> None:
+def _print_plan(spec: nm.sweep.SweepSpec, store: str, *, as_json: bool) -> None:
     """Say how many runs there are and how many are left; the store is not made."""
-    from neuromap.sweep.run_table import load_runs
     from neuromap.sweep.sweep_spec import runs_of
 
     keys = {run.key for _, runs in runs_of(spec) for run in runs}
-    kept = load_runs(store).rows if Path(store).exists() else ()
+    kept = nm.sweep.load_runs(store).rows if Path(store).exists() else ()
     left = len(keys) - sum(row.is_done and row.run.key in keys for row in kept)
     if as_json:
         print_json({"name": spec.name, "runs": len(keys), "left": left, "store": store})
@@ -94,7 +86,7 @@ def _print_plan(spec: SweepSpec, store: str, *, as_json: bool) -> None:
         print_line(console, f"  {len(values)} {name}: {', '.join(map(str, values))}")
 
 
-def _print_summary(table: RunTable, store: str, *, as_json: bool) -> None:
+def _print_summary(table: nm.sweep.RunTable, store: str, *, as_json: bool) -> None:
     from neuromap.sweep.run_forms import headline
 
     if as_json:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import neuromap as nm
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.options import AS_JSON, DATA, EXECUTION, LIMIT, NETWORK, check_destinations, read_pattern
 from neuromap.cli.printing.text_output import give_form, print_line, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
-
-if TYPE_CHECKING:
-    from neuromap.network.network import Network
-    from neuromap.rollout.schedule.rollout import Rollout
-    from neuromap.training.network_training import LearnedPattern
 
 EXAMPLES = """\
 \b
@@ -68,11 +63,7 @@ def train(
     activations and dropout stand in the network file. A run that was stopped goes on from its checkpoint and ends with
     the weights that it would have had. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
     """
-    import neuromap as nm
-    from neuromap.datasets.sources import load_images
     from neuromap.files.whole_file import write_whole
-    from neuromap.training.chip_training import train_for_chip
-    from neuromap.training.network_training import train_network
     from neuromap.training.options.training_options import require_torch
 
     flags.made()  # what is out of bounds is told before anything is read
@@ -87,16 +78,16 @@ def train(
     rollouts = _trained(net, pattern or ["streaming"], execution)
     require_torch("train")
     parts = ("train", "validation", "test") if test else ("train", "validation")
-    images = {part: load_images(data, part, limit=limit) for part in parts}
+    images = {part: nm.datasets.load_images(data, part, limit=limit) for part in parts}
     if with_validation:
         images = {"train": images["train"].joined(images["validation"]), "test": images["test"]}
     made = None
     with progress_bar("training") as progress:
         if chip is None:
-            found = train_network(rollouts, images, flags.made(), checkpoint, progress)
+            found = nm.training.train_network(rollouts, images, flags.made(), checkpoint, progress)
         else:
             asked = {**flags.keywords, **hardware.keywords}
-            made = train_for_chip(rollouts, nm.load_chip(chip), images, asked, None, checkpoint, progress)
+            made = nm.training.train_for_chip(rollouts, nm.load_chip(chip), images, asked, None, checkpoint, progress)
             found = made.result
             if output is not None:
                 made.network.save(output)
@@ -108,19 +99,18 @@ def train(
     give_form(found, checkpoint, csv, output, as_json=as_json, **chosen)
 
 
-def _trained(network: Network, patterns: list[str], execution: str) -> LearnedPattern | list[Rollout]:
+def _trained(network: nm.Network, patterns: list[str], execution: str) -> nm.training.LearnedPattern | list[nm.Rollout]:
     """Give what is trained: a rollout for every pattern, or a pattern that is learned."""
-    from neuromap.rollout.schedule.rollout import Rollout
-    from neuromap.training.network_training import LEARNED, LearnedPattern
+    from neuromap.training.network_training import LEARNED
 
     if LEARNED not in patterns:
-        return [Rollout(network, read_pattern(network, text), execution) for text in patterns]
+        return [nm.Rollout(network, read_pattern(network, text), execution) for text in patterns]
     if len(patterns) > 1:
         raise InputError(
             f"--pattern {LEARNED}: is given with --pattern {next(text for text in patterns if text != LEARNED)}; a "
             "pattern is learned alone, give one"
         )
-    return LearnedPattern(network, execution)
+    return nm.training.LearnedPattern(network, execution)
 
 
 def _weights(output: str | None) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+import neuromap as nm
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.mapping_flags import EXECUTION_OR_ITS_OWN, PATTERN_OR_ITS_OWN, MappingFlags, given_program
 from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, chosen_chip
@@ -42,10 +43,8 @@ def verify(
     Fails with exit code 5 where a frame differs, a spike belongs to no frame, the program breaks a rule of its
     chip, or its frame period is not the rollout's.
     """
-    import neuromap as nm
     from neuromap.render.numbers import as_number, intervals
     from neuromap.simulation.choose_frames import choose_frames
-    from neuromap.verification.law import require_verified
 
     chip = chosen_chip(chip, program_file)
     flags.require_none(program_file)
@@ -80,4 +79,4 @@ def verify(
             f"{net.name} ({rollout.pattern.name}, {rollout.execution}) on {program.chip.name}: verified", markup=False
         )
         console.print(found.message, markup=False)
-    require_verified(found)
+    nm.verification.require_verified(found)

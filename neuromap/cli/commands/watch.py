@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import neuromap as nm
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.run_options import MAX_TICKS, FrameFlags, check_run_length
 from neuromap.cli.printing.text_output import print_line, text_console
@@ -75,9 +76,6 @@ def watch(
     In a terminal the screen is drawn anew up to ten times a second; a stimulus is shown again and again. Elsewhere
     every frame of an output is a line, and a stimulus ends after its last frame.
     """
-    import neuromap as nm
-    from neuromap.simulation.run.live_run import LiveRun
-
     in_terminal = sys.stdout.isatty()
     wanted = _checked_speed(speed, _SPEED if in_terminal else 0.0)
     random = fed.random()
@@ -87,7 +85,7 @@ def watch(
     source, n_ticks = _source(program, fed, random, in_terminal)
     if ticks is not None:
         n_ticks = ticks
-    run = LiveRun(program, source, engine.made())
+    run = nm.simulation.LiveRun(program, source, engine.made())
     if in_terminal:
         _show(run, n_ticks, wanted, classes)
     else:
@@ -117,16 +115,15 @@ def _source(
 ) -> tuple[FrameSource | None, int | None]:
     """Choose the input frames, and the ticks after which they end."""
     from neuromap.simulation.choose_frames import choose_frames
-    from neuromap.simulation.run.live_run import GivenFrames, RandomSource
     from neuromap.simulation.run.tick_run import ticks_to_run
 
     if in_terminal and fed.frames is None and "n_frames" not in fed:
-        density = RandomSource(program, seed=fed.seed).density if fed.density is None else fed.density
-        return RandomSource(program, density, fed.seed), None
+        density = nm.simulation.RandomSource(program, seed=fed.seed).density if fed.density is None else fed.density
+        return nm.simulation.RandomSource(program, density, fed.seed), None
     frames, made = choose_frames(program, fed.frames, random)
     check_run_length(made["n_frames"], program)
     is_endless = in_terminal and fed.frames is not None
-    return GivenFrames(program, frames), None if is_endless else ticks_to_run(program, made["n_frames"])
+    return nm.simulation.GivenFrames(program, frames), None if is_endless else ticks_to_run(program, made["n_frames"])
 
 
 def _tell(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) -> None:

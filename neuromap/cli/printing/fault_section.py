@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import neuromap as nm
 from neuromap.cli.arguments.command import Given
 from neuromap.cli.arguments.run_options import StimuliFlags, check_run_length
 from neuromap.faults.options import KINDS, MOST_SEEDS
 from neuromap.options import option
 
 if TYPE_CHECKING:
-    from neuromap.datasets.tracks import ImageSet
-    from neuromap.mapping.options.options import MappingOptions
-    from neuromap.report.figures.latency_report import LatencyReport
     from neuromap.simulation.engine.engine_choice import EngineChoice
 
 
@@ -54,22 +52,18 @@ class FaultSection(Given[None]):
 
     def added(
         self,
-        report: LatencyReport,
-        options: MappingOptions,
+        report: nm.report.LatencyReport,
+        options: nm.MappingOptions,
         shown: dict[str, Any],
         choice: EngineChoice,
         progress: Callable[..., object],
-    ) -> LatencyReport:
+    ) -> nm.report.LatencyReport:
         """Give a report with the study as a section: of all rows that were mapped; the same where none was."""
-        from neuromap.faults.measure_study import study_faults
-        from neuromap.rollout.pattern import RolloutPattern
-        from neuromap.rollout.schedule.rollout import Rollout
-
         network = report.network
         rollouts = [
-            Rollout(
+            nm.Rollout(
                 network,
-                RolloutPattern.from_streaming_edges(
+                nm.RolloutPattern.from_streaming_edges(
                     network, row.streaming_edges, row.pattern, bridging=dict(row.bridging_edges)
                 ),
                 row.execution,
@@ -80,16 +74,14 @@ class FaultSection(Given[None]):
         if not rollouts:
             return report
         asked = {**self.arguments(), **shown, "options": options, "choice": choice}
-        return report.with_faults(study_faults(rollouts, report.chip, progress=progress, **asked))
+        return report.with_faults(nm.faults.study_faults(rollouts, report.chip, progress=progress, **asked))
 
 
-def shown_to_faults(fed: StimuliFlags, images: ImageSet | None, n_frames: int | None) -> dict[str, Any]:
+def shown_to_faults(fed: StimuliFlags, images: nm.datasets.ImageSet | None, n_frames: int | None) -> dict[str, Any]:
     """Make the library's arguments ``stimuli`` and ``n_stimuli``: the images, else what the report is shown."""
-    from neuromap.faults.options import ShownImages
-
     random = fed.random()
     if images is not None:
         n_frames = 1 if n_frames is None else n_frames
         check_run_length(n_frames * len(images.images))
-        return {"stimuli": ShownImages(images, n_frames, fed.seed)}
+        return {"stimuli": nm.faults.ShownImages(images, n_frames, fed.seed)}
     return {"stimuli": random if fed.frames is None else fed.frames, "n_stimuli": fed.n_stimuli}

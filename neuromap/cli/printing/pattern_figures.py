@@ -6,25 +6,19 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import neuromap as nm
 from neuromap.render.numbers import as_number, json_count
 
 if TYPE_CHECKING:
     from neuromap.network.edge import EdgeKey
-    from neuromap.network.network import Network
-    from neuromap.rollout.pattern import RolloutPattern
-    from neuromap.rollout.schedule.rollout import Rollout
 
 
-def pattern_counts(network: Network) -> dict[str, Any]:
+def pattern_counts(network: nm.Network) -> dict[str, Any]:
     """Count the valid patterns of a network, with Lemma 1's bounds and what of it is proven."""
-    from neuromap.rollout.behaviour import count_behaviour_classes, count_valid_patterns
-    from neuromap.rollout.lemma1 import lemma1_bounds
-    from neuromap.rollout.sequential import most_sequential_summary
-
-    valid = count_valid_patterns(network)
-    bounds = lemma1_bounds(network)
-    sequential = most_sequential_summary(network)
-    classes = count_behaviour_classes(network)
+    valid = nm.rollout.count_valid_patterns(network)
+    bounds = nm.rollout.lemma1_bounds(network)
+    sequential = nm.rollout.most_sequential_summary(network)
+    classes = nm.rollout.count_behaviour_classes(network)
     return {
         "network": network.name,
         "nodes": len(network.nodes),
@@ -50,18 +44,15 @@ def pattern_counts(network: Network) -> dict[str, Any]:
 
 
 def pattern_figures(
-    pattern: RolloutPattern, behaviour_class: int | None, latencies: Mapping[EdgeKey, int] | None = None
+    pattern: nm.RolloutPattern, behaviour_class: int | None, latencies: Mapping[EdgeKey, int] | None = None
 ) -> dict[str, Any]:
     """Time one pattern in both executions, in update steps, or ticks with latencies; invalid ones name their cycle."""
-    from neuromap.rollout.behaviour import equivalent
-    from neuromap.rollout.pattern import RolloutPattern
     from neuromap.rollout.schedule.execution import EXECUTIONS
-    from neuromap.rollout.schedule.rollout import Rollout
 
     network = pattern.network
-    streaming = RolloutPattern.streaming(network)
+    streaming = nm.RolloutPattern.streaming(network)
     valid = pattern.is_valid
-    shift = equivalent(streaming, pattern) if valid else None
+    shift = nm.rollout.equivalent(streaming, pattern) if valid else None
     busiest = max(latencies.values()) if latencies else 1  # a node takes in no frame before it is done with the last
     bridging = {_label(key): r for key, r in pattern.bridging_edges.items()}
     return {
@@ -76,13 +67,13 @@ def pattern_figures(
         "equivalent_to_streaming": shift is not None if valid else None,
         "shift_from_streaming": shift,
         "executions": {
-            name: _execution(Rollout(network, pattern, name, latencies, busiest)) if valid else None
+            name: _execution(nm.Rollout(network, pattern, name, latencies, busiest)) if valid else None
             for name in EXECUTIONS
         },
     }
 
 
-def _execution(rollout: Rollout) -> dict[str, Any]:
+def _execution(rollout: nm.Rollout) -> dict[str, Any]:
     outputs = rollout.network.outputs
     return {
         "frame_period": as_number(rollout.frame_period),

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import neuromap as nm
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import Time, largest_gap
 from neuromap.files.messages import counted
 from neuromap.render.numbers import as_number, intervals, seconds
 
 if TYPE_CHECKING:
-    from neuromap.hardware.chip.chip_spec import ChipSpec
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.mapping.bounds.lower_bounds import CoreBound
-    from neuromap.rollout.schedule.rollout import Rollout
 
 
 # What stands beside a figure in the table.
@@ -117,7 +116,7 @@ def _with_gaps(rows: Rows, intervals: Mapping[str, int] | None) -> Rows:
     return [(name, *told.get(name, (value, unit))) for name, value, unit in rows]
 
 
-def main_rows(figures: dict[str, Any], rollout: Rollout, program: ChipProgram) -> list[tuple[str, str, str]]:
+def main_rows(figures: dict[str, Any], rollout: nm.Rollout, program: ChipProgram) -> list[tuple[str, str, str]]:
     """Write the six figures by which one rollout is preferred to another."""
     # gives cores, neurons, hops, frame period in ticks, and the responses that the schedule predicts, in ticks: over
     # all outputs the least first and the greatest full one
@@ -164,7 +163,7 @@ def _apart(period: Time) -> str:
 _TIMED = "each as long as its work; neuromap report gives the seconds"
 
 
-def _ticks(count: Time, chip: ChipSpec) -> str:
+def _ticks(count: Time, chip: nm.ChipSpec) -> str:
     length = "" if chip.is_timed else f" = {seconds(count * chip.tick_seconds)}"
     return f"tick{'' if count == 1 else 's'}{length}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import neuromap as nm
 from neuromap.arrays.times import Time, largest_gap
 from neuromap.cli.printing.text_output import print_line, print_written, text_console
 from neuromap.files.messages import counted
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.hardware.program.ports import NodePort
-    from neuromap.simulation.trace.batch import Batch
     from neuromap.simulation.trace.trace import FrameCounts, Trace
 
 _ROWS_SHOWN = 20
@@ -80,7 +80,7 @@ def print_run(program: ChipProgram, counts: FrameCounts, output: str | None) -> 
     print_written(console, output)
 
 
-def batch_object(program: ChipProgram, batch: Batch, output: str | None) -> dict[str, Any]:
+def batch_object(program: ChipProgram, batch: nm.simulation.Batch, output: str | None) -> dict[str, Any]:
     """Make the JSON form of a batch."""
     nodes: dict[str, dict[str, Any]] = {"output": {}, "hidden": {}}
     for port in batch.nodes:
@@ -102,7 +102,7 @@ def batch_object(program: ChipProgram, batch: Batch, output: str | None) -> dict
     }
 
 
-def print_batch(program: ChipProgram, batch: Batch, output: str | None) -> None:
+def print_batch(program: ChipProgram, batch: nm.simulation.Batch, output: str | None) -> None:
     """Print spikes stimulus by stimulus, then in all."""
     console = text_console()
     _print_head(

@@ -6,18 +6,16 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import typer
-
+import neuromap as nm
 from neuromap.cli.arguments.command import Given
 from neuromap.cli.arguments.options import check_destinations
-from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console, write_forms
+from neuromap.cli.printing.text_output import fail, print_written, text_console, write_forms
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.options import COMMON, option
 
 if TYPE_CHECKING:
     from neuromap.sweep.grouped_runs import RunsOver
-    from neuromap.sweep.run_table import RunTable
 
 
 class StoreOptions(Given[None]):
@@ -60,12 +58,11 @@ def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, 
     """Write the files that are asked for, and print the runs, or a figure over parameters."""
     from neuromap.sweep.over_forms import print_over
     from neuromap.sweep.run_forms import print_runs
-    from neuromap.sweep.run_table import load_runs
 
     written = {"--csv": csv, "--parquet": kept.parquet, "--json-file": json_file, "--svg": kept.svg}
     journals = {f"journal of the store ({end})": f"{kept.store}{end}" for end in ("-wal", "-shm", "-lock")}
     check_destinations(written, {"store": kept.store, **journals})
-    table = load_runs(kept.store or "")
+    table = nm.sweep.load_runs(kept.store or "")
     over = _over(table, kept)
     drawn = [] if over is None else [(kept.svg, over.to_svg)]
     paths = write_forms((csv, table.to_csv), (kept.parquet, table.to_parquet), (json_file, table.to_json), *drawn)
@@ -81,7 +78,7 @@ def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, 
     leave_with(table)
 
 
-def _over(table: RunTable, kept: StoreOptions) -> RunsOver | None:
+def _over(table: nm.sweep.RunTable, kept: StoreOptions) -> RunsOver | None:
     from neuromap.sweep.grouped_runs import DEFAULT_FIGURE, runs_over
 
     if kept.over is None:
@@ -90,7 +87,7 @@ def _over(table: RunTable, kept: StoreOptions) -> RunsOver | None:
     return runs_over(table, names, DEFAULT_FIGURE if kept.figure is None else kept.figure)
 
 
-def leave_with(table: RunTable) -> None:
+def leave_with(table: nm.sweep.RunTable) -> None:
     """Say in the exit code, and in one line, what is wrong with the runs of a table."""
     if not table.exit_code:
         return
@@ -98,5 +95,4 @@ def leave_with(table: RunTable) -> None:
     first = wrong[0]
     message = "" if first.outcome is None else first.outcome.message
     where = ", ".join(str(table.value(first, name)) for name in table.parameters)
-    print_error(one_line(f"{len(wrong)} of {counted(len(table.rows), 'run')}, first {where}: {message}"))
-    raise typer.Exit(table.exit_code)
+    fail(f"{len(wrong)} of {counted(len(table.rows), 'run')}, first {where}: {message}", table.exit_code)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
-import typer
-
-from neuromap.cli.printing.text_output import one_line, print_error, print_written, text_console, write_forms
-
-if TYPE_CHECKING:
-    from neuromap.sweep.chip_sweep import ChipSweep
+import neuromap as nm
+from neuromap.cli.printing.text_output import fail, print_written, text_console, write_forms
 
 
-def give_sweep(sweep: ChipSweep, files: Mapping[str, str | None], *, every: bool, as_json: bool) -> None:
+def give_sweep(sweep: nm.sweep.ChipSweep, files: Mapping[str, str | None], *, every: bool, as_json: bool) -> None:
     """Write the files that are asked for, print the table, and say in the exit code whether any chip is enough."""
     from neuromap.sweep.chip_sweep import print_sweep
 
@@ -29,7 +24,7 @@ def give_sweep(sweep: ChipSweep, files: Mapping[str, str | None], *, every: bool
     _leave(sweep)
 
 
-def _leave(sweep: ChipSweep) -> None:
+def _leave(sweep: nm.sweep.ChipSweep) -> None:
     if not sweep.exit_code:
         return
     if sweep.failed:
@@ -38,5 +33,4 @@ def _leave(sweep: ChipSweep) -> None:
     else:
         first = sweep.rows[0]
         line = f"none of {sweep.n_chips} chips is enough, first {first.chip.name}: {first.reason}"
-    print_error(one_line(line))
-    raise typer.Exit(sweep.exit_code)
+    fail(line, sweep.exit_code)

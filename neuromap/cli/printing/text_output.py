@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import asdict, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
 
 from neuromap.errors import NeuromapError
 from neuromap.files.whole_file import write_all
@@ -91,6 +93,12 @@ def print_error(line: str) -> None:
     with suppress(OSError):
         sys.stderr.write(f"{PROGRAM.get()}: {line}\n")
         sys.stderr.flush()
+
+
+def fail(line: str, exit_code: int) -> NoReturn:
+    """End a command whose result is printed with one line that says what is wrong with it."""
+    print_error(one_line(line))
+    raise typer.Exit(exit_code)
 
 
 def text_width() -> int:
