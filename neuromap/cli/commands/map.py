@@ -89,10 +89,8 @@ def map_command(
     Where it does not fit (exit code 3), node, demand, bound and remedies are named. Where --set gives a figure of the
     chip several values, one table says what each chip takes.
     """
-    from neuromap.mapping import map_rollout
     from neuromap.mapping.diagnosis.apply_remedy import Request
-    from neuromap.mapping.diagnosis.early_refusal import refuse_early
-    from neuromap.mapping.options.budget import Budget
+    from neuromap.sweep.map_each import map_or_refuse_early
 
     if dry_run and output is not None:
         raise InputError(f"--output {output}: --dry-run writes no program; leave one of them away")
@@ -105,37 +103,26 @@ def map_command(
     check_destinations({"--output": output, "--html": html}, read)
     net = nm.load_network(network)
     rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
+    spec = flags.chip(chip, None if is_sweep(figures) else one_value_each(figures))
+    request = Request(rollout, spec, flags.options(net, spec))
     if is_sweep(figures):
-        _sweep(
-            Request(rollout, spec := flags.chip(chip), flags.options(net, spec)), figures, html, every, as_json=as_json
-        )
+        with progress_bar("mapping") as progress:
+            sweep = nm.sweep.sweep_mappings(rollout, spec, figures, request.options, progress)
+        give_sweep(sweep, {"html": html}, every=every, as_json=as_json)
         return
-    spec = flags.chip(chip, one_value_each(figures))
-    options = flags.options(net, spec)
     if dry_run:
-        _dry_run(Request(rollout, spec, options), flags, as_json=as_json)
+        _dry_run(request, flags, as_json=as_json)
         return
     began = monotonic()
     with progress_bar("mapping") as progress:
         try:
-            early = refuse_early(Request(rollout, spec, options))
-            if early is not None:
-                raise early
-            mapping = map_rollout.map_with_stages(rollout, spec, options.after(monotonic() - began), progress)
+            mapping, budget = map_or_refuse_early(request, progress)
         except DoesNotFitError as refusal:
             seconds = TRYING if flags.seconds is None else max(0.0, flags.seconds - (monotonic() - began))
-            raise _with_remedies(refusal, Request(rollout, spec, options), seconds) from None
+            raise _with_remedies(refusal, request, seconds) from None
     if output is not None:
         mapping.program.save(output)
-    budget = Budget(options.after(monotonic() - began).seconds)
     _print_mapping(mapping, budget, output, every=every, as_json=as_json)
-
-
-def _sweep(request: Request, figures: dict[str, list[Any]], html: str | None, every: bool, *, as_json: bool) -> None:
-
-    with progress_bar("mapping") as progress:
-        sweep = nm.sweep.sweep_mappings(request.rollout, request.chip, figures, request.options, progress)
-    give_sweep(sweep, {"html": html}, every=every, as_json=as_json)
 
 
 def _with_remedies(refusal: DoesNotFitError, request: Request, seconds: float) -> DoesNotFitError:
@@ -211,7 +198,6 @@ def _print_mapping(
 
 
 def _dry_run(request: Request, flags: MappingFlags, *, as_json: bool) -> None:
-
     with progress_bar("dry run") as progress:
         found = nm.mapping.dry_run(
             request.rollout, request.chip, request.options, seconds=flags.seconds or TRYING, progress=progress

@@ -138,7 +138,6 @@ def _run_batch(
     output: str | None,
     as_json: bool,
 ) -> None:
-
     n_stimuli, n_frames = next(iter(stimuli.values())).shape[:2]
     check_run_length(n_stimuli * n_frames, program)
     with progress_bar("simulating (stimuli)") as progress:

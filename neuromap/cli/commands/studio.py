@@ -105,7 +105,6 @@ def _name(path: Path, every: list[Path]) -> str:
 
 
 def _images(source: str | None) -> nm.datasets.ImageSet | None:
-
     try:
         return nm.datasets.load_images(source or "digits", "test", limit=_MOST_IMAGES).stills()
     except NotSupportedError as error:
