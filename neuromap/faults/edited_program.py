@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -88,14 +89,14 @@ def _flipped(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[Chi
     return found, Count(struck, at_risk)
 
 
-def _firing(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[ChipProgram, Count]:
-    stuck, count = _stuck(before, faults, "firing-neurons")
-    return with_stuck(now, stuck, fires=True), count
-
-
-def _silent_neurons(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[ChipProgram, Count]:
-    stuck, count = _stuck(before, faults, "silent-neurons")
-    return with_stuck(now, stuck, fires=False), count
+def _stuck(
+    now: ChipProgram, before: ChipProgram, faults: Faults, *, kind: str, fires: bool
+) -> tuple[ChipProgram, Count]:
+    used = before.neurons_in_use & ~before.further_compartments
+    core, neuron = np.nonzero(used)
+    stuck = np.zeros_like(used)
+    stuck[core, neuron] = fails(faults, kind, core_numbers(before)[core], neuron)
+    return with_stuck(now, stuck, fires=fires), Count(int(stuck.sum()), len(core))
 
 
 def _dead_cores(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[ChipProgram, Count]:
@@ -112,20 +113,12 @@ def _dead_links(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[
     return without_ways(now, cut), Count(int(dead.sum()), len(dead))
 
 
-def _stuck(program: ChipProgram, faults: Faults, kind: str) -> tuple[Bools, Count]:
-    used = program.neurons_in_use & ~program.further_compartments
-    core, neuron = np.nonzero(used)
-    stuck = np.zeros_like(used)
-    stuck[core, neuron] = fails(faults, kind, core_numbers(program)[core], neuron)
-    return stuck, Count(int(stuck.sum()), len(core))
-
-
 # In the order in which they are put together: what comes later outdoes what came before. A dead core is silent.
 _EFFECTS: Mapping[str, Callable[[ChipProgram, ChipProgram, Faults], tuple[ChipProgram, Count]]] = ReadOnlyMapping(
     {
         "flipped-synapses": _flipped,
-        "firing-neurons": _firing,
-        "silent-neurons": _silent_neurons,
+        "firing-neurons": partial(_stuck, kind="firing-neurons", fires=True),
+        "silent-neurons": partial(_stuck, kind="silent-neurons", fires=False),
         "dead-links": _dead_links,
         "dead-cores": _dead_cores,
     }

@@ -20,7 +20,7 @@ from neuromap.arrays.value import Value
 from neuromap.errors import StimulusError
 from neuromap.faults.edited_program import strike, without_ways
 from neuromap.faults.options import Faults
-from neuromap.faults.output_frames import ON_THE_WAY, StruckFrames, frames_of, output_frames
+from neuromap.faults.output_frames import ON_THE_WAY, Frames, StruckFrames, frames_of, output_frames
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.jobs.results_file import ResultKind
@@ -200,7 +200,6 @@ def _from_record(entry: Mapping[str, Any]) -> FaultRun | None:
 # How runs are kept in a file.
 RESULTS: ResultKind[FaultRun] = ResultKind("neuromap fault runs 1", "fault runs", asdict, _from_record)
 # What a study of faults measures on: a mapped rollout, its stimuli, and what its outputs say without faults.
-Frames = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,10 +355,7 @@ class FaultStudy(Documented, Tabled, Paged, Drawn, Printed):
     """
 
     _called = "a study of faults"
-    _forms = (
-        "neuromap.faults.page",
-        "neuromap.faults.page",
-    )
+    _forms = ("neuromap.faults.page",)
 
     network: str
     chip: str

@@ -98,13 +98,14 @@ class Faults(Card):
         return self.rates.get(kind, 0.0)
 
 
-def check_kinds(kinds: Iterable[str], name: str = "faults: kind") -> tuple[str, ...]:
-    """Give kinds back, each once, unless one is unknown; ``name`` is what the message calls it."""
+def check_kinds(kinds: Iterable[str]) -> tuple[str, ...]:
+    """Give kinds back, each once, unless one is unknown."""
     found = tuple(dict.fromkeys(kinds))
     for kind in found:
         if kind not in EVERY_KIND:
             raise InputError(
-                f"{name} {kind!r:.60}: is not known; choose of {', '.join(EVERY_KIND)}{did_you_mean(kind, EVERY_KIND)}"
+                f"faults: kind {kind!r:.60}: is not known; choose of {', '.join(EVERY_KIND)}"
+                f"{did_you_mean(kind, EVERY_KIND)}"
             )
     return found
 
@@ -117,11 +118,11 @@ def check_rate(rate: object, name: str = "rate") -> float:
     return value
 
 
-def check_rates(rates: Sequence[float], name: str = "rate") -> tuple[float, ...]:
+def check_rates(rates: Sequence[float]) -> tuple[float, ...]:
     """Give rates back in ascending order, each once."""
-    found = tuple(sorted({check_rate(rate, name) for rate in rates}))
+    found = tuple(sorted({check_rate(rate) for rate in rates}))
     if not found:
-        raise InputError(f"{name}: none is given; give parts from 0 to 1, such as 0, 0.01 and 0.05")
+        raise InputError("rate: none is given; give parts from 0 to 1, such as 0, 0.01 and 0.05")
     return found
 
 

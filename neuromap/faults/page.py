@@ -175,7 +175,7 @@ def study_table(study: FaultStudy) -> Table[FaultPoint]:
     )
 
 
-def print_study(study: FaultStudy, console: Console, found: tuple[str, ...] = (), *, every: bool = True) -> None:
+def print_study(study: FaultStudy, console: Console, *, every: bool = True) -> None:
     """Print the table, in several parts where the console is narrow; or what was found and is read first of it."""
     print_text(console, headline(study))
     table = study_table(study)
@@ -184,6 +184,7 @@ def print_study(study: FaultStudy, console: Console, found: tuple[str, ...] = ()
         for note in table.notes:
             print_text(console, note)
     else:
+        found = [f"{kind}: {' '.join(said)}".rstrip(".") for kind, said in findings(study).items()]
         print_findings(console, found, len(found))
         table.print(console, brief=True)
         print_rest(console, [*table.left_out(console.width), "what the columns mean"], "--all, --html FILE or --json")
@@ -258,8 +259,8 @@ def _worst(points: Sequence[FaultPoint]) -> str:
     if not last[-1].error.value:
         return ""
     least, most = last[0], last[-1]
-    text = f"At {percent(highest)} an output error of {_interval(least)} for {least.curve}"
-    return text if least is most else f"{text}, of {_interval(most)} for {most.curve}"
+    text = f"At {percent(highest)} an output error of {_estimate(least.error)} for {least.curve}"
+    return text if least is most else f"{text}, of {_estimate(most.error)} for {most.curve}"
 
 
 def _silent(points: Sequence[FaultPoint]) -> str:
@@ -270,12 +271,6 @@ def _silent(points: Sequence[FaultPoint]) -> str:
     first = min(silent, key=lambda point: (point.rate, -point.no_response.value))
     most = max(silent, key=lambda point: point.no_response.value)
     return f"Chips without a response from {percent(first.rate)} on, {percent(most.no_response.value)} at most"
-
-
-def _interval(point: FaultPoint) -> str:
-    low, high = point.error.low, point.error.high
-    known = "" if low is None or high is None else f" [{100 * low:.3g}, {100 * high:.3g}]"
-    return f"{percent(point.error.value)}{known}"
 
 
 # Curves over fault rates: a panel for every kind of fault, a line for every pattern, with intervals.

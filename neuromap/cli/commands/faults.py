@@ -97,7 +97,7 @@ def faults(
     Dead cores and links, dropped spikes, silent and firing neurons, flipped synapses, drawn by seed: what fails at a
     rate fails at every higher one. With --data the accuracy too.
     """
-    from neuromap.faults.page import findings, print_study
+    from neuromap.faults.page import print_study
 
     chip, figures = chosen_chip(chip), read_figures(other_figures)
     if is_sweep(figures):
@@ -118,13 +118,11 @@ def faults(
         sys.stdout.write(study.to_json())
         return
     console = text_console()
-    found = tuple(f"{kind}: {' '.join(said)}".rstrip(".") for kind, said in findings(study).items())
-    print_study(study, console, found, every=every)
+    print_study(study, console, every=every)
     print_written(console, *written)
 
 
 def _rollouts(net: nm.Network, patterns: list[str] | None, executions: list[str] | None) -> list[nm.Rollout]:
-
     names = split_patterns(patterns or ["streaming"]) or list(patterns or [])
     return [
         nm.Rollout(net, read_pattern(net, name), execution)
