@@ -52,23 +52,25 @@ def to_csv(found: Accuracy) -> str:
     return csv_text([{**frame, "images": found.n_images} for frame in to_dict(found)["frames"]], columns)
 
 
+def _percent(part: float | None) -> str:
+    return "-" if part is None else f"{100 * part:.2f} %"
+
+
 _COLUMNS: tuple[Column[FrameAccuracy], ...] = (
     Column("frame", lambda frame: str(frame.frame), left=True),
     Column("known at\n[update step]", lambda frame: plain(frame.update_step)),
     Column("known at\n[tick]", lambda frame: f"{frame.tick}{seconds_of(frame)}"),
     Column("right\n[images]", lambda frame: f"{frame.correct:,}"),
-    Column("accuracy", lambda frame: f"{100 * frame.accuracy:.2f} %"),
+    Column("accuracy", lambda frame: _percent(frame.accuracy)),
 )
 
 
 _SURE: tuple[Column[SureAnswers], ...] = (
     Column("lead\n[votes]", lambda one: str(one.margin), left=True),
     Column("answered at\n[tick, mean]", lambda one: f"{one.tick:.2f}{seconds_of(one)}"),
-    Column("sure", lambda one: f"{100 * one.sure:.2f} %"),
-    Column(
-        "right\nwhen sure", lambda one: "-" if one.right_when_sure is None else f"{100 * one.right_when_sure:.2f} %"
-    ),
-    Column("accuracy", lambda one: f"{100 * one.accuracy:.2f} %"),
+    Column("sure", lambda one: _percent(one.sure)),
+    Column("right\nwhen sure", lambda one: _percent(one.right_when_sure)),
+    Column("accuracy", lambda one: _percent(one.accuracy)),
 )
 # Of a curve that are printed; the JSON document has all.
 _MOST_MARGINS = 12
@@ -91,10 +93,6 @@ def render_text(found: Accuracy, width: int = 100) -> str:
     )
 
 
-def _percent(part: float | None) -> str:
-    return "-" if part is None else f"{100 * part:.2f} %"
-
-
 def _sure_text(found: Accuracy, width: int) -> str:
     """Write accuracy and time of answers that are given as soon as they are sure, by the lead that they ask for."""
     if not found.sure:
@@ -106,7 +104,7 @@ def _sure_text(found: Accuracy, width: int) -> str:
     if (one := found.chosen_margin) is not None:
         chosen = (
             f"a lead of {one.margin} was chosen on {one.images:,} training images: the least whose sure answers are "
-            f"right to {100 * one.wanted:g} % there ({100 * one.right_when_sure:.2f} %)\n"
+            f"right to {100 * one.wanted:g} % there ({_percent(one.right_when_sure)})\n"
         )
     return (
         f"{Table(_SURE, rows).text(width)}\n\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -122,12 +122,13 @@ def accuracy_on_chip(
     each = [{name: rows[k] for name, rows in stimuli.items()} for k in range(len(costed))]
     costs = measure_steady_activity(program, each, **how)  # type: ignore[arg-type]
     times, clock = _times(rollout, program, shown), ResponseSeconds(program, costs.seconds)
-    found = _by_frame(times, _correct(spikes, images, summed=summed), n_images)
     seconds = [clock.of(tick) for _, tick in times] if program.chip.is_timed else None
     early = () if asked is None else _sure_answers(asked, spikes, images, times, seconds)
-    frames = tuple(found[number - 1] for number in told)
-    if program.chip.is_timed:
-        frames = tuple(replace(frame, seconds=clock.of(frame.tick)) for frame in frames)
+    known = zip(times, _correct(spikes, images, summed=summed), seconds or [None] * n_frames, strict=True)
+    found = [
+        FrameAccuracy(number, step, tick, right, right / n_images, moment)
+        for number, ((step, tick), right, moment) in enumerate(known, start=1)
+    ]
     return Accuracy(
         network=rollout.network.name,
         pattern=rollout.pattern.name or rollout.pattern.digits,
@@ -139,7 +140,7 @@ def accuracy_on_chip(
         n_images=n_images,
         classes=len(images.classes),
         seed=seed,
-        frames=frames,
+        frames=tuple(found[number - 1] for number in told),
         cores=len(program.coordinates),
         first_response=times[0][1],
         sampling_frequency=clock.frequency(program.period),
@@ -274,13 +275,6 @@ def _times(rollout: Rollout, program: ChipProgram, shown: ImageFrames) -> list[t
         (start + largest_gap(k * period), start * ticks + largest_gap(k * period * ticks))
         for k in range(shown.n_frames)
     ]
-
-
-def _by_frame(times: list[tuple[int | None, int]], correct: list[int], n_images: int) -> tuple[FrameAccuracy, ...]:
-    return tuple(
-        FrameAccuracy(number, step, tick, right, right / n_images)
-        for number, ((step, tick), right) in enumerate(zip(times, correct, strict=True), start=1)
-    )
 
 
 # Frames of labelled images for a network: which input, which output, which part of the run is decided on.
