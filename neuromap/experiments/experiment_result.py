@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import fill
@@ -14,6 +14,7 @@ import numpy as np
 from neuromap.datasets.sources import load_images
 from neuromap.datasets.tracks import PARTS, ImageSet, cut_tracks
 from neuromap.experiments.experiment import Curve, Experiment, Published
+from neuromap.files.messages import counted
 from neuromap.registry import require_package
 from neuromap.render.value import Documented, Drawn, Tabled
 from neuromap.rollout.pattern import first_frame
@@ -66,14 +67,12 @@ def _compared(panel: Any, answers: tuple[FirstAnswer, ...]) -> None:
     """Draw accuracy at the first sequential response, over networks."""
     networks = list(dict.fromkeys((a.network, a.step) for a in answers))
     for number, pattern in enumerate(("streaming", "sequential")):
-        mine, colour = [a for a in answers if a.pattern == pattern], _COLOURS[number]
+        mine, look = [a for a in answers if a.pattern == pattern], (_COLOURS[number], _MARKERS[number])
         errors = [a.standard_error or 0.0 for a in mine]
-        panel.errorbar(range(len(mine)), [a.accuracy for a in mine], yerr=errors, color=colour, marker=_MARKERS[number],
-                       markersize=4, linewidth=1.2, capsize=2, label=pattern)  # fmt: skip
+        _draw_ours(panel, range(len(mine)), [a.accuracy for a in mine], errors, pattern, look)
         told = [(k, a.published) for k, a in enumerate(mine) if a.published is not None]
         if told:
-            panel.plot(*zip(*told, strict=True), color=colour, marker=_MARKERS[number], markersize=7,
-                       markerfacecolor="none", linestyle="none", label=f"{pattern}, published")  # fmt: skip
+            _draw_published(panel, *zip(*told, strict=True), pattern, look)
     panel.set_xticks(range(len(networks)), [f"{name}\nstep {step}" for name, step in networks], fontsize=7)
     panel.set_title("at the first sequential response", fontsize=9)
     panel.set_xlabel("network, update steps since onset, windowed")
@@ -85,7 +84,12 @@ def _panel(panel: Any, result: ExperimentResult) -> None:
     for number, curve in enumerate(result.curves):
         places = sets.index((curve.network, curve.start)), patterns.index(curve.pattern)
         colour, marker = places if len(sets) > 1 else (number, number)
-        _curve(panel, curve, _COLOURS[colour % len(_COLOURS)], _MARKERS[marker % len(_MARKERS)])
+        look = _COLOURS[colour % len(_COLOURS)], _MARKERS[marker % len(_MARKERS)]
+        steps = curve.times.windowed if curve.start is None else curve.times.deep_window
+        label = f"{curve.name}, {counted(curve.repetitions, 'run')}"
+        _draw_ours(panel, steps, curve.accuracy, curve.standard_error, label, look)
+        if curve.published is not None:
+            _draw_published(panel, curve.published.steps, curve.published.accuracy, curve.name, look)
     panel.set_title(fill(result.title, 44), fontsize=9)
     low, high = panel.get_ylim()
     if high - low < _LEAST_SPAN:  # else the noise of test images fills the panel
@@ -94,29 +98,21 @@ def _panel(panel: Any, result: ExperimentResult) -> None:
     panel.set_xlabel(f"update steps since onset, {axis}")
 
 
-def _curve(panel: Any, curve: CurvePoints, colour: str, marker: str) -> None:
-    panel.errorbar(
-        curve.times.windowed if curve.start is None else curve.times.deep_window,
-        curve.accuracy,
-        yerr=curve.standard_error,
-        color=colour,
-        marker=marker,
-        markersize=4,
-        linewidth=1.2,
-        capsize=2,
-        label=f"{curve.name}, {curve.repetitions} run{'s' if curve.repetitions > 1 else ''}",
-    )
-    if curve.published is not None:
-        panel.plot(
-            curve.published.steps,
-            curve.published.accuracy,
-            color=colour,
-            marker=marker,
-            markersize=7,
-            markerfacecolor="none",
-            linestyle="none",
-            label=f"{curve.name}, published",
-        )
+_Values = Sequence[float]
+
+
+def _draw_ours(
+    panel: Any, places: _Values, accuracy: _Values, errors: _Values | None, label: str, look: tuple[str, str]
+) -> None:
+    colour, marker = look
+    how = {"color": colour, "marker": marker, "markersize": 4, "linewidth": 1.2, "capsize": 2, "label": label}
+    panel.errorbar(places, accuracy, yerr=errors, **how)
+
+
+def _draw_published(panel: Any, places: _Values, accuracy: _Values, label: str, look: tuple[str, str]) -> None:
+    colour, marker = look
+    how = {"color": colour, "marker": marker, "markersize": 7, "markerfacecolor": "none", "linestyle": "none"}
+    panel.plot(places, accuracy, label=f"{label}, published", **how)
 
 
 # Accuracy at the first sequential response, over networks: what streaming has by the time sequential first answers.
@@ -160,10 +156,9 @@ def _pair(curves: Mapping[str, CurvePoints]) -> list[FirstAnswer]:
 
 
 def _at(curve: CurvePoints, step: int) -> FirstAnswer:
-    frame, told = curve.times.windowed.index(step), curve.published
-    published = {} if told is None else dict(zip(told.steps, told.accuracy, strict=True))
+    frame = curve.times.windowed.index(step)
     error = None if curve.standard_error is None else curve.standard_error[frame]
-    return FirstAnswer(curve.network, curve.pattern, step, curve.accuracy[frame], error, published.get(step))
+    return FirstAnswer(curve.network, curve.pattern, step, curve.accuracy[frame], error, curve.published_at.get(step))
 
 
 # ``ExperimentResult``: curves of accuracy over time with their spread, beside published ones.
@@ -215,13 +210,16 @@ class CurvePoints:
     published: Published | None
     start: int | None = None
 
+    @property
+    def published_at(self) -> Mapping[int, float]:
+        """What the publication gives, by windowed update step."""
+        told = self.published
+        return {} if told is None else dict(zip(told.steps, told.accuracy, strict=True))
+
     def deviations(self) -> tuple[tuple[int, float], ...]:
         """Windowed update step and accuracy less the published one, for every published point."""
-        if self.published is None:
-            return ()
         known = dict(zip(self.times.windowed, self.accuracy, strict=True))
-        pairs = zip(self.published.steps, self.published.accuracy, strict=True)
-        return tuple((step, known[step] - value) for step, value in pairs if step in known)
+        return tuple((step, known[step] - value) for step, value in self.published_at.items() if step in known)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,6 @@ def _compared(result: ExperimentResult) -> tuple[FirstAnswer, ...] | None:
     return answers if is_over_networks(answers) else None
 
 
-_PART = PART
 _RESULT = record(
     format=const("neuromap experiment 1"),
     name=TEXT,
@@ -39,13 +38,13 @@ _RESULT = record(
             images=COUNT,
             windowed_steps=each(NUMBER)(at="times.windowed"),
             deep_window_steps=each(NUMBER)(at="times.deep_window"),
-            accuracy=each(_PART),
+            accuracy=each(PART),
             standard_error=each(NUMBER).or_null,
-            published=record_of(Published, steps=each(NUMBER), accuracy=each(_PART)).or_null,
+            published=record_of(Published, steps=each(NUMBER), accuracy=each(PART)).or_null,
         )
     ),
     first_sequential_response=each(
-        record_of(FirstAnswer, pattern=enum("streaming", "sequential"), step=NUMBER, accuracy=_PART)
+        record_of(FirstAnswer, pattern=enum("streaming", "sequential"), step=NUMBER, accuracy=PART)
     )(at=_compared).optional,
 )
 DOCUMENT = document(
@@ -78,12 +77,10 @@ class Point:
 def points(result: ExperimentResult) -> Iterator[Point]:
     """Give all points, with the published ones, curve by curve, frame by frame."""
     for curve in result.curves:
-        told = curve.published
-        known = {} if told is None else dict(zip(told.steps, told.accuracy, strict=True))
         errors = curve.standard_error or (None,) * len(curve.accuracy)
         columns = zip(curve.times.windowed, curve.times.deep_window, curve.accuracy, errors, strict=True)
         for frame, (windowed, deep, accuracy, error) in enumerate(columns, start=1):
-            yield Point(curve.name, frame, windowed, deep, accuracy, error, known.get(windowed))
+            yield Point(curve.name, frame, windowed, deep, accuracy, error, curve.published_at.get(windowed))
 
 
 def to_csv(result: ExperimentResult) -> str:
