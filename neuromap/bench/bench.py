@@ -7,7 +7,6 @@ What disturbs the machine for a while disturbs all of them alike, so ratios carr
 
 from __future__ import annotations
 
-import importlib
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -112,14 +111,14 @@ def bench(
                 session.plan(group[0].ticks_per_round, group[0].block)
                 session.warm_up(group[0].ticks)
             else:
-                session.calibrate(rounds, ticks, seconds, _BLOCK_SECONDS)
+                session.calibrate(rounds, ticks, seconds)
             group.append(session)
         groups.append(group)
         small.append(None)
         if make is not None and caches is not None:
             tell("loading")
             small[-1] = session = open_session(make(_cores_within(caches, group[0])), engine, 1)
-            session.calibrate(rounds, ticks, seconds, _BLOCK_SECONDS)
+            session.calibrate(rounds, ticks, seconds)
 
     streams: dict[int, list[bench_report.Bandwidth]] = {count: [] for count in threads}
     for _ in range(rounds):
@@ -302,7 +301,7 @@ class Session:
     def _start(self) -> tuple[int, Totals, int | None]:
         return self._before if self._before is not None else (self.ticks, self.totals, self.visits)
 
-    def calibrate(self, rounds: int, ticks: int | None, seconds: float, block_seconds: float) -> None:
+    def calibrate(self, rounds: int, ticks: int | None, seconds: float) -> None:
         """Warm up and choose the ticks of a round."""
         period = self.program.period.numerator  # after so many ticks the host's clock is where it was
         self.warm_up(self.ticks + int(self.program.delay.max(initial=0)) + 1)  # spikes on every delay are under way
@@ -318,7 +317,7 @@ class Session:
         wanted = seconds / rounds / per_tick if ticks is None else ticks / rounds
         per_round = max(1, math.ceil(wanted / period)) * period
         turns = _HOST_VALUES // max(1, len(self.program.host))
-        block = max(1, min(per_round // period, turns, int(block_seconds / per_tick / period))) * period
+        block = max(1, min(per_round // period, turns, int(_BLOCK_SECONDS / per_tick / period))) * period
         self.plan(-(-per_round // block) * block, block)
 
     def plan(self, ticks_per_round: int, block: int) -> None:
@@ -360,9 +359,13 @@ class Session:
 def open_session(program: Program, engine: str, threads: int) -> Session:
     """Load a program into an engine and run its first tick, so that everything is compiled."""
     choice = EngineChoice(engine, threads)
-    compiler = _compiler() if choice.kind.is_compiled else None
+    recording: Any = nullcontext()
+    if choice.kind.is_compiled:
+        from numba.core.event import install_recorder  # before the clock starts: Numba is slow to import
+
+        recording = install_recorder("numba:compile")
     start = time.perf_counter()
-    with compiler.install_recorder("numba:compile") if compiler else nullcontext() as recorder:
+    with recording as recorder:
         loaded = make_engine(program, choice)
         load_seconds = time.perf_counter() - start
         compiled_loading = _outermost(recorder.buffer) if recorder else 0.0
@@ -384,14 +387,6 @@ def require_equal_totals(sessions: Sequence[Session]) -> None:
 
 def _nobody(program: Program) -> NDArray[np.bool_]:
     return np.zeros(program.target_core.shape, np.bool_)
-
-
-def _compiler() -> Any:
-    """Numba's events, imported before any clock starts; ``None`` where they are not to be had."""
-    try:
-        return importlib.import_module("numba.core.event")
-    except ImportError:
-        return None
 
 
 def _outermost(events: list[tuple[float, Any]]) -> float:
