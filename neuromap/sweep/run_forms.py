@@ -14,7 +14,7 @@ from neuromap.render.numbers import joules, plain
 from neuromap.render.table import Column, Table, csv_text, print_rest, print_text, printed
 from neuromap.rollout.schedule.execution import time_axis
 from neuromap.sweep.grouped_runs import value_text
-from neuromap.sweep.run_store import OUTCOME, RUN_FIGURES, RunFigure
+from neuromap.sweep.run_store import KINDS, OUTCOME, RUN_FIGURES, RunFigure
 from neuromap.sweep.run_table import RunRow, RunTable
 from neuromap.sweep.sweep_spec import SweepRun
 from neuromap.version import __version__
@@ -68,9 +68,6 @@ def to_csv(table: RunTable) -> str:
     return csv_text(_lines(table), [*table.parameters, "status", *OUTCOME[1:]])
 
 
-_WHOLE = frozenset({"seed", "n_frames", "n_stimuli", "exit_code"})
-
-
 def to_parquet(table: RunTable) -> bytes:
     """Write a table of runs as Parquet."""
     require_package("Parquet", "pyarrow", "parquet", instead="take CSV")
@@ -78,14 +75,12 @@ def to_parquet(table: RunTable) -> bytes:
     from pyarrow import parquet
 
     kinds = {"whole": pyarrow.int64(), "real": pyarrow.float64(), "yes": pyarrow.bool_()}
-    types = {figure.key: kinds[figure.kind] for figure in RUN_FIGURES}
-    types |= dict.fromkeys(_WHOLE, kinds["whole"]) | {"density": kinds["real"]}
     rows = _lines(table)
     columns = {}
     for name in rows[0] if rows else ():
         values = [row[name] for row in rows]
-        kind = types.get(name)
-        columns[name] = pyarrow.array(*((values, kind) if kind else _numbers_or_texts(values, pyarrow)))
+        known = (values, kinds[KINDS[name]]) if name in KINDS else _numbers_or_texts(values, pyarrow)
+        columns[name] = pyarrow.array(*known)
     stream = pyarrow.BufferOutputStream()
     parquet.write_table(pyarrow.table(columns), stream)
     return bytes(stream.getvalue())

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, fields
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.whole_file import check_target
 from neuromap.sweep.sweep_spec import RunOutcome, SweepRun
@@ -72,12 +73,16 @@ _SECONDS = 60.0
 NAMES = tuple(f.name for f in fields(SweepRun))
 # Columns that say what became of it; all are NULL as long as it is not done.
 OUTCOME = ("status", "stage", "exit_code", "message")
-_TYPES = dict.fromkeys(("seed", "n_frames", "n_stimuli", "exit_code"), "INTEGER") | {"density": "REAL"}
+# Kinds of the columns that are no text.
+_WHOLE: dict[str, Kind] = dict.fromkeys(("seed", "n_frames", "n_stimuli", "exit_code"), "whole")
+KINDS: Mapping[str, Kind] = ReadOnlyMapping(
+    {**_WHOLE, "density": "real", **{figure.key: figure.kind for figure in RUN_FIGURES}}
+)
 _FOUND = (*OUTCOME, *(figure.key for figure in RUN_FIGURES))
 # Columns of a row, all but its digest; by these :func:`require_whole` takes a row.
 STORED = ("place", *NAMES, *_FOUND, "record")
 _ROWS = f"SELECT {', '.join(STORED)}, digest FROM runs"
-_OF_KIND = {"whole": "INTEGER", "real": "REAL", "yes": "INTEGER"}
+_TYPES = {"whole": "INTEGER", "real": "REAL", "yes": "INTEGER"}
 
 
 class RunStore:
@@ -93,7 +98,7 @@ class RunStore:
         if check_target(self._path) is None:
             raise InputError(f"store {self._path}: is not a regular file; give the name of a file")
         with _told(self._path):
-            self._database = connected(self._path)
+            self._database = _connected(self._path)
             self._claim = StoreClaim(self._path)
             self._database.execute("PRAGMA synchronous = FULL")
             _make_tables(self._database)
@@ -187,7 +192,13 @@ def is_text(value: Any) -> bool:
     return type(value) is str and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
-def connected(path: Path, *, only_read: bool = False) -> sqlite3.Connection:
+def stored_rows(path: Path) -> list[tuple[Any, ...]]:
+    """Read the rows of a store with their digests, also where nothing can be written."""
+    with _told(path), closing(_connected(path, only_read=True)) as database:
+        return database.execute(f"{_ROWS} ORDER BY place").fetchall()
+
+
+def _connected(path: Path, *, only_read: bool = False) -> sqlite3.Connection:
     """Open the file of a store; who calls turns errors of SQLite into ours."""
     place = path.absolute()
     if only_read and not (os.access(place, os.W_OK) and os.access(place.parent, os.W_OK | os.X_OK)):
@@ -253,13 +264,9 @@ def _make_tables(database: sqlite3.Connection) -> None:
     if not _is_empty(database):
         return
     database.execute("PRAGMA journal_mode = WAL")
-    columns = [
-        *("key TEXT NOT NULL UNIQUE" if name == "key" else f"{name} {_TYPES.get(name, 'TEXT')}" for name in NAMES),
-        *(f"{name} {_TYPES.get(name, 'TEXT')}" for name in OUTCOME),
-        *(f"{figure.key} {_OF_KIND[figure.kind]}" for figure in RUN_FIGURES),
-        "record TEXT",
-        "digest TEXT",
-    ]
+    types = {name: _TYPES[KINDS[name]] if name in KINDS else "TEXT" for name in (*STORED[1:], "digest")}
+    types["key"] = "TEXT NOT NULL UNIQUE"
+    columns = [f"{name} {kind}" for name, kind in types.items()]
     database.executescript(
         f"BEGIN IMMEDIATE; CREATE TABLE IF NOT EXISTS runs (place INTEGER PRIMARY KEY, {', '.join(columns)});"
         f"PRAGMA application_id = {_APPLICATION}; PRAGMA user_version = {_VERSION}; COMMIT;"
@@ -267,8 +274,7 @@ def _make_tables(database: sqlite3.Connection) -> None:
 
 
 def _values(outcome: RunOutcome) -> tuple[Any, ...]:
-    told = (outcome.status, outcome.stage, outcome.exit_code, outcome.message)
-    return (*told, *(outcome.figures.get(figure.key) for figure in RUN_FIGURES))
+    return (*(getattr(outcome, name) for name in OUTCOME), *(outcome.figures.get(figure.key) for figure in RUN_FIGURES))
 
 
 @contextmanager
@@ -277,13 +283,10 @@ def _told(path: Path) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise InputError(store_fault(path, error)) from None
-
-
-def store_fault(path: Path, error: sqlite3.Error) -> str:
-    """Say in one line why a store cannot be used."""
-    reason = " ".join(str(error).split())
-    return f"store {path}: cannot be used ({reason}); give another file, on a disk of this machine"
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"store {path}: cannot be used ({reason}); give another file, on a disk of this machine"
+        ) from None
 
 
 # ``StoreClaim``: of all commands that are given one store, one writes it.

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
@@ -19,7 +17,7 @@ from neuromap.files.argument_checks import path_given
 from neuromap.files.foreign import check_regular
 from neuromap.files.messages import show
 from neuromap.render.value import Card, Documented, Printed, Tabled, form
-from neuromap.sweep.run_store import NAMES, OUTCOME, RUN_FIGURES, STORED, connected, is_text, require_whole, store_fault
+from neuromap.sweep.run_store import KINDS, NAMES, OUTCOME, RUN_FIGURES, STORED, is_text, require_whole, stored_rows
 from neuromap.sweep.sweep_spec import AskedBy, RunOutcome, RunStatus, SweepRun
 
 
@@ -138,19 +136,13 @@ def load_runs(path: str | Path) -> RunTable:
             raise InputError("is empty; give the path of a store of neuromap sweep or explore")
     except InputError as error:
         raise InputError(f"store {path}: {error}") from None
-    try:
-        with closing(connected(path, only_read=True)) as database:
-            found = database.execute(f"SELECT {', '.join(STORED)}, digest FROM runs ORDER BY place").fetchall()
-    except sqlite3.Error as error:
-        raise InputError(store_fault(path, error)) from None
-    return RunTable(path.name, tuple(_rows(path, found)))
+    return RunTable(path.name, tuple(_rows(path)))
 
 
-def _rows(path: Path, found: list[tuple[Any, ...]]) -> Iterator[RunRow]:
-    places = [STORED.index(name) for name in COLUMNS]
-    for number, values in enumerate(found, start=1):
+def _rows(path: Path) -> Iterator[RunRow]:
+    for number, values in enumerate(stored_rows(path), start=1):
         try:
-            row = RunRow(*row_values([values[place] for place in places]))
+            row = RunRow(*_row_values(dict(zip(STORED, values, strict=False))))
         except InputError as error:
             raise InputError(f"store {path}: row {number}, {error}; give another file") from None
         require_whole(path, values)
@@ -161,31 +153,24 @@ def _rows(path: Path, found: list[tuple[Any, ...]]) -> Iterator[RunRow]:
 
 
 _KEYS = tuple(figure.key for figure in RUN_FIGURES)
+# What whole numbers, from 0, are below.
+_BELOW = ReadOnlyMapping({"seed": 2**63, "n_frames": 2**63, "n_stimuli": 2**31, "exit_code": 256})
 _YES = frozenset(figure.key for figure in RUN_FIGURES if figure.unit == "yes")
-# Columns of whole numbers from 0, and what they are below.
-_WHOLE = ReadOnlyMapping({"seed": 2**63, "n_frames": 2**63, "n_stimuli": 2**31, "exit_code": 256})
-# What is read of a row.
-COLUMNS = (*NAMES, *OUTCOME, *_KEYS)
 
 
-def row_values(values: Sequence[Any]) -> tuple[SweepRun, RunOutcome | None]:
+def _row_values(row: Mapping[str, Any]) -> tuple[SweepRun, RunOutcome | None]:
     """Make a run and what became of it of one row."""
     # gives ``None`` where the run is not done
-    row = dict(zip(COLUMNS, values, strict=True))
     is_open = row["status"] is None
-    _check(row, NAMES if is_open else COLUMNS)
+    for name in NAMES if is_open else _RULES:
+        allowed, is_allowed = _RULES[name]
+        if not is_allowed(row[name]):
+            raise InputError(f"column {name}: found {show(row[name])}; allowed are {allowed}")
     run = SweepRun(*(row[name] for name in NAMES))
     if is_open:
         return run, None
     known = {key: bool(row[key]) if key in _YES else row[key] for key in _KEYS if row[key] is not None}
     return run, RunOutcome(**{name: row[name] for name in OUTCOME}, figures=known)
-
-
-def _check(row: dict[str, Any], names: Iterable[str]) -> None:
-    for name in names:
-        allowed, is_allowed = _RULES[name]
-        if not is_allowed(row[name]):
-            raise InputError(f"column {name}: found {show(row[name])}; allowed are {allowed}")
 
 
 def _rule(name: str) -> tuple[str, Callable[[Any], bool]]:
@@ -195,20 +180,17 @@ def _rule(name: str) -> tuple[str, Callable[[Any], bool]]:
         return f"one of {', '.join(get_args(AskedBy))}", get_args(AskedBy).__contains__
     if name in ("chip_figures", "mapping"):
         return "a JSON object", _is_object
-    if name in _WHOLE:
+    if name in _BELOW:
+        below = _BELOW[name]
         return (
-            f"whole numbers from 0 to {_WHOLE[name] - 1}",
-            lambda value: _is_whole(value, _WHOLE[name]) or (name == "seed" and value is None),
+            f"whole numbers from 0 to {below - 1}",
+            lambda value: (type(value) is int and 0 <= value < below) or (name == "seed" and value is None),
         )
     if name in _YES:
         return "0 or 1", lambda value: value is None or (type(value) is int and value in (0, 1))
-    if name in _KEYS or name == "density":
+    if name in KINDS:
         return "finite numbers", lambda value: value is None or (type(value) in (int, float) and isfinite(value))
     return "text", is_text
-
-
-def _is_whole(value: Any, below: int) -> bool:
-    return type(value) is int and 0 <= value < below
 
 
 def _is_object(value: Any) -> bool:
@@ -218,4 +200,4 @@ def _is_object(value: Any) -> bool:
         return False
 
 
-_RULES = ReadOnlyMapping({name: _rule(name) for name in COLUMNS})
+_RULES = ReadOnlyMapping({name: _rule(name) for name in (*NAMES, *OUTCOME, *_KEYS)})
