@@ -10,7 +10,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -141,24 +141,36 @@ def check_folder(path: str | Path) -> Path:
     """Find out whether a folder can be written, and refuse what cannot."""
     # path: A folder that exists, or is to be made; its parent must exist
     text = os.fspath(path)
-    try:
-        if not text:
-            raise InputError("'': is not a folder; give its name")
+    if not text:
+        raise InputError("'': is not a folder; give its name")
+    with _told(text):
         target = Path(os.path.realpath(text))
         if target.is_dir():
-            if not os.access(target, os.W_OK | os.X_OK):
-                raise InputError(f"{text}: cannot be written, folder {target} is read-only")
+            _require_folder(text, target)
         elif target.exists():
             raise InputError(f"{text}: is a file; several files are written, give the name of a folder")
-        elif not target.parent.is_dir():
-            raise InputError(f"{text}: cannot be written, folder {target.parent} does not exist; create it first")
-        elif not os.access(target.parent, os.W_OK | os.X_OK):
-            raise InputError(f"{text}: cannot be written, folder {target.parent} is read-only")
+        else:
+            _require_folder(text, target.parent)
+    return target
+
+
+def _require_folder(text: str, folder: Path) -> None:
+    """Refuse to write where there is no folder, or one in which no file can be made."""
+    if not folder.is_dir():
+        raise InputError(f"{text}: cannot be written, folder {folder} does not exist; create it first")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"{text}: cannot be written, folder {folder} is read-only")
+
+
+@contextmanager
+def _told(text: str) -> Iterator[None]:
+    """Say in one line what the system refuses about a path."""
+    try:
+        yield
     except OSError as error:
         raise InputError(f"{text}: cannot be written ({error.strerror or error})") from None
     except ValueError:
         raise InputError(f"{text}: is not a path (it holds a null character)") from None
-    return target
 
 
 def write_folder(path: str | Path, files: Mapping[str, bytes | str]) -> None:
@@ -193,7 +205,7 @@ def check_target(path: str | Path) -> Path | None:
     # gives the file itself, symbolic links followed; ``None`` for a device, a pipe, or what stdout and stderr are
     # already, which are written into and never replaced
     text = os.fspath(path)
-    try:
+    with _told(text):
         if not text or text.endswith(("/", os.sep)) or Path(text).is_dir():
             raise InputError(f"{text or repr(text)}: is a folder; give the name of a file")
         found = _stat(text)
@@ -204,14 +216,7 @@ def check_target(path: str | Path) -> Path | None:
         if found is not None and not os.access(text, os.W_OK):
             raise InputError(f"{text}: cannot be written, it is read-only")
         target = Path(os.path.realpath(text))
-        if not target.parent.is_dir():
-            raise InputError(f"{text}: cannot be written, folder {target.parent} does not exist; create it first")
-        if not os.access(target.parent, os.W_OK | os.X_OK):
-            raise InputError(f"{text}: cannot be written, folder {target.parent} is read-only")
-    except OSError as error:
-        raise InputError(f"{text}: cannot be written ({error.strerror or error})") from None
-    except ValueError:
-        raise InputError(f"{text}: is not a path (it holds a null character)") from None
+        _require_folder(text, target.parent)
     return target
 
 
