@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import neuromap as nm
+from neuromap.cli.arguments.command import Given
 from neuromap.errors import ChipError, InputError, NetworkError
 from neuromap.files.whole_file import check_target
 from neuromap.options import argument, option
@@ -134,11 +136,56 @@ def chip_file_of(chip: str) -> str | None:
 # Figures of a chip as they are typed: ``--set core.axons=256,512``.
 
 
-OTHER_FIGURES = option(
-    "--set FIGURE=VALUES  Give the chip another figure, named as in chip files: core.axons=512. Several values, "
-    "separated by commas, make a chip each, several --set every combination: one table of at most 256 chips.",
-    group="chip",
-)
+class OtherFigures(Given[None]):
+    """Figures in place of a chip's own, which make one chip or several."""
+
+    other_figures: list[str] | None = option(
+        "--set FIGURE=VALUES  Give the chip another figure, named as in chip files: core.axons=512. Several values, "
+        "separated by commas, make a chip each, several --set every combination: one table of at most 256 chips.",
+        group="chip",
+    )
+
+    @cached_property
+    def figures(self) -> dict[str, list[Any]]:
+        """The values of every figure."""
+        return read_figures(self.other_figures)
+
+    @property
+    def make_several(self) -> bool:
+        """Whether they make more than one chip."""
+        return any(len(values) > 1 for values in self.figures.values())
+
+    @property
+    def of_one(self) -> dict[str, Any]:
+        """The figures of the only chip; of several each has its own."""
+        return {} if self.make_several else one_value_each(self.figures)
+
+    def refuse_with_several(self, **given: object) -> None:
+        """Refuse options that are about one chip."""
+        # **given: what was typed, by the name of its option; what was not is None or False
+        for name, value in given.items():
+            if value is not None and value is not False:
+                flag = f"--{name.replace('_', '-')}"
+                raise InputError(
+                    f"{flag}: is of one chip, and --set makes several; leave it away, or set one value each"
+                )
+
+
+class ChipFlags(OtherFigures):
+    """A chip, and figures in place of its own."""
+
+    first = ("chip",)
+    chip: str | None = CHIP
+
+    @property
+    def name(self) -> str:
+        """The chip asked for, or the default one."""
+        return chosen_chip(self.chip)
+
+    @property
+    def file(self) -> str | None:
+        """The path, where the chip is given by one."""
+        return chip_file_of(self.name)
 
 
 def read_figures(given: list[str] | None) -> dict[str, list[Any]]:
@@ -155,23 +202,9 @@ def read_figures(given: list[str] | None) -> dict[str, list[Any]]:
     return figures
 
 
-def is_sweep(figures: dict[str, list[Any]]) -> bool:
-    """Whether they make more than one chip."""
-    return any(len(values) > 1 for values in figures.values())
-
-
 def one_value_each(figures: dict[str, list[Any]]) -> dict[str, Any]:
     """Give the only value of every figure."""
     return {name: values[0] for name, values in figures.items()}
-
-
-def refuse_in_sweep(**given: object) -> None:
-    """Refuse options that are about one chip."""
-    # **given: what was typed, by the name of its option; what was not is None or False
-    for name, value in given.items():
-        if value is not None and value is not False:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{option}: is of one chip, and --set makes several; leave it away, or set one value each")
 
 
 def _at_commas(text: str) -> list[str]:

@@ -13,16 +13,12 @@ from neuromap.cli.arguments.options import (
     AS_JSON,
     DEFAULT_CHIP,
     NETWORK,
-    OTHER_FIGURES,
     SOURCES,
+    OtherFigures,
     check_destinations,
     check_workers,
     chip_file_of,
-    is_sweep,
-    one_value_each,
-    read_figures,
     read_pattern,
-    refuse_in_sweep,
 )
 from neuromap.cli.arguments.run_options import StimuliFlags
 from neuromap.cli.printing.sweep_output import give_sweep
@@ -123,7 +119,7 @@ def explore(
     network: Path = NETWORK,
     *,
     asked: Given[ExploreOptions],
-    other_figures: list[str] | None = OTHER_FIGURES,
+    other: OtherFigures,
     limited: Given[Limits],
     best: str | None = option(
         "OBJECTIVE  Name the best row within the limits, and the command that maps it: first-response, full-response, "
@@ -158,9 +154,9 @@ def explore(
     _check_accuracy_is_known(objective, limits, reached)
     check_are_axes(axes, limits, objective)
     check_workers(asked)
-    named, figures = list(dict.fromkeys(asked.chips or [DEFAULT_CHIP])), read_figures(other_figures)
-    if is_sweep(figures):
-        refuse_in_sweep(best=best, svg=svg)
+    named = list(dict.fromkeys(asked.chips or [DEFAULT_CHIP]))
+    if other.make_several:
+        other.refuse_with_several(best=best, svg=svg)
         if len(named) > 1:
             raise InputError(f"--chip {named[1]}: --set makes several chips of one; give one --chip")
     check_destinations(
@@ -177,20 +173,20 @@ def explore(
     pattern = read_pattern(net, asked.given)
     how = {name: value for name, value in asked.items() if name not in ("chips", "given")}
     how |= {**reached.arguments(net), **fed}
-    if is_sweep(figures):
+    if other.make_several:
         with progress_bar("explore") as progress:
             sweep = nm.explorer.sweep_explorations(
-                net, named[0], figures, pattern, limits=limits or None, progress=progress, **how
+                net, named[0], other.figures, pattern, limits=limits or None, progress=progress, **how
             )
         give_sweep(sweep, {"html": html, "csv": csv, "json": json_file}, every=every, as_json=as_json)
         return
-    specs = [nm.load_chip(name, one_value_each(figures)) for name in named]
+    specs = [nm.load_chip(name, other.of_one) for name in named]
     watched = ClosestRow(limits)
     with progress_bar("explore") as progress:
         found = nm.explore(net, specs, pattern, limits=watched if limits else None, progress=progress, **how)
     # what --chip and --set take; a chip's name need not be that
     chip_files = {
-        spec.name: [name, *(f"--set={words}" for words in other_figures or ())]
+        spec.name: [name, *(f"--set={words}" for words in other.other_figures or ())]
         for spec, name in zip(specs, named, strict=True)
         if spec.name != name
     }

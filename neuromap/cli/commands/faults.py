@@ -11,18 +11,12 @@ from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.options import (
     AS_JSON,
-    CHIP,
     EVERY,
     LIMIT,
     NETWORK,
-    OTHER_FIGURES,
     SOURCES,
+    ChipFlags,
     check_destinations,
-    chip_file_of,
-    chosen_chip,
-    is_sweep,
-    one_value_each,
-    read_figures,
     read_pattern,
     split_patterns,
 )
@@ -71,9 +65,8 @@ def faults(
         needs="windowed, pipelined, pipelined:PERIOD or pipelined:best",
         reads=read_execution,
     ),
-    chip: str | None = CHIP,
-    other_figures: list[str] | None = OTHER_FIGURES,
     *,
+    onto: ChipFlags,
     struck: Given[StudyOptions],
     fed: FaultFrames,
     data: str | None = option(f"SOURCE  Show test images instead of random frames, for the accuracy: {SOURCES}."),
@@ -99,15 +92,14 @@ def faults(
     """
     from neuromap.faults.page import print_study
 
-    chip, figures = chosen_chip(chip), read_figures(other_figures)
-    if is_sweep(figures):
+    if onto.make_several:
         raise InputError("--set: gives the chip several values; give one each, faults are of one chip")
     files = {"--html": html, "--svg": svg, "--csv": csv, "--json-file": json_file, "--results": struck.results}
-    read = {"network file": network, "stimulus file": fed.frames, "chip file": chip_file_of(chip), **flags.files}
+    read = {"network file": network, "stimulus file": fed.frames, "chip file": onto.file, **flags.files}
     check_destinations(files, read)
     net = nm.load_network(network)
     rollouts = _rollouts(net, patterns, executions)
-    spec = flags.chip(chip, one_value_each(figures))
+    spec = flags.chip(onto.name, onto.of_one)
     shown = _stimuli(fed, data, accuracy_frames, limit)
     with progress_bar("faults") as progress:
         study = nm.faults.study_faults(

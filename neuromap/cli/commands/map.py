@@ -12,19 +12,12 @@ from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.mapping_flags import MappingFlags, SeededMappingFlags
 from neuromap.cli.arguments.options import (
     AS_JSON,
-    CHIP,
     EXECUTION,
     NETWORK,
-    OTHER_FIGURES,
     PATTERN,
+    ChipFlags,
     check_destinations,
-    chip_file_of,
-    chosen_chip,
-    is_sweep,
-    one_value_each,
-    read_figures,
     read_pattern,
-    refuse_in_sweep,
 )
 from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import (
@@ -68,9 +61,8 @@ def map_command(
     network: Path = NETWORK,
     pattern: str = PATTERN,
     execution: str = EXECUTION,
-    chip: str | None = CHIP,
-    other_figures: list[str] | None = OTHER_FIGURES,
     *,
+    onto: ChipFlags,
     flags: SeededMappingFlags,
     dry_run: bool = option(
         "Only say whether it fits and, if not, what would help; write nothing. Remedies are tried, "
@@ -94,20 +86,19 @@ def map_command(
 
     if dry_run and output is not None:
         raise InputError(f"--output {output}: --dry-run writes no program; leave one of them away")
-    chip, figures = chosen_chip(chip), read_figures(other_figures)
-    if is_sweep(figures):
-        refuse_in_sweep(output=output, dry_run=dry_run)
+    if onto.make_several:
+        onto.refuse_with_several(output=output, dry_run=dry_run)
     elif html is not None:
         raise InputError(f"--html {html}: is for several chips; make them with --set core.axons=256,512")
-    read = {"network file": network, "chip file": chip_file_of(chip), **flags.files}
+    read = {"network file": network, "chip file": onto.file, **flags.files}
     check_destinations({"--output": output, "--html": html}, read)
     net = nm.load_network(network)
     rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
-    spec = flags.chip(chip, None if is_sweep(figures) else one_value_each(figures))
+    spec = flags.chip(onto.name, onto.of_one)
     request = Request(rollout, spec, flags.options(net, spec))
-    if is_sweep(figures):
+    if onto.make_several:
         with progress_bar("mapping") as progress:
-            sweep = nm.sweep.sweep_mappings(rollout, spec, figures, request.options, progress)
+            sweep = nm.sweep.sweep_mappings(rollout, spec, onto.figures, request.options, progress)
         give_sweep(sweep, {"html": html}, every=every, as_json=as_json)
         return
     if dry_run:

@@ -10,21 +10,15 @@ from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.mapping_flags import MappingFlags
 from neuromap.cli.arguments.options import (
     AS_JSON,
-    CHIP,
     EVERY,
     EXECUTIONS,
     LIMIT,
-    OTHER_FIGURES,
     SOURCES,
+    ChipFlags,
     check_destinations,
-    chip_file_of,
     chosen_chip,
-    is_sweep,
-    one_value_each,
-    read_figures,
     read_pattern,
     read_rollout,
-    refuse_in_sweep,
     split_patterns,
 )
 from neuromap.cli.arguments.run_options import StimuliFlags, check_run_length
@@ -60,13 +54,12 @@ def report(
         "repeated. By default streaming, sequential and those of the file."
     ),
     executions: list[str] | None = EXECUTIONS,
-    chip: str | None = CHIP,
-    other_figures: list[str] | None = OTHER_FIGURES,
+    *,
+    onto: ChipFlags,
     program_file: Path | None = option(
         "--program FILE  Report on this program instead of mapping; one row, whose prediction is that of --patterns "
         "and --executions, by default of the names in the program."
     ),
-    *,
     fed: StimuliFlags,
     engine: Given[EngineChoice],
     flags: MappingFlags,
@@ -105,18 +98,19 @@ def report(
     from neuromap.report.text import print_answers, print_report
 
     if kept.store is not None:
-        mapped = (network, patterns, executions, chip, other_figures, program_file, html, data)
-        kept.require_alone((*mapped, accuracy_frames, limit, figure_folder), (fed, engine, flags, struck))
+        mapped = (network, patterns, executions, program_file, html, data, accuracy_frames, limit, figure_folder)
+        kept.require_alone(mapped, (onto, fed, engine, flags, struck))
         report_on_store(kept, csv, json_file, every=every, as_json=as_json)
         return
     kept.require_none()
     struck.require_none()
     if network is None:
         raise InputError("NET: is missing; give a network file, or --from with a store of neuromap sweep or explore")
-    chip, figures = chosen_chip(chip, program_file), read_figures(other_figures)
+    chosen_chip(onto.chip, program_file)
+    figures = onto.figures
     flags.require_none(program_file)
-    if is_sweep(figures):
-        refuse_in_sweep(figures=figure_folder, data=data)
+    if onto.make_several:
+        onto.refuse_with_several(figures=figure_folder, data=data)
         struck.require_none("is of one chip, and --set gives several; give one value each")
     if program_file is not None:
         struck.require_none("is of programs that are mapped; drop --program")
@@ -127,7 +121,7 @@ def report(
         "network file": network,
         "program file": program_file,
         "stimulus file": fed.frames,
-        "chip file": chip_file_of(chip),
+        "chip file": onto.file,
         **flags.files,
     }
     check_destinations(written, read)
@@ -154,12 +148,12 @@ def report(
         with progress_bar("report"):
             made = report_on_program(rollout, program, **arguments)
     else:
-        spec = flags.chip(chip, None if is_sweep(figures) else one_value_each(figures))
+        spec = flags.chip(onto.name, onto.of_one)
         options = flags.options(net, spec)
         names = named or net.pattern_names
         # the report finds and counts the most sequential patterns in one go
         chosen = [name if name == "sequential" else read_pattern(net, name) for name in names]
-        if is_sweep(figures):
+        if onto.make_several:
             with progress_bar("report") as progress:
                 asked = {"options": options, "progress": progress, **arguments}
                 sweep = sweep_reports(net, spec, figures, chosen, wanted or None, **asked)
