@@ -14,7 +14,6 @@ from neuromap.cli.arguments.run_options import (
     CheckpointFlags,
     FrameFlags,
     RunFlags,
-    Runner,
     check_run_length,
     read_stimuli,
 )
@@ -70,64 +69,45 @@ def simulate(
     ended = engine.start(context.obj)
     if ended is not None:
         raise typer.Exit(ended)
-    with engine.runner() as runner:
-        _simulate(
-            program_file, fed, (record, record_potentials or (), record_counts), engine, runner, checkpoints, output,
-            as_json,
-        )  # fmt: skip
-
-
-def _simulate(
-    program_file: Path,
-    fed: FrameFlags,
-    recorded: tuple[Any, ...],
-    engine: RunFlags,
-    runner: Runner,
-    checkpoints: CheckpointFlags,
-    output: str | None,
-    as_json: bool,
-) -> None:
     from neuromap.simulation.choose_frames import choose_frames
     from neuromap.simulation.trace.recorded_run import HDF5_SUFFIXES
-
-    recording, asked = nm.Recording(*recorded), checkpoints.asked()
-    read = {"program file": program_file, "stimulus file": fed.frames}
-    check_destinations({"--output": output, "--checkpoint": checkpoints.checkpoint}, read)
-    checkpoints.check_parts(output, {**read, "checkpoint": checkpoints.resume})
-    check_destinations({"--output": output}, {"checkpoint": checkpoints.resume})
-    program = runner.load(program_file)
-    check_run_length(fed.n_frames, program)
-    random = fed.random()
-    into_hdf5 = output is not None and Path(output).suffix.lower() in HDF5_SUFFIXES
-    if fed.frames is not None and (stimuli := read_stimuli(fed.frames, program)) is not None:
-        checkpoints.refuse_for_batches(engine.on_ranks)
-        if into_hdf5:
-            raise InputError(f"{output}: many stimuli are written as safetensors; give a name that does not end in .h5")
-        _run_batch(program, stimuli, recording, engine.keywords, output, as_json)
-        return
-    frames, made = choose_frames(program, fed.frames, random)
-    check_run_length(made["n_frames"], program)
-    with progress_bar("simulating (ticks)") as progress:
-        how = {"record": recording, "progress": progress, "checkpoints": asked}
-        counts, trace = _run(program, frames, runner, how, output if into_hdf5 else None)
-        if not runner.speaks:
-            return
-        if trace is not None and output is not None:
-            trace.save(output)
-    if as_json:
-        print_json(run_object(program, counts, trace, output))
-    else:
-        print_run(program, counts, output)
-
-
-def _run(program: ChipProgram, frames: Any, runner: Runner, how: dict[str, Any], hdf5: str | None) -> tuple[Any, Any]:
-    """Run the program; what was counted, and the trace where it is not in an HDF5 file."""
     from neuromap.simulation.trace.trace import frame_counts
 
-    if hdf5 is not None:
-        return runner.simulate_to_file(hdf5, program, frames, **how), None
-    trace = runner.simulate(program, frames, **how)
-    return None if trace is None else frame_counts(trace), trace
+    with engine.runner() as runner:
+        recording, asked = nm.Recording(record, record_potentials or (), record_counts), checkpoints.asked()
+        read = {"program file": program_file, "stimulus file": fed.frames}
+        check_destinations({"--output": output, "--checkpoint": checkpoints.checkpoint}, read)
+        checkpoints.check_parts(output, {**read, "checkpoint": checkpoints.resume})
+        check_destinations({"--output": output}, {"checkpoint": checkpoints.resume})
+        program = runner.load(program_file)
+        check_run_length(fed.n_frames, program)
+        random = fed.random()
+        into_hdf5 = output is not None and Path(output).suffix.lower() in HDF5_SUFFIXES
+        if fed.frames is not None and (stimuli := read_stimuli(fed.frames, program)) is not None:
+            checkpoints.refuse_for_batches(engine.on_ranks)
+            if into_hdf5:
+                raise InputError(
+                    f"{output}: many stimuli are written as safetensors; give a name that does not end in .h5"
+                )
+            _run_batch(program, stimuli, recording, engine.keywords, output, as_json)
+            return
+        frames, made = choose_frames(program, fed.frames, random)
+        check_run_length(made["n_frames"], program)
+        with progress_bar("simulating (ticks)") as progress:
+            how = {"record": recording, "progress": progress, "checkpoints": asked}
+            if into_hdf5:
+                counts, trace = runner.simulate_to_file(output, program, frames, **how), None
+            else:
+                trace = runner.simulate(program, frames, **how)
+                counts = None if trace is None else frame_counts(trace)
+            if not runner.speaks:
+                return
+            if trace is not None and output is not None:
+                trace.save(output)
+        if as_json:
+            print_json(run_object(program, counts, trace, output))
+        else:
+            print_run(program, counts, output)
 
 
 def _run_batch(
