@@ -54,7 +54,7 @@ def prove(
     Fails with exit code 5 where it is not proven: with a line for each fault, and with input frames for which chip and
     network differ, if a search finds some.
     """
-    from neuromap.cli.printing.documents import PROVE
+    from neuromap.cli.printing.documents import PROVE, TITLE, labels_of
     from neuromap.proof.codes import REASONS
     from neuromap.proof.counterexample import Search, find_counterexample
     from neuromap.proof.explanations import explain
@@ -81,10 +81,9 @@ def prove(
     if certificate is not None and proof.proven:
         save_certificate(proof.certificate, program, certificate)
 
-    title = f"{net.name} ({rollout.pattern.name}, {rollout.execution}) on {program.chip.name}"
+    labels = labels_of(net, rollout, program)
     message = "proven for every input" if proof.proven else _message(len(proof.faults), searched)
     if as_json:
-        labels = {"network": net.name, "chip": program.chip.name, "pattern": rollout.pattern.name}
         found = {
             "proven": proof.proven,
             "lemmas": proof.lemmas,
@@ -96,10 +95,10 @@ def prove(
             "why": searched.why,
             "message": message,
         }
-        print_json(PROVE.of(labels | {"execution": rollout.execution} | found))
+        print_json(PROVE.of(labels | found))
     else:
         console = text_console()
-        print_line(console, f"{title}: {'proven for every input' if proof.proven else 'not proven'}")
+        print_line(console, f"{TITLE.format_map(labels)}: {'proven for every input' if proof.proven else 'not proven'}")
         shown = [f"{counted(count, 'neuron')}: {lemma}" for lemma, count in proof.lemmas.items() if lemma != REASONS[0]]
         for line in explanations or shown:
             print_line(console, line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 
 import neuromap as nm
@@ -43,7 +42,7 @@ def verify(
     Fails with exit code 5 where a frame differs, a spike belongs to no frame, the program breaks a rule of its
     chip, or its frame period is not the rollout's.
     """
-    from neuromap.render.numbers import as_number, intervals
+    from neuromap.cli.printing.documents import TITLE, VERIFICATION, labels_of
     from neuromap.simulation.choose_frames import choose_frames
 
     chip = chosen_chip(chip, program_file)
@@ -57,26 +56,11 @@ def verify(
     with progress_bar("comparing chip and reference"):
         found = nm.verify(rollout, program, frames, **engine)
 
+    labels = labels_of(net, rollout, program)
     if as_json:
-        rolled = found.rollout_period_ticks
-        document = {
-            "network": net.name,
-            "chip": program.chip.name,
-            "pattern": rollout.pattern.name,
-            "execution": rollout.execution,
-            **asdict(found),
-            "frame_period_ticks": as_number(found.frame_period_ticks),
-            "rollout_period_ticks": None if rolled is None else as_number(rolled),
-            **intervals(found.frame_period_ticks),
-            "message": found.message,
-        }
-        if not found.is_graded:
-            document.pop("is_graded")
-        print_json(document)
+        print_json(labels | VERIFICATION.write(found))
     elif found.verified:
         console = text_console()
-        console.print(
-            f"{net.name} ({rollout.pattern.name}, {rollout.execution}) on {program.chip.name}: verified", markup=False
-        )
+        console.print(f"{TITLE.format_map(labels)}: verified", markup=False)
         console.print(found.message, markup=False)
     nm.verification.require_verified(found)

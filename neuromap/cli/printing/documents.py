@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.usage import NodeCopies, Usage
 from neuromap.mapping.bounds.lower_bounds import PopulationBound
 from neuromap.mapping.options.infeasibility import INFEASIBILITY
+from neuromap.network.network import Network
 from neuromap.render.document import (
     COUNT,
     EXECUTION,
@@ -33,9 +35,24 @@ from neuromap.render.document import (
     record,
     record_of,
 )
+from neuromap.render.numbers import intervals
 from neuromap.report.over_cores import SECONDS
+from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.verification.verdict import Mismatch, Stray, Verification
 
+
+def labels_of(network: Network, rollout: Rollout, program: ChipProgram) -> dict[str, str]:
+    """Name what is held against what."""
+    return {
+        "network": network.name,
+        "chip": program.chip.name,
+        "pattern": rollout.pattern.name,
+        "execution": rollout.execution,
+    }
+
+
+# How people read these labels.
+TITLE = "{network} ({pattern}, {execution}) on {chip}"
 _LABELS = {"network": TEXT, "chip": TEXT, "pattern": PATTERN, "execution": EXECUTION}
 _POPULATION = record_of(PopulationBound)
 ERROR = document(
@@ -216,16 +233,14 @@ SWEEP = document(
         record(store=TEXT, runs=COUNT, counts=by_name(COUNT), verified=COUNT),
     ),
 )
-VERIFY = document(
-    "verify",
-    _LABELS
-    | members(
-        Verification,
-        first_mismatch=record_of(Mismatch, chip=SENT, reference=SENT, tick=INTEGER).or_null,
-        first_stray=record_of(Stray).or_null,
-        frame_period_ticks=PERIOD,
-        is_graded=GRADED,
-        message=TEXT,
-        intervals=GAPS,
-    ),
+_VERIFICATION = members(
+    Verification,
+    first_mismatch=record_of(Mismatch, chip=SENT, reference=SENT, tick=INTEGER).or_null,
+    first_stray=record_of(Stray).or_null,
+    frame_period_ticks=PERIOD,
+    is_graded=GRADED,
+    intervals=GAPS(at=lambda found: intervals(found.frame_period_ticks).get("intervals")),
+    message=TEXT,
 )
+VERIFICATION = record(_VERIFICATION)
+VERIFY = document("verify", _LABELS | _VERIFICATION)
