@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.backends.brian2.translate import Translated
-from neuromap.backends.imported import BRIAN2_REPORT
+from neuromap.backends.imported import BRIAN2_REPORT, ChipReport, NodeLatency
 from neuromap.errors import NotSupportedError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -23,7 +23,6 @@ from neuromap.quantise.quantisation import Quantisation
 from neuromap.quantise.quantise_network import Quantised, quantise
 from neuromap.quantise.spike_distance import train_distance
 from neuromap.render.numbers import joules, seconds
-from neuromap.render.value import Card, Documented
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.activity import measure_activity
 from neuromap.simulation.cost.energy import energy_of
@@ -31,48 +30,6 @@ from neuromap.simulation.engine.engine import make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.reference_frames import reference
 from neuromap.simulation.run.tick_run import HostFeed
-
-
-@dataclass(frozen=True)
-class NodeLatency(Card):
-    """When a node can answer first."""
-
-    node: str  # its name
-    # ticks from a spike of the host to the first that can depend on it: least sum of delays; None where none does
-    ticks: int | None
-
-
-@dataclass(frozen=True)
-class ChipReport(Documented):
-    """What a run took on the chip."""
-
-    _called = "a report"
-    _forms = ("neuromap.backends.brian2.chip_report",)
-
-    # network, chip: names
-    network: str
-    chip: str
-    # cores, usable_cores: cores in use, and of the chip
-    cores: int
-    usable_cores: int
-    compartments: int  # neurons and compartments of further currents in use
-    synapses: int  # on the chip
-    ticks: int  # ticks since the chip was loaded, one for every step
-    # model_seconds, chip_seconds: what they are of the model, and on the chip
-    model_seconds: float
-    chip_seconds: float
-    # spikes, synaptic_events: of neurons on the chip, and of their synapses, those of the host included
-    spikes: int
-    synaptic_events: int
-    hops: int  # links that spikes crossed
-    joules: float | None  # energy of the terms that the chip file has figures for; None where it has none
-    energy_absent: tuple[str, ...]  # terms that it has none for
-    latencies: tuple[NodeLatency, ...]
-    quantisation: Quantisation  # with distances from the float original
-    is_exact: bool  # whether the spikes are those of the integer reference
-
-    def _facts(self) -> dict[str, object]:
-        return {"network": self.network, "chip": self.chip, "cores": self.cores, "ticks": self.ticks}
 
 
 def chip_report(chip: LoadedChip, time_constant: float) -> ChipReport:

@@ -17,9 +17,10 @@ from brian2.devices.device import RuntimeDevice, all_devices
 from brian2.units import second
 
 from neuromap.arrays.array_types import Ints
-from neuromap.backends.brian2.chip_report import ChipReport, LoadedChip, Snapshot, chip_report
+from neuromap.backends.brian2.chip_report import LoadedChip, Snapshot, chip_report
 from neuromap.backends.brian2.translate import Translated, translate
 from neuromap.backends.brian2.whitelist import check_network, refused
+from neuromap.backends.imported import ChipReport
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
