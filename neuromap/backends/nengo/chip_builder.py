@@ -28,7 +28,14 @@ from neuromap.backends.nengo.crossbar_plan import (
     PlannedLink,
 )
 from neuromap.backends.nengo.mapped_plan import FedNode, MappedPlan, map_plan
-from neuromap.backends.nengo.placement import Placement, as_chip_neuron, place_network
+from neuromap.backends.nengo.placement import (
+    Placement,
+    as_chip_neuron,
+    feeds_neurons,
+    owner,
+    place_network,
+    tau_of,
+)
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.simulation.engine.engine import Engine, make_engine
@@ -159,20 +166,12 @@ class ChipOperator(Operator):
         return feeds
 
     def _outputs(self, signals: Any) -> list[tuple[Any, slice, float]]:
-        found, start = [], 0
-        for signal, ensemble in zip(self.sets[: self._n_outputs], self.mapped.ensembles, strict=True):
-            stop = start + ensemble.size
-            spike = ensemble.spike / self.mapped.plan.ticks_per_step
-            found.append((signals[signal], slice(start, stop), spike))
-            start = stop
-        return found
+        ensembles, per_step = self.mapped.ensembles, self.mapped.plan.ticks_per_step
+        each = zip(self.sets[: self._n_outputs], self.mapped.places_of_ensembles, ensembles, strict=True)
+        return [(signals[signal], mine, ensemble.spike / per_step) for signal, mine, ensemble in each]
 
     def _voltages(self, signals: Any) -> list[Callable[[Engine], None]]:
-        start = np.cumsum([0, *(e.size for e in self.mapped.ensembles)])
-        return [
-            _voltage_writer(signals[self.sets[self._n_outputs + i]], self.mapped, slice(start[i], start[i + 1]), i)
-            for i in self._probed
-        ]
+        return [_voltage_writer(signals[self.sets[self._n_outputs + i]], self.mapped, i) for i in self._probed]
 
 
 def frames_of(mapped: MappedPlan, state: ChipState) -> dict[str, NDArray[np.bool_]]:
@@ -180,20 +179,20 @@ def frames_of(mapped: MappedPlan, state: ChipState) -> dict[str, NDArray[np.bool
     network, n_ticks = mapped.built.network, len(state.ticks)
     names = [*mapped.first_input, *(e.name for e in mapped.ensembles)]
     frames = {name: np.zeros((n_ticks + 1, network.nodes[name].size), np.bool_) for name in names}
-    starts = np.cumsum([0, *(e.size for e in mapped.ensembles)])
-    fed, fired = np.zeros((n_ticks + 1, mapped.n_inputs), np.bool_), np.zeros((n_ticks + 1, starts[-1]), np.bool_)
+    fed, fired = (np.zeros((n_ticks + 1, n), np.bool_) for n in (mapped.n_inputs, len(mapped.neuron_core)))
     for t, (inputs, tick) in enumerate(zip(state.inputs, state.ticks, strict=True)):
         fed[t, inputs] = True
         numbers = mapped.place[tick.cores, tick.neurons]
         fired[t + 1, numbers[numbers >= 0]] = True
     for name, first in mapped.first_input.items():
         frames[name][:] = fed[:, first : first + frames[name].shape[1]]
-    for i, ensemble in enumerate(mapped.ensembles):
-        frames[ensemble.name][:] = fired[:, starts[i] : starts[i + 1]]
+    for ensemble, mine in zip(mapped.ensembles, mapped.places_of_ensembles, strict=True):
+        frames[ensemble.name][:] = fired[:, mine]
     return frames
 
 
-def _voltage_writer(signal: Any, mapped: MappedPlan, mine: slice, number: int) -> Callable[[Engine], None]:
+def _voltage_writer(signal: Any, mapped: MappedPlan, number: int) -> Callable[[Engine], None]:
+    mine = mapped.places_of_ensembles[number]
     cores, row = np.unique(mapped.neuron_core[mine], return_inverse=True)
     slots, scales = mapped.neuron_slot[mine], mapped.built.scales[number]
 
@@ -249,13 +248,15 @@ class ChipBuilder(Builder):
         self.placement: Placement | None = None
         self.mapped: MappedPlan | None = None
         self.operator: ChipOperator | None = None
+        self._places: dict[Any, int] = {}  # of ensembles on the chip
         self._voltages: dict[Any, Floats] = {}
-        self._links: list[tuple[Any, Any, Floats, Floats, float]] = []
+        self._links: list[PlannedLink] = []
 
     def build(self, model: Model, obj: Any, *args: Any, **kwargs: Any) -> Any:
         """Build an object into a model; see :meth:`nengo.builder.Builder.build`."""
         if isinstance(obj, nengo.Network) and model.toplevel is None:
             self.placement = place_network(obj, model.dt / self.ticks_per_step, self.chip)
+            self._places = {ensemble: i for i, ensemble in enumerate(self.placement.ensembles)}
             built = Builder.build(model, obj, *args, **kwargs)
             self._finish(model, obj)
             return built
@@ -322,9 +323,13 @@ class ChipBuilder(Builder):
 
     def _link(self, model: Model, connection: Any, weights: Floats, into: Floats, points: Floats | None) -> None:
         """Plan a link, by what a spike adds to the target's value, and to J of its neurons."""
-        source, target = connection.pre_obj, connection.post_obj
-        greatest = self._greatest(model, _ensemble(source), into, decoded=not isinstance(source, Neurons))
-        self._links.append((_ensemble(source), _ensemble(target), into, greatest, tau_of(connection)))
+        source = connection.pre_obj
+        greatest = self._greatest(model, owner(source), into, decoded=not isinstance(source, Neurons))
+        self._links.append(PlannedLink(*self._ends(connection), into, greatest, tau_of(connection)))
+
+    def _ends(self, connection: Any) -> tuple[int, int]:
+        """Give the positions of a link's source and target among the ensembles on the chip."""
+        return self._places[owner(connection.pre_obj)], self._places[owner(connection.post_obj)]
 
     def _greatest(self, model: Model, source: Any, weights: Floats, *, decoded: bool) -> Floats:
         """Bound what a link adds to J: decoded, with a margin over all points; else with all neurons at once."""
@@ -374,7 +379,6 @@ class ChipBuilder(Builder):
         """Plan what goes onto the chip."""
         assert self.placement is not None
         return ChipPlan(
-            "nengo",
             float(model.dt) / self.ticks_per_step,
             self.ticks_per_step,
             tuple(
@@ -387,23 +391,18 @@ class ChipBuilder(Builder):
                 )
                 for i, e in enumerate(ensembles)
             ),
-            tuple(
-                PlannedLink(ensembles.index(u), ensembles.index(v), weights, greatest, tau)
-                for u, v, weights, greatest, tau in self._links
-            ),
+            tuple(self._links),
         )
 
     def _feed(self, model: Model, ensemble: Any, network: nengo.Network) -> tuple[Any, PlannedFeed | None, Any]:
         """Find what the host feeds an ensemble: the signal, the feed, and what of the signal the chip has already."""
         assert self.placement is not None
         mine = [
-            c
-            for c in self.placement.connections
-            if _ensemble(c.post_obj) is ensemble and not self.placement.is_on_chip(c)
+            c for c in self.placement.connections if owner(c.post_obj) is ensemble and not self.placement.is_on_chip(c)
         ]
         built = model.params[ensemble]
-        if ensemble.noise is not None or any(_feeds_neurons(c) for c in mine):
-            is_linked = any(v is ensemble for _, v, *_ in self._links)
+        if ensemble.noise is not None or any(feeds_neurons(c, ensemble) for c in mine):
+            is_linked = any(link.target == self._places[ensemble] for link in self._links)
             reach = _WIDE if is_linked else _MARGIN
             limit = reach * np.abs(built.gain) + np.abs(built.bias) + 2
             return model.sig[ensemble.neurons]["in"], PlannedFeed(np.eye(ensemble.n_neurons), limit, False), built.bias
@@ -411,17 +410,6 @@ class ChipBuilder(Builder):
             return None, None, None
         limit = np.full(ensemble.dimensions, _MARGIN * ensemble.radius)
         return model.sig[ensemble]["in"], PlannedFeed(built.scaled_encoders, limit, True), 0.0
-
-
-def _feeds_neurons(connection: Any) -> bool:
-    """Whether a connection adds to the J of neurons, past their encoders."""
-    if isinstance(connection.post_obj, Neurons):
-        return True
-    return isinstance(connection.pre_obj, nengo.Ensemble) and bool(connection.solver.weights)
-
-
-def _ensemble(thing: Any) -> Any:
-    return thing.ensemble if isinstance(thing, Neurons) else thing
 
 
 def _matrix(transform: Any, size: int, rng: Any) -> Any:
@@ -433,11 +421,6 @@ def _matrix(transform: Any, size: int, rng: Any) -> Any:
         sampled = sampled.toarray()
     sampled = np.asarray(sampled, np.float64)
     return sampled if sampled.ndim == 2 else np.eye(size) * sampled
-
-
-def tau_of(connection: Any) -> float:
-    """Give the time constant of a connection's Lowpass in seconds; 0 where it has no synapse."""
-    return 0.0 if connection.synapse is None else float(connection.synapse.tau)
 
 
 def node_name(number: int, ensemble: Any, placement: Placement) -> str:

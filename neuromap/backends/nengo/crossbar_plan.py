@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -33,23 +33,23 @@ _UP, _DOWN = 2, 4
 CODE_SIZE = _LOW_BITS + _UP + _DOWN
 
 
-class _Binary:
-    """The code as a :class:`~neuromap.backends.nengo.mapped_plan.ValueCode`."""
+class BinaryCode:
+    """How chips with synapse lists take whole numbers, one for each of m values."""
 
+    # least and greatest numbers
     lowest, highest = np.asarray(LOWEST), np.asarray(HIGHEST)
 
     def extra(self, tick: int) -> Floats:
+        """Units that a tick adds to the values: none."""
         return np.zeros(())
 
     def size(self, n_values: int) -> int:
+        """Spikes that ``n_values`` values can take in a tick."""
         return n_values * CODE_SIZE
 
     def spikes(self, numbers: Ints) -> Bools:
+        """Say which spikes stand for numbers, shape (m,), within the bounds; shape (size(m),)."""
         return as_spikes(numbers).reshape(-1)
-
-
-# The code of chips with synapse lists.
-BINARY = _Binary()
 
 
 def unit_of(limit: Floats) -> Floats:
@@ -139,26 +139,6 @@ class PlannedFeed(ReadOnly, Card):
         return np.asarray(np.abs(self.weights) @ self.limit)
 
 
-class EnsembleOnChip(Protocol):
-    """What an ensemble is on any kind of chip."""
-
-    @property
-    def name(self) -> str:
-        """Of its node."""
-
-    @property
-    def size(self) -> int:
-        """Neurons."""
-
-    @property
-    def spike(self) -> float:
-        """What a spike is in Nengo's signals, in Hz."""
-
-    @property
-    def feed(self) -> PlannedFeed | None:
-        """What the host sends."""
-
-
 @dataclass(frozen=True, eq=False)
 class PlannedEnsemble(ReadOnly, Card):
     """An ensemble of n neurons."""
@@ -196,7 +176,6 @@ class PlannedLink(ReadOnly, Card):
 class ChipPlan(Card):
     """All that goes onto the chip."""
 
-    name: str  # of the network
     dt: float  # seconds of a tick
     ticks_per_step: int  # ticks in a step of Nengo, which is what a spike takes over a link
     ensembles: tuple[PlannedEnsemble, ...]
@@ -557,7 +536,6 @@ class CrossbarLink(ReadOnly, Card):
 class CrossbarPlan(Card):
     """All that goes onto the chip."""
 
-    name: str  # of the network
     dt: float  # seconds of a tick
     ticks_per_step: int  # ticks in a step of Nengo
     ensembles: tuple[CrossbarEnsemble, ...]

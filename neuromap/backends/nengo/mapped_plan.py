@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -14,12 +15,11 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.backends.nengo.crossbar_plan import (
-    BINARY,
     GREATEST_POWER,
+    BinaryCode,
     ChipPlan,
     CrossbarEnsemble,
     CrossbarPlan,
-    EnsembleOnChip,
     LineGroup,
     PlannedEnsemble,
     PlannedFeed,
@@ -42,6 +42,9 @@ from neuromap.network.transforms import MatrixTransform
 from neuromap.quantise.list_integers import greatest_weight, round_weights
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
+
+# Of networks.
+_NAME = "nengo"
 
 
 def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork, tuple[LineGroup, ...]]:
@@ -68,7 +71,7 @@ def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork
         nodes[group.name] = Node(group.name, (1, 1, len(group.delays)), neuron=group.neuron)
         edges[source.name, group.name] = Edge(source.name, group.name, _transform(_decoding(group, source.size)))
         edges[group.name, target.name] = _encoding(group, target)
-    network = Network(plan.name, nodes, edges, outputs=tuple(e.name for e in plan.ensembles))
+    network = Network(_NAME, nodes, edges, outputs=tuple(e.name for e in plan.ensembles))
     return ChipNetwork(network, tuple(fed), tuple(e.neurons.threshold for e in plan.ensembles)), groups
 
 
@@ -123,7 +126,7 @@ def _encoding(group: LineGroup, target: CrossbarEnsemble) -> Edge:
 # Values from the host as spikes on lines: as many as the value is long, and some more where it is 0.
 @dataclass(frozen=True, eq=False)
 class LineCode(ReadOnly, Value):
-    """The code of m values; a :class:`~neuromap.backends.nengo.mapped_plan.ValueCode`."""
+    """How chips with crossbar cores take whole numbers, one for each of m values; as :class:`BinaryCode` for others."""
 
     rest: int  # spikes at the value 0
     lines: Ints  # (m,): lines of each value
@@ -159,34 +162,13 @@ class LineCode(ReadOnly, Value):
 # The network of integers that runs on the chip, and how its inputs stand for values.
 
 
-class ValueCode(Protocol):
-    """How whole numbers become spikes of an input node, one number for each of its m values."""
-
-    @property
-    def lowest(self) -> Ints:
-        """Least numbers, shape () or (m,)."""
-
-    @property
-    def highest(self) -> Ints:
-        """Greatest numbers, shape () or (m,)."""
-
-    def extra(self, tick: int) -> Floats:
-        """Units that a tick adds to the values, shape () or (m,)."""
-
-    def size(self, n_values: int) -> int:
-        """Spikes that ``n_values`` values can take in a tick."""
-
-    def spikes(self, numbers: Ints) -> Bools:
-        """Say which spikes stand for numbers, shape (m,), within the bounds; shape (size(m),)."""
-
-
 @dataclass(frozen=True, eq=False)
 class FedNode(ReadOnly, Card):
     """An input node whose spikes stand for values."""
 
     name: str  # of the node
     unit: Floats  # (m,): what 1 of the number that each value is rounded to is worth
-    code: ValueCode  # how these numbers become spikes
+    code: BinaryCode | LineCode  # how these numbers become spikes
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,9 +201,15 @@ class MappedPlan(ReadOnly, Card):
     lines: tuple[LineGroup, ...] = ()  # what carries decoded values on crossbar cores; empty for other chips
 
     @property
-    def ensembles(self) -> tuple[EnsembleOnChip, ...]:
+    def ensembles(self) -> tuple[PlannedEnsemble, ...] | tuple[CrossbarEnsemble, ...]:
         """Ensembles of the plan."""
         return self.plan.ensembles
+
+    @property
+    def places_of_ensembles(self) -> list[slice]:
+        """Where the neurons of each ensemble are among those of all."""
+        ends = np.cumsum([ensemble.size for ensemble in self.ensembles]).tolist()
+        return [slice(first, last) for first, last in pairwise([0, *ends])]
 
 
 def map_plan(plan: ChipPlan | CrossbarPlan, chip: ChipSpec) -> MappedPlan:
@@ -234,8 +222,8 @@ def map_plan(plan: ChipPlan | CrossbarPlan, chip: ChipSpec) -> MappedPlan:
     network = built.network
     program = map_rollout(Rollout(network, "streaming"), chip=chip, options=MappingOptions(placer="hilbert"))
     names = [port.name for port in program.nodes]
-    first_input, n_inputs = _first(network.inputs, {n: network.nodes[n].size for n in names})
-    first, total = _first([e.name for e in plan.ensembles], {n: network.nodes[n].size for n in names})
+    first_input, n_inputs = _first(network.inputs, network)
+    first, total = _first([e.name for e in plan.ensembles], network)
     start = np.array([first.get(name, 0) for name in names])
     read = program.outputs
     place = np.full(program.shape, -1, np.int64)
@@ -262,12 +250,12 @@ def map_plan(plan: ChipPlan | CrossbarPlan, chip: ChipSpec) -> MappedPlan:
     )
 
 
-def _first(names: Iterable[str], sizes: dict[str, int]) -> tuple[dict[str, int], int]:
+def _first(names: Iterable[str], network: Network) -> tuple[dict[str, int], int]:
     """Give the number of neuron 0 of every node where all are numbered through, and how many there are."""
     first, total = {}, 0
     for name in names:
         first[name] = total
-        total += sizes[name]
+        total += network.nodes[name].size
     return first, total
 
 
@@ -291,7 +279,7 @@ def as_chip_network(plan: ChipPlan, chip: ChipSpec) -> ChipNetwork:
         else:
             source = f"{name}.feed"
             weights, unit = feed_integers(ensemble, ensemble.feed, scales[i], chip)
-            node = FedNode(source, unit, BINARY)
+            node = FedNode(source, unit, BinaryCode())
         fed.append(node)
         nodes[source] = Node(source, (1, 1, weights.shape[1]))
         neuron = as_current_neuron(ensemble, scales[i], decays[i], chip)
@@ -301,7 +289,7 @@ def as_chip_network(plan: ChipPlan, chip: ChipSpec) -> ChipNetwork:
     for (u, v), (first, *more) in terms.items():
         also = tuple(EdgeTerm(_transform(weights), delay, current) for weights, current in more)
         edges[u, v] = Edge(u, v, _transform(first[0]), delay, first[1], also)
-    network = Network(plan.name, nodes, edges, outputs=tuple(e.name for e in plan.ensembles))
+    network = Network(_NAME, nodes, edges, outputs=tuple(e.name for e in plan.ensembles))
     return ChipNetwork(network, tuple(fed), scales)
 
 

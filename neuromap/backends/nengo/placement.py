@@ -92,7 +92,7 @@ class Placement(Card):
     def boundary(self) -> tuple[Any, ...]:
         """Connections over which host and chip meet: those on the host with an end on the chip."""
         links = [p.object for p in self if p.where == "host" and isinstance(p.object, nengo.Connection)]
-        return tuple(c for c in links if any(map(self.is_on_chip, (_owner(c.pre_obj), _owner(c.post_obj)))))
+        return tuple(c for c in links if any(map(self.is_on_chip, (owner(c.pre_obj), owner(c.post_obj)))))
 
 
 def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placement:
@@ -181,7 +181,7 @@ def _past_nodes(network: nengo.Network, probed: set[Any], chip: set[Any]) -> tup
     for node in order:
         mine = inputs[node]
         before = {c.pre_obj for c in mine if c in passing}
-        if any(matrices[c] is None for c in mine) or not (before or any(_owner(c.pre_obj) in chip for c in mine)):
+        if any(matrices[c] is None for c in mine) or not (before or any(owner(c.pre_obj) in chip for c in mine)):
             continue
         parts = [matrices[c] @ made[c.pre_obj] if c in passing else matrices[c].any(axis=1)[:, None] for c in mine]
         made[node] = np.hstack(parts)
@@ -198,7 +198,7 @@ def _past_nodes(network: nengo.Network, probed: set[Any], chip: set[Any]) -> tup
         led |= {
             c
             for c in outputs[node]
-            if c in passing and (_owner(c.post_obj) in chip or not led.isdisjoint(outputs[c.post_obj]))
+            if c in passing and (owner(c.post_obj) in chip or not led.isdisjoint(outputs[c.post_obj]))
         }
         gone |= {c for c in led.intersection(outputs[node]) if c.post_obj not in made}
         if node not in probed and outputs[node] and gone.issuperset(outputs[node]):
@@ -309,7 +309,7 @@ def _move_beyond_capacity(
     while mine:
         here = set(mine)
         links = [
-            c for c in connections if c.learning_rule_type is None and {_owner(c.pre_obj), _owner(c.post_obj)} <= here
+            c for c in connections if c.learning_rule_type is None and {owner(c.pre_obj), owner(c.post_obj)} <= here
         ]
         cores = demand(mine, links, dt, chip)
         if cores <= 0.8 * chip.n_usable_cores:
@@ -321,7 +321,7 @@ def _move_beyond_capacity(
 def _demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: ChipSpec) -> float:
     """Estimate the cores with synapse lists that ensembles and the links among them take."""
     feeds = sum(e.n_neurons * max(1, e.dimensions) * CODE_SIZE for e in ensembles)
-    pairs = sum(_owner(c.pre_obj).n_neurons * _owner(c.post_obj).n_neurons for c in links)
+    pairs = sum(owner(c.pre_obj).n_neurons * owner(c.post_obj).n_neurons for c in links)
     neurons = sum(3 * e.n_neurons for e in ensembles)
     bits = (feeds + pairs) * chip.lists.synapse_bits
     return float(bits / chip.lists.synapse_memory_bits + neurons / chip.neurons)
@@ -329,7 +329,7 @@ def _demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: Chi
 
 def _against_ends(connection: Any, names: Mapping[Any, str], reasons: Mapping[Any, str]) -> str:
     """Say which end keeps a connection from the chip."""
-    for name, end in (("source", _owner(connection.pre_obj)), ("target", _owner(connection.post_obj))):
+    for name, end in (("source", owner(connection.pre_obj)), ("target", owner(connection.post_obj))):
         if not isinstance(end, nengo.Ensemble):
             return f"its {name} runs on the host"
         if end not in names:
@@ -363,16 +363,20 @@ def _refuse_more_taus(links: dict[Any, str]) -> None:
     """Let connections go over the host whose time constants are more than the currents of their target."""
     taus: dict[Any, set[float]] = {}
     for connection in [c for c, why in links.items() if not why]:
-        mine = taus.setdefault(_owner(connection.post_obj), set())
-        tau = 0.0 if connection.synapse is None else float(connection.synapse.tau)
+        mine, tau = taus.setdefault(owner(connection.post_obj), set()), tau_of(connection)
         if tau not in mine and len(mine) == _MOST_TAUS:
             links[connection] = f"its target has {_MOST_TAUS} other time constants on the chip"
         mine |= set() if links[connection] else {tau}
 
 
-def _owner(thing: Any) -> Any:
+def owner(thing: Any) -> Any:
     """Give the ensemble of neurons; others as they are."""
     return thing.ensemble if isinstance(thing, Neurons) else thing
+
+
+def tau_of(connection: Any) -> float:
+    """Give the time constant of a connection's Lowpass in seconds; 0 where it has no synapse."""
+    return 0.0 if connection.synapse is None else float(connection.synapse.tau)
 
 
 def _within_a_step(network: nengo.Network, links: Mapping[Any, str], reasons: Mapping[Any, str]) -> Any:
@@ -381,7 +385,7 @@ def _within_a_step(network: nengo.Network, links: Mapping[Any, str], reasons: Ma
     for connection, why in links.items():
         if not why or connection.synapse is not None or isinstance(connection.post_obj, LearningRule):
             continue
-        u, v = _owner(connection.pre_obj), _owner(connection.post_obj)
+        u, v = owner(connection.pre_obj), owner(connection.post_obj)
         source = ("sends", u) if _is_on_chip(u, reasons) else u
         graph.add_edge(source, ("asks", v) if _is_on_chip(v, reasons) else v)
     senders = [n for n in graph if isinstance(n, tuple) and n[0] == "sends"]
@@ -435,12 +439,13 @@ def against_ensemble(network: nengo.Network, ensemble: Any, chip: ChipSpec) -> s
             f"it has {ensemble.dimensions} dimensions; a dimension takes an axon type, of which {chip.name} has "
             f"{chip.axon_types}"
         )
-    if ensemble.noise is not None or any(_feeds_neurons(c, ensemble) for c in network.all_connections):
+    if ensemble.noise is not None or any(feeds_neurons(c, ensemble) for c in network.all_connections):
         return f"its neurons are fed one by one; axons of {chip.name} carry values, from which all its neurons are fed"
     return ""
 
 
-def _feeds_neurons(connection: Any, ensemble: Any) -> bool:
+def feeds_neurons(connection: Any, ensemble: Any) -> bool:
+    """Whether a connection adds to the J of an ensemble's neurons, past their encoders."""
     post = connection.post_obj
     if isinstance(post, Neurons):
         return bool(post.ensemble is ensemble)

@@ -10,11 +10,10 @@ import nengo
 import numpy as np
 from nengo.builder import Model
 from nengo.cache import get_default_decoder_cache
-from nengo.ensemble import Neurons
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.array_types import Floats
-from neuromap.backends.nengo.chip_builder import ChipBuilder, ChipState, frames_of, node_name, tau_of
+from neuromap.backends.nengo.chip_builder import ChipBuilder, ChipState, frames_of, node_name
 from neuromap.backends.nengo.crossbar_plan import (
     DECODER_ERROR,
     HOST_RADII,
@@ -29,7 +28,7 @@ from neuromap.backends.nengo.crossbar_plan import (
     host_rest,
 )
 from neuromap.backends.nengo.mapped_plan import MappedPlan
-from neuromap.backends.nengo.placement import Placed, Placement
+from neuromap.backends.nengo.placement import Placed, Placement, owner, tau_of
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import load_chip
@@ -107,13 +106,17 @@ class Simulator(nengo.Simulator):
         """What is on the chip; None where that is nothing."""
         return self._builder.mapped if self._builder is not None else None
 
+    @property
+    def _state(self) -> ChipState | None:
+        """What the chip has done since the last reset; None where nothing is on it."""
+        operator = self._builder.operator if self._builder is not None else None
+        return operator.state if operator is not None else None
+
     def report(self) -> RunReport:
         """Tell what ran where since the last reset, and what the chip did: cores, spikes, hops, energy, latency."""
-        builder = self._builder
-        operator = builder.operator if builder is not None else None
-        return report_run(
-            int(self.n_steps), float(self.dt), self.placement, self.mapped, operator.state if operator else None
-        )
+        mapped, state = self.mapped, self._state
+        chip = None if mapped is None or state is None else _report_chip(mapped, state)
+        return RunReport(int(self.n_steps), float(self.dt), self.placement, chip)
 
     def train_distance(self, ensemble: Any, original: ArrayLike, time_constant: float = 0.01) -> TrainDistance:
         """Tell how far the spike trains of an ensemble on the chip are from others: van Rossum's distance.
@@ -138,16 +141,12 @@ class Simulator(nengo.Simulator):
         NotSupportedError
             If Elephant is not installed.
         """
-        builder = self._builder
-        places = builder.placement.ensembles if builder is not None and builder.placement is not None else ()
-        if builder is None or ensemble not in places:
-            name = (
-                builder.placement.name(ensemble) if builder is not None and builder.placement is not None else ensemble
-            )
+        placement, mapped = self.placement, self.mapped
+        if placement is None or mapped is None or ensemble not in placement.ensembles:
+            name = ensemble if placement is None else placement.name(ensemble)
             raise InputError(f"ensemble {name}: is not on the chip; its spikes are Nengo's own")
-        assert builder.mapped is not None
-        name = builder.mapped.ensembles[places.index(ensemble)].name
-        frames = self.chip_frames[name][1:].reshape(int(self.n_steps), builder.ticks_per_step, -1)
+        name = mapped.ensembles[placement.ensembles.index(ensemble)].name
+        frames = self.chip_frames[name][1:].reshape(int(self.n_steps), mapped.plan.ticks_per_step, -1)
         fired: NDArray[np.bool_] = np.any(frames, axis=1)
         theirs = np.asarray(original) != 0
         return train_distance(name, fired, theirs, float(self.dt), by="Nengo", time_constant=time_constant)
@@ -158,10 +157,7 @@ class Simulator(nengo.Simulator):
         # Frame i + 1 of an ensemble is what it spiked in tick i, frame i of an input node what it was fed in tick i, so
         # the last frame of the input nodes is silent. They begin with the last reset. Empty where nothing is on the
         # chip.
-        builder = self._builder
-        if builder is None or builder.operator is None or builder.operator.state is None:
-            return {}
-        return frames_of(builder.operator.mapped, builder.operator.state)
+        return {} if self.mapped is None or self._state is None else frames_of(self.mapped, self._state)
 
 
 # The builder for chips with crossbar cores: neurons with a constant leak, links that carry decoded values.
@@ -174,7 +170,7 @@ class CrossbarBuilder(ChipBuilder):
         super().__init__(chip, choice, ticks_per_step)
         self._decoder_error = decoder_error
         self._neurons: dict[Any, LeakIntegers] = {}
-        self._decoded: list[tuple[Any, Any, Floats, Floats, float]] = []
+        self._decoded: list[CrossbarLink] = []
 
     def _integers(self, model: Model, ensemble: Any) -> LeakIntegers:
         """Give an ensemble's neurons, which its decoders are solved on, so that they come before all links."""
@@ -203,7 +199,7 @@ class CrossbarBuilder(ChipBuilder):
         decoders = np.zeros((target.dimensions, weights.shape[1]))
         decoders[connection.post_slice] += weights
         activities = self._integers(model, source).activities(points)
-        self._decoded.append((source, target, decoders, activities, tau_of(connection)))
+        self._decoded.append(CrossbarLink(*self._ends(connection), decoders, activities, tau_of(connection)))
 
     def _feed(self, model: Model, ensemble: Any, network: nengo.Network) -> tuple[Any, PlannedFeed | None, Any]:
         limit = np.full(ensemble.dimensions, HOST_RADII * ensemble.radius)
@@ -211,7 +207,7 @@ class CrossbarBuilder(ChipBuilder):
 
     def _plan(self, model: Model, ensembles: Sequence[Any], feeds: Sequence[PlannedFeed | None]) -> CrossbarPlan:
         assert self.placement is not None
-        fed = {_owner(c.post_obj) for c in self.placement.boundary}
+        fed = {owner(c.post_obj) for c in self.placement.boundary}
         planned = []
         for i, (ensemble, feed) in enumerate(zip(ensembles, feeds, strict=True)):
             assert feed is not None
@@ -221,17 +217,8 @@ class CrossbarBuilder(ChipBuilder):
                     node_name(i, ensemble, self.placement), neurons, self._voltages[ensemble], feed, ensemble in fed
                 )
             )
-        place = {ensemble: i for i, ensemble in enumerate(ensembles)}
-        links = tuple(
-            CrossbarLink(place[u], place[v], decoders, activities, tau)
-            for u, v, decoders, activities, tau in self._decoded
-        )
         dt = float(model.dt) / self.ticks_per_step
-        return CrossbarPlan("nengo", dt, self.ticks_per_step, tuple(planned), links, self._decoder_error)
-
-
-def _owner(thing: Any) -> Any:
-    return thing.ensemble if isinstance(thing, Neurons) else thing
+        return CrossbarPlan(dt, self.ticks_per_step, tuple(planned), tuple(self._decoded), self._decoder_error)
 
 
 # What a run came to: what ran where, how long spikes take, and what the chip did for it.
@@ -358,14 +345,6 @@ class RunReport(Card):
 def _table(placed: Sequence[Placed]) -> list[str]:
     width = max((len(p.name) for p in placed), default=0)
     return [f"{p.where:5} {p.name:{width}}  {p.why}".rstrip() for p in placed]
-
-
-def report_run(
-    steps: int, dt: float, placement: Placement | None, mapped: MappedPlan | None, state: ChipState | None
-) -> RunReport:
-    """Report what ran since the last reset."""
-    chip = _report_chip(mapped, state) if mapped is not None and state is not None else None
-    return RunReport(steps, dt, placement, chip)
 
 
 def _report_chip(mapped: MappedPlan, state: ChipState) -> ChipReport:
