@@ -348,12 +348,15 @@ class Rollout(Card):
     @cached_property
     def first_responses(self) -> Mapping[str, int]:
         """First response of every output, in update steps or ticks."""
-        return self._by_output(first_responses(self._indexed, self._phases, self.frame_period))
+        return self._of_outputs(self._first_steps(self._onsets))
 
     @cached_property
     def full_responses(self) -> Mapping[str, FullResponse]:
         """Full response of every output, in update steps or ticks, and whether it is exact."""
-        return self._by_output(full_responses(self._slowest, self._phases, self.frame_period))
+        known, q = self._known_parts, self.frame_period.denominator
+        bounds = longest_paths(self._slowest, self._onsets, self.frame_period.numerator)  # upper ones, and paths found
+        steps = {v: [(known[v] + sums[v]) // q for sums in bounds] for v in self._indexed.graph.outputs}
+        return self._of_outputs({v: FullResponse(most, most == found) for v, (most, found) in steps.items()})
 
     def first_response(self, output: str) -> int:
         """Time from stimulus onset to the first output frame that depends on it.
@@ -393,14 +396,30 @@ class Rollout(Card):
     @cached_property
     def responses_of_inputs(self) -> Mapping[str, Mapping[str, int]]:
         """First response of every output that an input reaches, input by input, in update steps or ticks."""
-        network, nodes = self.network, tuple(self.network.nodes)
-        known = in_parts(self._phases, self.frame_period).tolist()
-        found: dict[str, Mapping[str, int]] = {}
-        for u, onset in _onsets(self._indexed, known).items():
-            least = _walks(self._indexed, {u: onset}, self.frame_period.numerator)
-            steps = {nodes[v]: (known[v] + frames) // self.frame_period.denominator for v, frames in least.items()}
-            found[nodes[u]] = ReadOnlyMapping({o: steps[o] for o in network.outputs if o in steps})
-        return ReadOnlyMapping(found)
+        nodes = tuple(self.network.nodes)
+        each = {nodes[u]: self._first_steps({u: onset}) for u, onset in self._onsets.items()}
+        return ReadOnlyMapping({name: self._of_outputs(steps) for name, steps in each.items()})
+
+    @cached_property
+    def _known_parts(self) -> list[int]:
+        """Phases of all nodes, in parts of a step."""
+        found: list[int] = in_parts(self._phases, self.frame_period).tolist()
+        return found
+
+    @property
+    def _onsets(self) -> dict[int, int]:
+        """Where paths start: every input, at minus its sampling step, in parts."""
+        return {u: -self._known_parts[u] for u in self._indexed.graph.inputs}
+
+    def _first_steps(self, onsets: Mapping[int, int]) -> dict[int, int]:
+        """Time from some onsets to the first frame that depends on one of them, for every node that they reach."""
+        graph, values, p = self._indexed.graph, self._indexed.values, self.frame_period.numerator
+        least = shortest_walks(onsets, lambda u: ((graph.targets[e], p * values[e]) for e in graph.outgoing[u]))
+        return {v: (self._known_parts[v] + parts) // self.frame_period.denominator for v, parts in least.items()}
+
+    def _of_outputs(self, of_nodes: Mapping[int, _T]) -> Mapping[str, _T]:
+        numbered = zip(self.network.outputs, self._indexed.graph.outputs, strict=True)
+        return ReadOnlyMapping({name: of_nodes[v] for name, v in numbered if v in of_nodes})
 
     @cached_property
     def answers(self) -> Mapping[str, int]:
@@ -562,10 +581,6 @@ class Rollout(Card):
         ticks = [tick_of_frame(start, period, frame - 1) for frame in range(max(n_frames, onset + 1))]
         return tuple(tick - ticks[onset] for tick in ticks[:n_frames])
 
-    def _by_output(self, by_node: Sequence[_T]) -> Mapping[str, _T]:
-        known = dict(zip(self.network.nodes, by_node, strict=True))
-        return ReadOnlyMapping({name: known[name] for name in self.network.outputs})
-
     @cached_property
     def _outputs(self) -> frozenset[str]:
         return frozenset(self.network.outputs)
@@ -597,36 +612,3 @@ class FullResponse:
     # reached, or an upper bound of them
     steps: int
     is_exact: bool  # false where ``steps`` is an upper bound
-
-
-def first_responses(pattern: IndexedPattern, phases: Sequence[Time], period: Time) -> list[int]:
-    """Time from stimulus onset to the first frame that depends on it, for every node."""
-    known = in_parts(phases, period).tolist()
-    least = _least(pattern, _onsets(pattern, known), period.numerator)
-    return [(phase + value) // period.denominator for phase, value in zip(known, least, strict=True)]
-
-
-def full_responses(pattern: IndexedPattern, phases: Sequence[Time], period: Time) -> list[FullResponse]:
-    """Full response of every node; the search is NP-hard and may end in a bound."""
-    known, q = in_parts(phases, period).tolist(), period.denominator
-    upper, lower = longest_paths(pattern, _onsets(pattern, known), period.numerator)
-    sums = zip(known, upper, lower, strict=True)
-    return [
-        FullResponse((phase + most) // q, (phase + most) // q == (phase + found) // q) for phase, most, found in sums
-    ]
-
-
-def _onsets(pattern: IndexedPattern, phases: Sequence[int]) -> dict[int, int]:
-    """Where paths start: every input, at minus its sampling step, in parts."""
-    return {u: -phases[u] for u in pattern.graph.inputs}
-
-
-def _least(pattern: IndexedPattern, starts: dict[int, int], period: int) -> list[int]:
-    """Least start plus P times streaming edges over all walks, for every node."""
-    found = _walks(pattern, starts, period)
-    return [found[v] for v in range(pattern.graph.n)]
-
-
-def _walks(pattern: IndexedPattern, starts: dict[int, int], period: int) -> dict[int, int]:
-    graph, values = pattern.graph, pattern.values
-    return shortest_walks(starts, lambda u: ((graph.targets[e], period * values[e]) for e in graph.outgoing[u]))
