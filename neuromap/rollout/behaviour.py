@@ -8,7 +8,7 @@ examples: ``docs/behaviour-classes.md``; proofs: ``docs/theorems/same-function.m
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -26,6 +26,7 @@ from neuromap.rollout.cycles.cycle_structure import (
     MAX_COUNTED_NODES,
     MAX_STATES,
     IncrementalOrder,
+    acyclic_sums,
     count_block,
     cycle_structure,
     sweep_block,
@@ -203,7 +204,8 @@ def connected_acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> int | No
 def _by_subsets(n: int, edges: Sequence[tuple[int, int]]) -> int:
     """Count for every set s of nodes with node 0: all acyclic sets of edges but those that do not connect s."""
     # What does not connect s splits it into the component of node 0, on t and node 0, and the rest.
-    acyclic = _acyclic_sets(n, edges)
+    # Of k edges from one node to another some are chosen, in 2^k - 1 ways, or none.
+    acyclic = acyclic_sums(n, {pair: ((1 << k) - 1, 1) for pair, k in Counter(edges).items()}).tolist()
     connected = [0] * (1 << n)
     for s in range(1, 1 << n, 2):
         count = acyclic[s]
@@ -213,35 +215,6 @@ def _by_subsets(n: int, edges: Sequence[tuple[int, int]]) -> int:
             count -= connected[t | 1] * acyclic[others ^ t]
         connected[s] = count
     return connected[-1]
-
-
-def _acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Acyclic sets of edges on every set of nodes, sets as bits."""
-    # Inclusion and exclusion over the nodes t without incoming edge, from which edges to the rest are free: the sum
-    # over t of (-1)^(|t| + 1) 2^(edges from t to the rest) acyclic(rest) (R. W. Robinson, Counting labeled acyclic
-    # digraphs, 1973).
-    full = (1 << n) - 1
-    # into[u][s]: edges from node u to the nodes s.
-    into = [[0] * (1 << n) for _ in range(n)]
-    for u, v in edges:
-        into[u][1 << v] += 1
-    for row in into:
-        for s in range(1, 1 << n):
-            row[s] = row[s & (s - 1)] + row[s & -s] if s & (s - 1) else row[s]
-    acyclic = [0] * (1 << n)
-    acyclic[0] = 1
-    free = [0] * (1 << n)  # edges from t to the rest at hand
-    for rest in range(full):
-        known = acyclic[rest]
-        others = full ^ rest
-        t = 0
-        while t != others:
-            t = (t - others) & others  # the next larger subset, up to all
-            low = t & -t
-            free[t] = free[t ^ low] + into[low.bit_length() - 1][rest]
-            term = known << free[t]
-            acyclic[rest | t] += term if t.bit_count() & 1 else -term
-    return acyclic
 
 
 def _by_frontier(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
@@ -402,12 +375,12 @@ def enumerate_valid(network: Network) -> Iterator[RolloutPattern]:
         In lexicographic order of R over the network's edges; the last one is streaming.
     """
     structure = cycle_structure(network)
-    node = {name: i for i, name in enumerate(network.nodes)}
-    ends = [(node[u], node[v]) for u, v in network.edges]
+    indexed = indexed_network(network)
+    ends = list(zip(indexed.sources, indexed.targets, strict=True))
     on_cycle = [True] * len(ends)
     for e in structure.forward:
         on_cycle[e] = False
-    graph = IncrementalOrder(len(node))
+    graph = IncrementalOrder(indexed.n)
     values = [1] * len(ends)
     start = 0
     while True:

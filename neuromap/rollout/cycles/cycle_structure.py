@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -282,8 +282,13 @@ def _numbered(pairs: dict[Pair, tuple[int, int]]) -> tuple[int, dict[Pair, tuple
 def count_block(weights: dict[Pair, tuple[int, int]], bits: int | None = None) -> int:
     """Acyclic sum of a block in the integers."""
     # gives the sum, never negative
-    n, edges = _numbered(weights)
     mask = None if bits is None else (1 << bits) - 1
+    total = int(acyclic_sums(*_numbered(weights), mask)[-1])
+    return total if mask is None else total & mask
+
+
+def acyclic_sums(n: int, edges: Mapping[Pair, tuple[int, int]], mask: int | None = None) -> NDArray[np.object_]:
+    """Acyclic sums of all sets of the nodes 0 to n - 1, sets as bits."""
     across = [[1] * n for _ in range(n)]  # [t][u]: (a + b)(t, u) b(u, t), for t in T and u in S \ T
     inside = [[1] * n for _ in range(n)]  # [t][u]: b(t, u), for t and u in T
     for (u, v), (a, b) in edges.items():
@@ -313,8 +318,7 @@ def count_block(weights: dict[Pair, tuple[int, int]], bits: int | None = None) -
                 beside[done | 1 << t] = grown if mask is None else [g & mask for g in grown]
         sets, terms = sets[1:], terms[1:]  # T is not empty
         sums[sets | done] += _cut(terms * signed[sets], mask)
-    total = int(sums[everything])
-    return total if mask is None else total & mask
+    return sums
 
 
 def _signed_products(inside: list[list[int]], mask: int | None) -> NDArray[np.object_]:
@@ -344,23 +348,16 @@ def lightest_block(weights: dict[Pair, tuple[int, int]]) -> int:
     back = [[0] * n for _ in range(n)]
     for (u, v), (_, b) in edges.items():
         back[u][v] = b
-    size = 1 << n
-    cost = []  # cost[v][S]: edges from v back into S
-    for v in range(n):
-        row = np.zeros(size, dtype=dtype)
+    sets = np.arange(1 << n)
+    cost = np.zeros((n, len(sets)), dtype)  # cost[v][S]: edges from v back into S
+    for v, row in enumerate(cost):
         for u in range(n):
             row[1 << u : 2 << u] = row[: 1 << u] + back[v][u]
-        cost.append(row)
-    sets = np.arange(size)
-    count = np.zeros(size, dtype=np.int64)
-    for u in range(n):
-        count[1 << u : 2 << u] = count[: 1 << u] + 1
-    by_count = np.argsort(count, kind="stable")
-    ends = np.searchsorted(count[by_count], np.arange(n + 2))
-    best = np.full(size, total, dtype=dtype)
+    sizes = np.bitwise_count(sets)
+    best = np.full(len(sets), total, dtype)
     best[0] = 0
     for k in range(1, n + 1):
-        layer = sets[by_count[ends[k] : ends[k + 1]]]
+        layer = sets[sizes == k]
         for v in range(n):
             here = layer[layer >> v & 1 == 1]
             rest = here ^ (1 << v)
@@ -392,13 +389,8 @@ def lightest_count_block(weights: dict[Pair, tuple[tuple[int, int], tuple[int, i
 class IncrementalOrder:
     """Mutable engine for searches: an acyclic graph on nodes 0 to n - 1 and an order of its nodes."""
 
-    # order: first order of the nodes; any order is right, a good one is quicker
-
-    def __init__(self, n: int, order: Iterable[int] | None = None) -> None:
+    def __init__(self, n: int) -> None:
         self._rank = list(range(n))
-        if order is not None:
-            for i, node in enumerate(order):
-                self._rank[node] = i
         self._after: list[set[int]] = [set() for _ in range(n)]
         self._before: list[set[int]] = [set() for _ in range(n)]
 

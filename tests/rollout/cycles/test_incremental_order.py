@@ -11,7 +11,7 @@ from neuromap.rollout.cycles.cycle_structure import IncrementalOrder
 @given(st.integers(2, 8), st.data())
 def test_incremental_order_refuses_exactly_the_edges_that_close_a_cycle(n, data):
     node = st.integers(0, n - 1)
-    order = IncrementalOrder(n, data.draw(st.permutations(range(n))))
+    order = IncrementalOrder(n)
     graph = nx.DiGraph()
     graph.add_nodes_from(range(n))
     for _ in range(25):
