@@ -464,3 +464,11 @@ def shortest_walks(
             if target not in best:
                 heapq.heappush(heap, (length + more, target))
     return best
+
+
+def walks_along(starts: Iterable[Node], edges: Iterable[tuple[Node, Node, int]]) -> dict[Node, int]:
+    """Find the least length of a walk over some edges, from any of some nodes to each that is reached."""
+    leaving: dict[Node, list[tuple[Node, int]]] = {}
+    for u, v, length in edges:
+        leaving.setdefault(u, []).append((v, length))
+    return shortest_walks(dict.fromkeys(starts, 0), lambda u: leaving.get(u, ()))

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import networkx as nx
 import numpy as np
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
@@ -20,7 +19,7 @@ from neuromap.network.network import MOST_BRIDGED, RESERVED_PATTERNS, Network
 from neuromap.render.value import Card
 from neuromap.rollout.cycles.indexed_network import indexed_network
 from neuromap.rollout.cycles.sequential_values import first_sequential_values
-from neuromap.rollout.indexed_pattern import IndexedPattern
+from neuromap.rollout.indexed_pattern import IndexedPattern, walks_along
 from neuromap.rollout.tableau import check_window, find_cycle, tableau_frames
 
 
@@ -445,13 +444,5 @@ def _frames(r: object) -> int | None:
 def first_frame(pattern: RolloutPattern, output: str) -> int:
     """First frame of an output that depends on any input frame, of a window in which frame 0 holds inputs only."""
     # An edge with R = 0 that leaves an input takes frames from 1 on, any other from 0 on.
-    network = pattern.network
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    for key, r in zip(network.edges, pattern.values, strict=True):
-        graph.add_edge(*key, weight=_frames_of_edge(key, r, network.roots))
-    reached = nx.multi_source_dijkstra_path_length(graph, set(network.roots), weight="weight")
-    return int(reached[output])
-
-
-def _frames_of_edge(key: EdgeKey, r: int, roots: tuple[str, ...]) -> int:
-    return max(1, r) if key[0] in roots else r
+    roots = pattern.network.roots
+    return walks_along(roots, ((u, v, max(1, r) if u in roots else r) for (u, v), r in pattern.items()))[output]

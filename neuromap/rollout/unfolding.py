@@ -145,10 +145,10 @@ def unfold(network: Network, pattern: RolloutPattern | str, copies: int) -> Unfo
     edges, values = {}, []
     for j in range(copies):
         for (u, v), edge in network.edges.items():
-            turns_back, source = _source(j, pattern[u, v], copies)
+            turn, source = divmod(j - pattern[u, v], copies)  # of the frame that lies R frames before that of copy j
             key = _copy(u, source), _copy(v, j)
             edges[key] = replace(edge, source=key[0], target=key[1])
-            values.append(turns_back)
+            values.append(-turn)
     outputs = [_copy(name, j) for j in range(copies) for name in network.outputs]
     inputs = network.tables.get("inputs", {})
     tables = (
@@ -156,12 +156,6 @@ def unfold(network: Network, pattern: RolloutPattern | str, copies: int) -> Unfo
     )
     unfolded = Network(f"{network.name} x{copies}", nodes, edges, tuple(outputs), tables=tables)
     return Unfolded(unfolded, RolloutPattern(unfolded, tuple(values), pattern.name), copies, network)
-
-
-def _source(copy: int, frames: int, copies: int) -> tuple[int, int]:
-    """Say how many turns back, and in which copy, the frame is that lies so many frames before one of a copy."""
-    turn, source = divmod(copy - frames, copies)
-    return -turn, source
 
 
 def _copy(name: str, copy: int) -> str:

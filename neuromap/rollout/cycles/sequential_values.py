@@ -12,9 +12,8 @@ import contextlib
 import ctypes
 import math
 import os
-import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -39,10 +38,11 @@ from neuromap.rollout.cycles.indexed_network import once_per_network
 #
 # Every cycle needs a streaming edge: a set cover. Cycles are many, so they are added as rows only when a solution
 # misses them. Larger blocks still, with more than :data:`MAX_PROGRAM_EDGES` edges, are left to ``greedy_order.py``.
+Row = tuple[dict[int, int], float, float]
+"""Factors of variables, and what their sum must be between; whole numbers, or infinite."""
 MAX_PROGRAM_EDGES = 256
 """Largest block that is given to the integer linear program."""
 _MAX_ROUNDS = 200
-_MAX_SEARCH_NODES = 2000
 _MAX_CERTIFIED_BOXES = 300
 """Of all proofs of one block together: about a second."""
 
@@ -55,7 +55,7 @@ class IntegerProgram:
     def __init__(self, block: Block) -> None:
         self._block = block
         self._index = {pair: i for i, pair in enumerate(block.pairs)}
-        self._rows: list[list[int]] = []
+        self._rows: list[Row] = []
 
     @cached_property
     def smallest(self) -> Values | None:
@@ -69,12 +69,11 @@ class IntegerProgram:
         found = self.smallest
         if found is None or self._missed(found):
             return False
-        rows: list[Row] = [(dict.fromkeys(row, 1), 1, math.inf) for row in self._rows]
         size, left = sum(found), _MAX_CERTIFIED_BOXES
         claims = [((), size)] + [((*found[:i], 0), size + 1) for i, r in enumerate(found) if r]
         for prefix, least in claims:
             box = [(r, r) for r in prefix] + [(0, 1)] * (len(found) - len(prefix))
-            proven, looked = is_least([1] * len(found), rows, box, least, left)
+            proven, looked = is_least([1] * len(found), self._rows, box, least, left)
             left -= looked
             if not proven:
                 return False
@@ -96,50 +95,23 @@ class IntegerProgram:
 
     def _solve(self, prefix: Values, most: int) -> Values | None:
         m = len(self._block.pairs)
-        low, high = np.zeros(m), np.ones(m)
-        low[: len(prefix)] = high[: len(prefix)] = prefix
+        box = [(r, r) for r in prefix] + [(0, 1)] * (m - len(prefix))
         for _ in range(_MAX_ROUNDS):
-            values = self._cover(low, high)
-            if values is None or sum(values) > most:
+            found = solve_whole([1] * m, self._rows, box)
+            if found.status == 2:  # there is none
+                return None
+            if found.status != 0:
+                break
+            values = tuple(int(x > 0.5) for x in found.x)
+            if sum(values) > most:
                 return None
             missed = self._missed(values)
             if not missed:
                 return values
-            self._rows.extend(missed)
-        raise self._too_long()
-
-    def _cover(self, low: np.ndarray, high: np.ndarray) -> Values | None:
-        from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
-        from scipy.sparse import csr_array
-
-        m = len(low)
-        rows = self._rows
-        matrix = csr_array(
-            (
-                np.ones(sum(map(len, rows))),
-                np.array([e for row in rows for e in row], dtype=np.int64),
-                np.cumsum([0, *map(len, rows)]),
-            ),
-            shape=(len(rows), m),
-        )
-        with quiet_solver():
-            result = milp(
-                np.ones(m),
-                integrality=np.ones(m, dtype=np.int64),
-                bounds=Bounds(low, high),
-                constraints=LinearConstraint(matrix, lb=1) if rows else None,
-                options={"node_limit": _MAX_SEARCH_NODES, "mip_rel_gap": 0.0, "presolve": False},
-            )
-        if result.status == 2:
-            return None
-        if result.status != 0:
-            raise self._too_long()
-        return tuple(int(x > 0.5) for x in result.x)
-
-    def _too_long(self) -> NotSupportedError:
-        return NotSupportedError(
+            self._rows += [(dict.fromkeys(cycle, 1), 1, math.inf) for cycle in missed]
+        raise NotSupportedError(
             f"block of {len(self._block.pairs)} edges: the search for its next smallest set of streaming edges takes "
-            f"too long (more than {_MAX_ROUNDS} rounds, or {_MAX_SEARCH_NODES} nodes in one); give a smaller limit"
+            f"too long (more than {_MAX_ROUNDS} rounds, or {MAX_SEARCH_NODES} nodes in one); give a smaller limit"
         )
 
     def _missed(self, values: Values) -> list[list[int]]:
@@ -382,7 +354,37 @@ def _greedy_order(n: int, pairs: list[tuple[int, int]]) -> list[int]:
 
 
 # Mixed-integer programs solved without a word on the terminal.
-#
+MAX_SEARCH_NODES = 2000
+"""Where a search ends: a count, so that the answer does not depend on the machine."""
+
+
+def solve_whole(
+    price: Sequence[int],
+    rows: Sequence[tuple[Mapping[int, float], float, float]],
+    box: Sequence[tuple[int, int]],
+    **options: Any,
+) -> Any:
+    """Have HiGHS, through SciPy, look for the whole numbers in a box that keep all rows and cost least."""
+    # what it says is no proof, as it computes with floating-point numbers
+    # options: of HiGHS, where they are others than here
+    from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
+    from scipy.sparse import csr_array
+
+    terms, lows, highs = zip(*rows, strict=True) if rows else ((), (), ())
+    factors = np.array([factor for row in terms for factor in row.values()], float)
+    columns = np.array([j for row in terms for j in row], np.int64)
+    matrix = csr_array((factors, columns, np.cumsum([0, *map(len, terms)])), shape=(len(rows), len(price)))
+    told: Any = {"node_limit": MAX_SEARCH_NODES, "mip_rel_gap": 0.0, "presolve": False, **options}
+    with quiet_solver():
+        return milp(
+            np.array(price, float),
+            integrality=np.ones(len(price), np.int64),
+            bounds=Bounds(*np.array(box, float).T),
+            constraints=LinearConstraint(matrix, np.array(lows, float), np.array(highs, float)) if rows else None,
+            options=told,
+        )
+
+
 # HiGHS, as it comes with SciPy 1.17, writes a line to the standard output of the process now and then, whatever it is
 # told: between the lines of a report, or into a document. So it gets another one while it works.
 @contextlib.contextmanager
@@ -425,8 +427,6 @@ def _flush() -> None:
 # Where the bound is not enough the box is cut in two. What comes of it is a proof, or no answer.
 
 
-Row = tuple[dict[int, int], float, float]
-"""Factors of variables, and what their sum must be between; whole numbers, or infinite."""
 _SCALE = 1 << 24
 """Multipliers are whole numbers of this part of 1."""
 _NEAR = 1e-6
@@ -438,16 +438,15 @@ def is_least(
     box: Sequence[tuple[int, int]],
     least: int,
     most_boxes: int,
-    seconds: float = math.inf,
 ) -> tuple[bool, int]:
     """Try to prove that no whole numbers in a box that keep all rows cost less than ``least``."""
     # most_boxes: boxes that are looked at, at most
     relaxed = Relaxed(price, rows, least)
     boxes = [list(box)]
-    looked, until = 0, time.monotonic() + seconds
+    looked = 0
     while boxes:
         here = boxes.pop()
-        if looked == most_boxes or time.monotonic() > until:
+        if looked == most_boxes:
             return False, looked
         looked += 1
         x, bound = relaxed.bound(here)

@@ -11,21 +11,16 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
-
-import numpy as np
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.network.edge import EdgeKey
-from neuromap.rollout.cycles.sequential_values import Relaxed, quiet_solver
-from neuromap.rollout.indexed_pattern import shortest_walks
+from neuromap.rollout.cycles.sequential_values import Relaxed, Row, solve_whole
+from neuromap.rollout.indexed_pattern import walks_along
 from neuromap.rollout.schedule.rollout import Rollout
 
 MAX_VARIABLES = 3000
 """Variables of the largest program that is searched."""
-MAX_SEARCH_NODES = 2000
-"""Where the search ends: a count, so that the answer does not depend on the machine."""
 NOTHING: Mapping[EdgeKey, int] = ReadOnlyMapping({})
 
 
@@ -47,7 +42,6 @@ def cheapest_phases(
     costs: Sequence[DelayCost],
     least_delays: Mapping[EdgeKey, int] = NOTHING,
     *,
-    most_nodes: int = MAX_SEARCH_NODES,
     most_variables: int = MAX_VARIABLES,
     seconds: float = math.inf,
 ) -> CheapestPhases:
@@ -62,7 +56,7 @@ def cheapest_phases(
     if program.is_constant:
         return CheapestPhases(rollout, before, before, is_proven=True)
     begin = time.monotonic()
-    moves = program.solve(most_nodes, seconds) if len(program) <= most_variables else None
+    moves = program.solve(seconds) if len(program) <= most_variables else None
     if moves is None or not _are_possible(moves, slacks):
         return CheapestPhases(rollout, before, before, is_proven=False)
     moved = rollout.with_phases({name: rollout.phases[name] + move for name, move in moves.items()})
@@ -79,8 +73,8 @@ def move_ranges(rollout: Rollout, least_delays: Mapping[EdgeKey, int] = NOTHING)
         return dict.fromkeys(nodes, (0, 0))
     slacks = _slacks(rollout, least_delays)
     fixed = {*network.inputs, *network.outputs}
-    earlier = _distances(fixed, ((u, v, slack) for (u, v), slack in slacks.items()))
-    later = _distances(fixed, ((v, u, slack) for (u, v), slack in slacks.items()))
+    earlier = walks_along(fixed, ((u, v, slack) for (u, v), slack in slacks.items()))
+    later = walks_along(fixed, ((v, u, slack) for (u, v), slack in slacks.items()))
     farthest = len(nodes) * max(rollout.delays.values())
     return {name: (-earlier[name], later.get(name, farthest)) for name in nodes}
 
@@ -94,14 +88,6 @@ def _slacks(rollout: Rollout, least_delays: Mapping[EdgeKey, int]) -> dict[EdgeK
     """By how much the delay of every edge may become shorter."""
     least = rollout.latencies
     return {edge: delay - max(least[edge], least_delays.get(edge, 1)) for edge, delay in rollout.delays.items()}
-
-
-def _distances(starts: Iterable[str], edges: Iterable[tuple[str, str, int]]) -> dict[str, int]:
-    """Shortest ways from any of some nodes to each that can be reached."""
-    leaving: dict[str, list[tuple[str, int]]] = {}
-    for u, v, length in edges:
-        leaving.setdefault(u, []).append((v, length))
-    return shortest_walks(dict.fromkeys(starts, 0), lambda u: leaving.get(u, ()))
 
 
 # Phases as a mixed-integer program: moves of nodes, and the legs from each delay of a node to the next.
@@ -142,7 +128,7 @@ class PhaseProgram:
         self._low: list[int] = []
         self._high: list[int] = []
         self._price: list[int] = []
-        self._rows: list[tuple[Terms, float, float]] = []
+        self._rows: list[Row] = []
         self._number = {name: self._variable(0, high - low) for name, (low, high) in box.items() if low < high}
         for (u, v), slack in schedules.slacks.items():
             terms = self._moves((u, v))
@@ -185,30 +171,16 @@ class PhaseProgram:
         else:
             self._charge_relays(cost, each)
 
-    def solve(self, most_nodes: int, seconds: float = math.inf) -> dict[str, int] | None:
+    def solve(self, seconds: float) -> dict[str, int] | None:
         """Find the moves that cost least, as far as the solver can tell; ``None`` where it found none."""
-        from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
-        from scipy.sparse import csr_array
-
-        size = len(self)
         # factors of 1 in all, so that the solver's tolerances are far below 1 in units of delay
         scale = [sum(map(abs, terms.values())) or 1 for terms, _, _ in self._rows]
-        factors = [[f / k for f in terms.values()] for (terms, _, _), k in zip(self._rows, scale, strict=True)]
-        columns = [list(terms) for terms, _, _ in self._rows]
-        starts = np.cumsum([0, *map(len, columns)])
-        matrix = csr_array((np.concatenate(factors), np.concatenate(columns), starts), shape=(len(columns), size))
-        lows, highs = np.array([row[1:] for row in self._rows]).T / scale
-        options: dict[str, Any] = {"node_limit": most_nodes, "mip_rel_gap": 0.0, "presolve": False}
-        if math.isfinite(seconds):
-            options["time_limit"] = max(seconds, 0.01)
-        with quiet_solver():
-            found = milp(
-                np.array(self._price, float),
-                integrality=np.ones(size, np.int64),
-                bounds=Bounds(self._low, self._high),
-                constraints=LinearConstraint(matrix, lows, highs),
-                options=options,  # type: ignore[arg-type] # its keys are those of HiGHS
-            )
+        rows = [
+            ({j: factor / k for j, factor in terms.items()}, low / k, high / k)
+            for (terms, low, high), k in zip(self._rows, scale, strict=True)
+        ]
+        limit = {"time_limit": max(seconds, 0.01)} if math.isfinite(seconds) else {}
+        found = solve_whole(self._price, rows, list(zip(self._low, self._high, strict=True)), **limit)
         if found.x is None:
             return None
         return self._first | {name: self._first[name] + round(found.x[k]) for name, k in self._number.items()}

@@ -20,7 +20,7 @@ from neuromap.errors import InputError
 from neuromap.files.argument_checks import mapping_given, needs, whole_number
 from neuromap.network.edge import EdgeKey
 from neuromap.render.value import Card
-from neuromap.rollout.indexed_pattern import shortest_walks
+from neuromap.rollout.indexed_pattern import walks_along
 from neuromap.rollout.schedule.rollout import Rollout
 
 Pair: TypeAlias = tuple[str, str]
@@ -150,10 +150,8 @@ def soonest_responses(rollout: Rollout) -> dict[Pair, int]:
     (3, 2)
     """
     # along a walk phases may come closer by what its delays have to spare
-    spare: dict[str, list[tuple[str, int]]] = {}
-    for (u, v), delay in rollout.delays.items():
-        spare.setdefault(u, []).append((v, delay - rollout.latencies[u, v]))
-    gains = {i: shortest_walks({i: 0}, lambda node: spare.get(node, ())) for i in rollout.network.inputs}
+    spare = [(u, v, delay - rollout.latencies[u, v]) for (u, v), delay in rollout.delays.items()]
+    gains = {i: walks_along([i], spare) for i in rollout.network.inputs}
     return {(i, o): steps - gains[i][o] for (i, o), steps in responses_of_pairs(rollout).items()}
 
 
