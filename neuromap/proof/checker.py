@@ -30,8 +30,8 @@ _DENSE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate(ReadOnly):
-    """A network in ticks, and what is claimed of a program; G neurons of the network, T terms of their sums."""
+class TickNetwork(ReadOnly):
+    """A network in ticks: what is to be computed; G neurons, T terms of their sums."""
 
     # names, kinds, first: nodes, whether each is "input", "hidden" or "output", and the number of its first neuron;
     # first has one more, G
@@ -47,6 +47,12 @@ class Certificate(ReadOnly):
     weight: NDArray[np.int32]
     threshold: Ints  # (G,): a neuron without state is 1 iff its sum reaches it
     state: Mapping[str, Ints]  # parameters of neurons with state, shape (G,) each; none where neurons forget
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate(TickNetwork):
+    """A network in ticks, and what is claimed of a program."""
+
     # neuron, begin: (C, N): the claim of every neuron on the chip, and tick of frame 0 in parts of a tick
     neuron: Ints
     begin: Ints

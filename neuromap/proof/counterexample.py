@@ -7,17 +7,14 @@ few, and the solutions of an integer programme. What is found is made short and 
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.optimize import Bounds, LinearConstraint, milp
-from scipy.sparse import csr_array
 
 from neuromap.arrays.array_types import Bools
 from neuromap.arrays.frozen import ReadOnly
@@ -25,15 +22,15 @@ from neuromap.files.argument_checks import needs, refuse_swapped
 from neuromap.files.messages import counted
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import BIAS
-from neuromap.network.network import Network
 from neuromap.proof.checker import Checker, Examined, disagreement
 from neuromap.proof.codes import FORM, PROVEN, THRESHOLD, UNCLAIMED
 from neuromap.proof.explanations import wrong_neurons
 from neuromap.proof.prove import Proof
 from neuromap.render.value import Card
+from neuromap.rollout.cycles.sequential_values import solve_whole
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.reference_frames import reference, start, step
+from neuromap.simulation.reference_frames import reference, reference_batch
 from neuromap.simulation.run.record_run import record_run
 from neuromap.simulation.run.simulate_batch import BatchJob, Chips, run_parts
 from neuromap.simulation.stimulus import fed_sizes
@@ -43,8 +40,6 @@ Term: TypeAlias = tuple[Any, int, int]  # a neuron of the network, or core and n
 
 # Neurons times frames that a programme may have.
 _MOST_BITS = 1500
-# Nodes of the search tree; no limit of time, so that the same faults give the same frames.
-_NODES = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,17 +96,13 @@ class FewFrames:
 
     def solve(self, n_frames: int) -> tuple[list[tuple[int, int]] | None, bool]:
         """Give inputs and frames that are 1 so that an output differs in the last frame; and whether none can."""
-        column: dict[tuple[Any, int], int] = {}
-        for who in self.inputs:
-            column |= {(who, i): len(column) + i for i in range(n_frames)}
-        for who in self.sums:
-            first = len(column)
-            column |= {(who, i): first + i - 1 for i in range(1, n_frames)}
+        asked = [(who, i) for who in self.inputs for i in range(n_frames)]
+        asked += [(who, i) for who in self.sums for i in range(1, n_frames)]
+        column = {one: k for k, one in enumerate(asked)}
         if len(column) > _MOST_BITS:
             return None, False
         size = len(column) + len(self.outputs)
-        rows: list[dict[int, float]] = []
-        high: list[float] = []
+        rows: list[tuple[dict[int, float], float, float]] = []  # what a sum is at most
         for who, (terms, reaches) in self.sums.items():
             for i in range(1, n_frames):
                 sums: dict[int, float] = defaultdict(float)
@@ -122,38 +113,22 @@ class FewFrames:
                 most = sum(w for w in sums.values() if w > 0)
                 mine = column[who, i]
                 # sum >= reaches where it is 1, sum <= reaches - 1 where it is 0
-                rows += [_with({k: -w for k, w in sums.items()}, mine, max(0.0, reaches - least))]
-                high += [-reaches + max(0.0, reaches - least)]
-                rows += [_with(dict(sums), mine, -max(0.0, most - reaches + 1))]
-                high += [reaches - 1.0]
+                lacks, beyond = max(0.0, reaches - least), max(0.0, most - reaches + 1)
+                taken = defaultdict(float, {k: -w for k, w in sums.items()})
+                taken[mine] += lacks
+                sums[mine] -= beyond
+                rows += [(taken, -math.inf, lacks - reaches), (sums, -math.inf, reaches - 1.0)]
         last = n_frames - 1
         for k, (number, place) in enumerate(self.outputs):
             net, chip, differs = column[number, last], column[place, last], len(column) + k
-            rows += [{differs: 1.0, net: -1.0, chip: -1.0}, {differs: 1.0, net: 1.0, chip: 1.0}]
-            high += [0.0, 2.0]
-        rows += [{len(column) + k: -1.0 for k in range(len(self.outputs))}]
-        high += [-1.0]  # one of them differs
-        at = [(r, c, v) for r, row in enumerate(rows) for c, v in row.items()]
-        matrix = sparse.csr_array(
-            ([v for *_, v in at], ([r for r, *_ in at], [c for _, c, _ in at])), shape=(len(rows), size)
-        )
-        cost = np.zeros(size)
-        cost[[column[who, i] for who in self.inputs for i in range(n_frames)]] = 1
-        found = milp(
-            cost,
-            integrality=np.ones(size, np.int64),
-            bounds=Bounds(0, 1),
-            constraints=LinearConstraint(matrix, ub=np.array(high)),
-            options={"node_limit": _NODES, "mip_rel_gap": 1.0},
-        )
+            rows.append(({differs: 1.0, net: -1.0, chip: -1.0}, -math.inf, 0.0))
+            rows.append(({differs: 1.0, net: 1.0, chip: 1.0}, -math.inf, 2.0))
+        rows.append((dict.fromkeys(range(len(column), size), -1.0), -math.inf, -1.0))  # one of them differs
+        cost = [int(who in self.inputs) for who, _ in asked] + [0] * len(self.outputs)
+        found = solve_whole(cost, rows, [(0, 1)] * size, mip_rel_gap=1.0, presolve=True)
         if found.x is None:
             return None, found.status == 2
-        return [(who, i) for who in self.inputs for i in range(n_frames) if found.x[column[who, i]] > 0.5], False
-
-
-def _with(row: dict[int, float], column: int, value: float) -> dict[int, float]:
-    row[column] = row.get(column, 0.0) + value
-    return row
+        return [(who, i) for (who, i), k in column.items() if who in self.inputs and found.x[k] > 0.5], False
 
 
 def _feeds(program: ChipProgram, checker: Checker) -> dict[tuple[int, int], tuple[Any, int]]:
@@ -375,8 +350,9 @@ class Trial:
     def _differ(self, stimuli: Bools) -> Bools:
         self.n_sequences += len(stimuli)
         frames = self.frames(stimuli)
-        wanted = references(self.rollout, frames)
-        right = np.concatenate([wanted[port.name] for port in self._job.neurons.nodes], axis=2)
+        names = [port.name for port in self._job.neurons.nodes]
+        wanted = reference_batch(self.rollout, frames, names)
+        right = np.concatenate([wanted[name] for name in names], axis=2)
         found, first = np.zeros(len(stimuli), np.bool_), 0
         for part, *_ in run_parts(self._job, self._chips, [frames], 1):
             some = slice(first, first := first + len(part.counts))
@@ -404,53 +380,6 @@ class Trial:
         row = np.flatnonzero((outputs.node == names.index(node)) & (outputs.index == index))
         core, neuron = (int(table[row[0]]) if len(row) else None for table in (outputs.core, outputs.neuron))
         return Counterexample(frames, node, frame, index, core, neuron, tick, is_one, should)
-
-
-def references(rollout: Rollout, stimuli: Mapping[str, Bools]) -> dict[str, Bools]:
-    """Compute what a rollout defines of many sequences side by side, as ``reference`` does of one."""
-    # shapes: stimuli (S, n_frames, size)
-    network, pattern = rollout.network, rollout.pattern
-    n_stimuli, n_frames = next(iter(stimuli.values())).shape[:2]
-    x = {name: np.zeros((n_frames, node.size, n_stimuli), np.int64) for name, node in network.nodes.items()}
-    for name, rows in stimuli.items():
-        x[name][:] = rows.transpose(1, 2, 0)
-    if network.is_spiking:
-        _step_all(network, x)
-        return {name: rows.transpose(2, 0, 1).astype(np.bool_) for name, rows in x.items()}
-    within = nx.DiGraph([key for key in network.edges if pattern[key] == 0])
-    within.add_nodes_from(network.nodes)
-    order = [name for name in nx.topological_sort(within) if name not in stimuli]
-    edges: dict[str, list[tuple[str, int, csr_array]]] = {name: [] for name in order}
-    for (u, v), edge in network.edges.items():
-        edges[v].append((u, pattern[u, v], edge.matrix()))
-    for i in range(1, n_frames):
-        for name in order:
-            drive = np.zeros_like(x[name][i])
-            for u, r, matrix in edges[name]:
-                if r <= i:
-                    drive += matrix @ x[u][i - r]
-            x[name][i] = drive >= np.asarray(network.nodes[name].threshold)[:, None]
-    return {name: rows.transpose(2, 0, 1).astype(np.bool_) for name, rows in x.items()}
-
-
-def _step_all(network: Network, x: dict[str, NDArray[np.int64]]) -> None:
-    """Let neurons with state step, one for every sequence."""
-    # shapes: x (n_frames, size, S)
-    n_frames, _, n_stimuli = next(iter(x.values())).shape
-    neurons = {}
-    for name, node in network.nodes.items():
-        if node.spiking is not None:
-            neurons[name] = node.spiking.spread(node.size).take(np.repeat(np.arange(node.size), n_stimuli))
-    states = {name: start(neuron) for name, neuron in neurons.items()}
-    terms = [(u, v, term) for (u, v), edge in network.edges.items() for term in edge.terms]
-    for i in range(1, n_frames):
-        drive = {name: np.zeros((n.n_currents, len(n.threshold)), np.int64) for name, n in neurons.items()}
-        for u, v, term in terms:
-            if i >= term.delay:
-                drive[v][term.current] += (term.matrix @ x[u][i - term.delay]).ravel()
-        for name, neuron in neurons.items():
-            states[name], spikes = step(neuron, states[name], drive[name])
-            x[name][i] = spikes.reshape(-1, n_stimuli)
 
 
 def draw(rng: np.random.Generator, n: int, n_frames: int, width: int) -> Bools:

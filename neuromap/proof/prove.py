@@ -15,7 +15,6 @@ from safetensors.numpy import load
 from scipy import sparse
 
 from neuromap.arrays.array_types import Ints
-from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.argument_checks import needs, refuse_swapped
@@ -27,7 +26,7 @@ from neuromap.hardware.checker import check_program, require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.network.build import require_weights
-from neuromap.proof.checker import Certificate, Checker, Examined
+from neuromap.proof.checker import Certificate, Checker, Examined, TickNetwork
 from neuromap.proof.codes import ABSENT, NOBODY, REASONS
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
@@ -138,22 +137,6 @@ def _misfit(
         if tensors[name].size and not low <= tensors[name].min() <= tensors[name].max() <= high:
             return f"array {name}: has numbers outside {low} to {high}"
     return ""
-
-
-@dataclass(frozen=True, eq=False)
-class TickNetwork(ReadOnly, Card):
-    """The fields of a :class:`~neuromap.proof.checker.Certificate` that say what is to be computed."""
-
-    names: tuple[str, ...]
-    kinds: tuple[str, ...]
-    first: Ints
-    start: Ints
-    source: NDArray[np.int32]
-    lag: NDArray[np.int16]
-    current: NDArray[np.int8]
-    weight: NDArray[np.int32]
-    threshold: Ints
-    state: Mapping[str, Ints]
 
 
 def tick_network(rollout: Rollout) -> TickNetwork:

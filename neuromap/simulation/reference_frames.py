@@ -242,8 +242,8 @@ def reference_batch(
     rollout.pattern.require_valid()
     inputs, n_stimuli, n_frames = check_stimuli(stimuli, network)
     if network.is_spiking:
-        each = [reference(rollout, {name: rows[k] for name, rows in inputs.items()}) for k in range(n_stimuli)]
-        return {name: np.stack([found[name] for found in each]) for name in wanted}
+        spikes = _spiking_batch(network, inputs)
+        return {name: spikes[name] for name in wanted}
     needed = _needed(network, wanted)
     incoming = _incoming(rollout, lambda edge: _batched(edge, network.nodes[edge.source], needed[edge.target]))
     answers = {name: _response(network.nodes[name], needed[name]) for name in incoming}
@@ -357,6 +357,31 @@ def spiking_reference(network: Network, inputs: Mapping[str, NDArray[np.bool_]])
         for name, neuron in neurons.items():
             states[name], x[name][i] = step(neuron, states[name], drive[name])
     return {name: rows.astype(np.bool_) for name, rows in x.items()}
+
+
+def _spiking_batch(network: Network, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
+    """Compute what :func:`spiking_reference` does of many stimuli side by side: each neuron has a copy for each."""
+    # shapes: inputs (S, n_frames, size); returns (S, n_frames, size)
+    n_stimuli, n_frames = next(iter(inputs.values())).shape[:2]
+    x = {name: np.zeros((n_frames, node.size, n_stimuli), np.int64) for name, node in network.nodes.items()}
+    for name, rows in inputs.items():
+        x[name][:] = rows.transpose(1, 2, 0)
+    neurons = {
+        name: node.spiking.spread(node.size).take(np.repeat(np.arange(node.size), n_stimuli))
+        for name, node in network.nodes.items()
+        if node.spiking is not None
+    }
+    states = {name: start(neuron) for name, neuron in neurons.items()}
+    edges = [(u, v, term) for (u, v), edge in network.edges.items() for term in edge.terms]
+    for i in range(1, n_frames):
+        drive = {name: np.zeros((n.n_currents, len(n.threshold)), np.int64) for name, n in neurons.items()}
+        for u, v, term in edges:
+            if i >= term.delay:
+                drive[v][term.current] += (term.matrix @ x[u][i - term.delay]).ravel()
+        for name, neuron in neurons.items():
+            states[name], spikes = step(neuron, states[name], drive[name])
+            x[name][i] = spikes.reshape(-1, n_stimuli)
+    return {name: rows.transpose(2, 0, 1).astype(np.bool_) for name, rows in x.items()}
 
 
 # One tick of spiking neurons: state and drive in, state and spikes out, as their classes say it.

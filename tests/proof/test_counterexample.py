@@ -14,8 +14,9 @@ from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron
 from neuromap.network.transforms import Dense
 from neuromap.network.weights import StoredWeights
-from neuromap.proof.counterexample import Trial, draw, find_counterexample, references
+from neuromap.proof.counterexample import Trial, draw, find_counterexample
 from neuromap.proof.explanations import explain
+from neuromap.simulation.reference_frames import reference_batch
 
 
 def rollout_of(nodes, edges, pattern="streaming"):
@@ -116,7 +117,7 @@ def test_many_sequences_side_by_side_mean_what_each_alone_does(networks, pattern
     network = data.draw(networks(weights=st.integers(-3, 3), thresholds=st.integers(-2, 4)))
     rollout = nm.Rollout(network, data.draw(patterns(network)))
     frames = {n: draw(np.random.default_rng(1), 3, 6, network.nodes[n].size) for n in network.inputs}
-    together = references(rollout, frames)
+    together = reference_batch(rollout, frames, network.nodes)
     for s in range(3):
         for name, alone in nm.reference(rollout, {n: rows[s] for n, rows in frames.items()}).items():
             np.testing.assert_array_equal(together[name][s], alone)
