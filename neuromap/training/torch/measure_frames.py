@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
 import torch
@@ -121,37 +122,39 @@ class Batches:
         """Give the batches of an epoch."""
         # shapes: yields (n_frames, batch, rows, columns, features); yields (batch,)
         rng = np.random.default_rng([self._seed, number])
-        noise = torch.Generator(self.device).manual_seed(int(rng.integers(2**62)))
+        noise = self._noise_of(rng)
         order = rng.permutation(len(self._starts))
         for turn, start in enumerate(range(0, len(order), self._size), number * len(self)):
             chosen = self._starts[np.sort(order[start : start + self._size])]
-            pictures = self._pictures(chosen, n_frames, turn)
-            if self._flip:
-                mirrored = rng.random(len(chosen)) < 0.5
-                pictures[:, mirrored] = pictures[:, mirrored, :, ::-1]
-            yield self._frames(pictures, n_frames, noise), torch.from_numpy(self._labels[chosen])
+            shown = self._changed(self._seen(chosen, turn, n_frames), rng)
+            yield self._frames(shown, n_frames, noise), torch.from_numpy(self._labels[chosen])
 
     def in_order(self, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Give all images once in their order, for measuring; the noise depends on the seed and the kind of device."""
-        noise = torch.Generator(self.device).manual_seed(self._seed)
+        """Give all images once in their order, for measuring; what is drawn depends on the seed and the device."""
+        noise = self._noise_of(None)
         for start in range(0, len(self._starts), self._size):
             chosen = self._starts[start : start + self._size]
-            yield (
-                self._frames(self._pictures(chosen, n_frames), n_frames, noise),
-                torch.from_numpy(self._labels[chosen]),
-            )
+            yield self._frames(self._seen(chosen, 0, n_frames), n_frames, noise), torch.from_numpy(self._labels[chosen])
 
-    def _pictures(self, numbers: NDArray[np.int64], n_frames: int, turn: int = 0) -> NDArray[np.uint8]:
-        """Give what is shown, shape (n_frames, batch, rows, columns, features); one frame where all are alike."""
-        return self._seen(numbers, turn, n_frames).swapaxes(0, 1)
+    def _noise_of(self, rng: np.random.Generator | None) -> Any:
+        """Give what noise is drawn from: in an epoch, which ``rng`` belongs to, or while images are measured."""
+        return torch.Generator(self.device).manual_seed(self._seed if rng is None else int(rng.integers(2**62)))
 
-    def _frames(self, pictures: NDArray[np.uint8], n_frames: int, generator: torch.Generator) -> Tensor:
+    def _changed(self, images: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
+        """Mirror images, all frames of one alike."""
+        if self._flip:
+            mirrored = rng.random(len(images)) < 0.5
+            images[mirrored] = images[mirrored][..., ::-1, :]
+        return images
+
+    def _frames(self, images: NDArray[np.uint8], n_frames: int, noise: Any) -> Tensor:
         """Give frames, each with noise of its own."""
-        clean = torch.from_numpy(pictures.astype(np.float32) / self._white).to(self.device)
+        # shapes: images (batch, frames or 1, rows, columns, features)
+        clean = torch.from_numpy(images.swapaxes(0, 1).astype(np.float32) / self._white).to(self.device)
         mean = None if self._mean is None else self._mean.to(self.device)
         if not self._noise:
             return (clean if mean is None else clean - mean).expand(n_frames, *clean.shape[1:])
-        frames = torch.randn((n_frames, *clean.shape[1:]), generator=generator, device=self.device)
+        frames = torch.randn((n_frames, *clean.shape[1:]), generator=noise, device=self.device)
         frames.mul_(self._noise).add_(clean).clamp_(0, 1)
         return frames if mean is None else frames.sub_(mean)
 
@@ -165,42 +168,22 @@ class FrameBatches(Batches):
         super().__init__(images, 0.0, options.batch, options.seed, flip=options.flip)
         self._encoding, self._shift = encoding, hardware.shift
 
-    def epoch(self, number: int, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Give the batches of an epoch, as :class:`~neuromap.training.torch.measure_frames.Batches` does."""
-        rng = np.random.default_rng([self._seed, number])
-        order = rng.permutation(len(self._images))
-        for turn, start in enumerate(range(0, len(order), self._size), number * len(self)):
-            chosen = np.sort(order[start : start + self._size])
-            labels = torch.from_numpy(self._labels[chosen])
-            shown = self._changed(self._seen(chosen, turn, n_frames), rng)
-            yield self._encoded(shown, n_frames, rng), labels
-
-    def in_order(self, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Give all images once in their order, for measuring; what is drawn depends on the seed alone."""
-        rng = np.random.default_rng(self._seed)
-        for start in range(0, len(self._images), self._size):
-            part = np.arange(start, min(start + self._size, len(self._images)))
-            labels = torch.from_numpy(self._labels[part])
-            yield self._encoded(self._seen(part, 0, n_frames), n_frames, rng), labels
-
-    def _encoded(self, images: NDArray[np.uint8], n_frames: int, rng: np.random.Generator) -> Tensor:
-        # images: (batch, frames or 1, rows, columns, features)
-        intensities = images.astype(np.float32) / np.float32(self._white)
-        if self._set.is_stream:
-            frames = encode(self._encoding, intensities, n_frames, rng)
-            return torch.from_numpy(np.ascontiguousarray(frames.swapaxes(0, 1), dtype=np.float32))
-        intensities = intensities[:, 0]
-        if self._encoding.is_constant:  # views of one frame
-            still = torch.from_numpy(encode(self._encoding, intensities, 1)[:, 0].astype(np.float32))
-            return still.expand(n_frames, *still.shape)
-        frames = encode(self._encoding, intensities, n_frames, rng)
-        return torch.from_numpy(np.ascontiguousarray(frames.swapaxes(0, 1), dtype=np.float32))
+    def _noise_of(self, rng: np.random.Generator | None) -> Any:
+        return np.random.default_rng(self._seed) if rng is None else rng
 
     def _changed(self, images: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
-        if self._flip:
-            mirrored = rng.random(len(images)) < 0.5
-            images[mirrored] = images[mirrored][..., ::-1, :]
+        images = super()._changed(images, rng)
         return _moved(images, self._shift, rng) if self._shift else images
+
+    def _frames(self, images: NDArray[np.uint8], n_frames: int, noise: Any) -> Tensor:
+        intensities = images.astype(np.float32) / np.float32(self._white)
+        if not self._set.is_stream:
+            intensities = intensities[:, 0]
+            if self._encoding.is_constant:  # views of one frame
+                still = torch.from_numpy(encode(self._encoding, intensities, 1)[:, 0].astype(np.float32))
+                return still.expand(n_frames, *still.shape)
+        frames = encode(self._encoding, intensities, n_frames, noise)
+        return torch.from_numpy(np.ascontiguousarray(frames.swapaxes(0, 1), dtype=np.float32))
 
 
 def _moved(images: NDArray[np.uint8], most: int, rng: np.random.Generator) -> NDArray[np.uint8]:

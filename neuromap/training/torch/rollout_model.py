@@ -256,7 +256,7 @@ def stages(pattern: RolloutPattern) -> tuple[Stage, ...]:
     """Order the nodes that are not inputs; every stage needs only those before it, in whichever frames."""
     pattern.require_binary("RolloutModel")
     network = pattern.network
-    order = {name: place for place, name in enumerate(_within_a_frame(pattern))}
+    order = {name: place for place, name in enumerate(pattern.node_order)}  # within a frame
     graph = network.graph
     condensed = nx.condensation(graph)
     found = []
@@ -266,15 +266,6 @@ def stages(pattern: RolloutPattern) -> tuple[Stage, ...]:
             is_cyclic = len(nodes) > 1 or graph.has_edge(nodes[0], nodes[0])
             found.append(Stage(tuple(nodes), is_cyclic))
     return tuple(found)
-
-
-def _within_a_frame(pattern: RolloutPattern) -> list[str]:
-    """Order nodes so that every sequential edge leads from earlier to later."""
-    network = pattern.network
-    graph: nx.DiGraph[str] = nx.DiGraph()
-    graph.add_nodes_from(network.nodes)
-    graph.add_edges_from(key for key, r in zip(network.edges, pattern.values, strict=True) if not r)
-    return list(nx.topological_sort(graph))
 
 
 # What edges do to real-valued frames: transforms as PyTorch operators, weights in the layout of the weights file.

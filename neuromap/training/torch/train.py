@@ -478,9 +478,9 @@ class TrackBatches(Batches):
         """Begin the pictures where those of all patterns begin."""
         self._onset = onset(rollouts[0].pattern)
 
-    def _pictures(self, numbers: NDArray[np.int64], n_frames: int, turn: int = 0) -> NDArray[np.uint8]:
+    def _seen(self, numbers: NDArray[np.int64], turn: int, n_frames: int) -> NDArray[np.uint8]:
         step = np.clip(np.arange(n_frames) - self._onset, 0, self._length - 1)
-        shown: NDArray[np.uint8] = self._images[numbers + step[:, np.newaxis]]
+        shown: NDArray[np.uint8] = self._images[numbers[:, np.newaxis] + step]
         return shown
 
 
