@@ -130,10 +130,12 @@ class LoadedChip:
         return {name: rows[0, : self.n_steps + 1] for name, rows in self._frames.items()}
 
     def step(self) -> dict[str, Ints]:
-        """Run a tick on what the host has sent so far; the neurons of every node that spike."""
+        """Run a tick on what the host has sent so far, and make room for the next; the neurons of nodes that spike."""
         events = self._feed.events(self._frames, self.n_steps + 1, self.n_steps, 1)
         fired = self._engine.run(events)
         self.n_steps += 1
+        if any(self.n_steps >= rows.shape[1] for rows in self._frames.values()):
+            self._frames = {key: np.concatenate([rows, np.zeros_like(rows)], 1) for key, rows in self._frames.items()}
         return self._keep(fired.cores, fired.neurons)
 
     def _keep(self, cores: Ints, neurons: Ints) -> dict[str, Ints]:
@@ -152,18 +154,8 @@ class LoadedChip:
 
     def send(self, name: str, neurons: Ints) -> None:
         """Take spikes of the step that has just been run; they arrive after their synapses' delays."""
-        if name not in self._frames:  # nobody reads them
-            return
-        rows = self._frames[name]
-        if self.n_steps >= rows.shape[1]:
-            self._frames = {key: _longer(value) for key, value in self._frames.items()}
-            rows = self._frames[name]
-        rows[0, self.n_steps, neurons] = True
-
-    def close_step(self) -> None:
-        """Make room for the next step, also where nobody sent anything."""
-        if any(self.n_steps >= rows.shape[1] for rows in self._frames.values()):
-            self._frames = {key: _longer(value) for key, value in self._frames.items()}
+        if name in self._frames:  # else nobody reads them
+            self._frames[name][0, self.n_steps, neurons] = True
 
     def voltages(self, name: str) -> Floats:
         """Voltages of a node in the unit of the float model."""
@@ -233,10 +225,6 @@ def _fed(network: Network, name: str) -> Bools:
         for term in edge.terms if target == name else ():
             fed[term.current, np.unique(term.matrix.nonzero()[0])] = True
     return fed
-
-
-def _longer(rows: Bools) -> Bools:
-    return np.concatenate([rows, np.zeros_like(rows)], axis=1)
 
 
 # Give it as plain values: times in seconds and ticks, energy in joules.

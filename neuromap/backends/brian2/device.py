@@ -305,7 +305,6 @@ class ChipStep(BrianObject):
         for name, source in self._chip.translated.sources.items():
             space = source.variables["_spikespace"].get_value()
             self._chip.send(name, np.array(space[: space[-1]], np.int64))
-        self._chip.close_step()
         if self._watched:
             self.write_state()
 
