@@ -19,6 +19,7 @@ from neuromap.jobs.silent import silent
 from neuromap.network.build import require_frames
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
+from neuromap.network.weights import show_shape
 from neuromap.render.value import Card
 from neuromap.rollout.behaviour import count_behaviour_classes
 from neuromap.rollout.class_numbers import class_numbers
@@ -238,10 +239,12 @@ def check_images(network: Network, images: Mapping[str, ImageSet]) -> None:
             "chip (--for truenorth; in Python train_for_chip)"
         )
     for part, found in images.items():
-        if found.shape != network.nodes[name].shape:
+        shape = network.nodes[name].shape
+        if found.shape != shape:
+            told = "none" if shape is None else show_shape(shape)
             raise InputError(
-                f"node {name}: has shape {_shown(network.nodes[name].shape)}, {found.name} images ({part}) have "
-                f"{_shown(found.shape)}; give the node the shape of the images"
+                f"node {name}: has shape {told}, {found.name} images ({part}) have {show_shape(found.shape)}; give the "
+                "node the shape of the images"
             )
 
 
@@ -251,10 +254,6 @@ def require_parts(images: Mapping[str, ImageSet]) -> None:
         raise InputError(
             f"training: images given are {', '.join(images) or 'none'}; needed are train, and validation or test"
         )
-
-
-def _shown(shape: tuple[int, int, int] | None) -> str:
-    return "none" if shape is None else "[" + ", ".join(map(str, shape)) + "]"
 
 
 def _encoding(network: Network) -> InputEncoding:
@@ -395,7 +394,7 @@ def called_patterns(trained: Sequence[RolloutPattern], given: Sequence[RolloutPa
 
 def _named(pattern: RolloutPattern) -> RolloutPattern:
     network = pattern.network
-    for name in ("streaming", "sequential", *network.patterns):
+    for name in network.pattern_names:
         if RolloutPattern.named(network, name) == pattern:
             return RolloutPattern.named(network, name)
     return replace(pattern, name=", ".join(f"{u} -> {v}" for u, v in pattern.streaming_edges))

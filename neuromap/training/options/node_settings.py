@@ -235,7 +235,7 @@ def _fit(
 ) -> tuple[dict[EdgeKey, str], dict[EdgeKey, Edge]]:
     """Choose for the edges into one node, until its neurons' inputs fit a core."""
     edges = dict(into)
-    kinds = {key: asked.get(key, "ternary") for key, edge in edges.items() if _is_trained(edge)}
+    kinds = {key: asked.get(key, "ternary") for key, edge in edges.items() if weight_shape(edge) is not None}
     bound = chip.axons - (_BIAS_AXONS_4_BIT if "4-bit" in kinds.values() else 1)
 
     def demand(key: EdgeKey) -> int:
@@ -262,24 +262,21 @@ def _fit(
     return kinds, edges
 
 
-def _is_trained(edge: Edge) -> bool:
-    if isinstance(edge.transform, Conv | Dense):
-        return True
-    if isinstance(edge.transform, Identity | Pool):
-        return False
-    raise no_weights_to_train(edge)
-
-
-def no_weights_to_train(edge: Edge) -> NotSupportedError:
-    """Refuse an edge whose transform training does not know."""
+def weight_shape(edge: Edge) -> tuple[int, ...] | None:
+    """Shape of an edge's weights, in the layout of the weights file; ``None`` where there are none to train."""
+    transform = edge.transform
+    if isinstance(transform, Conv | Dense):
+        return transform.weight_shape
+    if isinstance(transform, Identity | Pool):
+        return None
     text = f"edge {edge.label}: is an explicit matrix; training takes conv, dense, identity and pool"
-    if edge.transform is None:
+    if transform is None:
         text = (
             f"edge {edge.label}: has structure only, as a mean before a layer; training takes conv, dense, identity "
             "and pool: train the integers of an import with --calibrate (neuromap train NET --for loihi2), or use a "
             "maximum or a stride there"
         )
-    return NotSupportedError(text)
+    raise NotSupportedError(text)
 
 
 def _features(edge: Edge) -> int:

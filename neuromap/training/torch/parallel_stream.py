@@ -25,6 +25,7 @@ from neuromap.files.argument_checks import whole_number
 from neuromap.network.network import Network
 from neuromap.network.transforms import Conv, Dense
 from neuromap.rollout.pattern import RolloutPattern
+from neuromap.training.options.graded_settings import fan_in
 from neuromap.training.torch.rollout_model import RolloutModel
 
 _LOOK_SECONDS = 1.0
@@ -167,13 +168,8 @@ def multiply_accumulates(network: Network) -> dict[str, int]:
     """Count the multiply-accumulates of a frame, node by node; those of inputs are none."""
     work = {name: 0 for name in network.nodes if name not in network.inputs}
     for edge in network.edges.values():
-        transform, size = edge.transform, network.nodes[edge.target].size
-        if isinstance(transform, Conv):
-            work[edge.target] += size * math.prod(transform.weight_shape[:3])
-        elif isinstance(transform, Dense):
-            work[edge.target] += size * transform.weight_shape[-1]
-        else:
-            work[edge.target] += size
+        inputs = fan_in(edge.transform) if isinstance(edge.transform, Conv | Dense) else 1
+        work[edge.target] += network.nodes[edge.target].size * inputs
     return work
 
 

@@ -22,7 +22,8 @@ from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.transforms import Conv, Dense, Identity, Pool
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.training.options.node_settings import no_weights_to_train, node_settings
+from neuromap.training.options.graded_settings import fan_in
+from neuromap.training.options.node_settings import node_settings, weight_shape
 
 # ``RolloutModel``: a network with real values, rolled out over time by any valid pattern.
 #
@@ -51,9 +52,9 @@ class RolloutModel(nn.Module):
         self._place = {key: f"edge{k}" for k, key in enumerate(network.edges)}
         self._weights = nn.ParameterDict()
         for key, edge in network.edges.items():
-            shape, transform = weight_shape(edge), edge.transform
-            if shape is not None and isinstance(transform, Conv | Dense):
-                self._weights[self._place[key]] = nn.Parameter(_drawn(shape, fans(transform), generator))
+            transform = edge.transform
+            if weight_shape(edge) is not None and isinstance(transform, Conv | Dense):
+                self._weights[self._place[key]] = nn.Parameter(_drawn(transform, generator))
         self._bias = nn.ParameterDict()
         self._node_place = {name: f"node{k}" for k, name in enumerate(network.nodes)}
         for name in self.settings:
@@ -238,8 +239,12 @@ def _shape(node: Node) -> tuple[int, int, int]:
     return node.shape
 
 
-def _drawn(shape: tuple[int, ...], fan: tuple[int, int], generator: torch.Generator) -> Tensor:
-    limit = math.sqrt(6 / sum(fan))
+def _drawn(transform: Conv | Dense, generator: torch.Generator) -> Tensor:
+    shape = transform.weight_shape
+    fan_out = shape[-2]  # targets of a source neuron
+    if isinstance(transform, Conv):
+        fan_out = math.prod(transform.kernel) * shape[3] // transform.groups
+    limit = math.sqrt(6 / (fan_in(transform) + fan_out))
     return torch.empty(shape).uniform_(-limit, limit, generator=generator)
 
 
@@ -269,24 +274,6 @@ def stages(pattern: RolloutPattern) -> tuple[Stage, ...]:
 
 
 # What edges do to real-valued frames: transforms as PyTorch operators, weights in the layout of the weights file.
-def weight_shape(edge: Edge) -> tuple[int, ...] | None:
-    """Shape of an edge's weights, in the layout of the weights file; ``None`` where there are none to train."""
-    transform = edge.transform
-    if isinstance(transform, Conv | Dense):
-        return transform.weight_shape
-    if isinstance(transform, Identity | Pool):
-        return None
-    raise no_weights_to_train(edge)
-
-
-def fans(transform: Conv | Dense) -> tuple[int, int]:
-    """Count the inputs of a target neuron and the targets of a source neuron, as initialisers do."""
-    if isinstance(transform, Conv):
-        cells = math.prod(transform.kernel)
-        return cells * transform.weight_shape[2], cells * transform.weight_shape[3] // transform.groups
-    return transform.weight_shape[-1], transform.weight_shape[-2]
-
-
 def apply_edge(edge: Edge, weight: Tensor | None, x: Tensor) -> Tensor:
     """Give what an edge adds to the sums of its target."""
     # shapes: x (batch, rows, columns, features); returns (batch, rows, columns, features)

@@ -317,8 +317,9 @@ def save_checkpoint(
 ) -> None:
     """Write a checkpoint."""
     tensors = {f"weights/{name}": _array(value) for name, value in model.tensors()}
-    for name, value in _optimiser_tensors(model, optimiser):
-        tensors[f"optimiser/{name}"] = _array(value)
+    for name, parameter in model.tensors():
+        slots = sorted(optimiser.state.get(parameter, {}).items())
+        tensors |= {f"optimiser/{name}/{slot}": _array(value) for slot, value in slots}
     if wrong := _not_finite(tensors):
         raise TrainingError(
             f"epoch {progress.epoch}: {wrong} holds NaN or infinity; take a lower learning rate (checkpoint {path} is "
@@ -428,14 +429,6 @@ def _fits(model: Together, tensors: Mapping[str, NDArray[Any]]) -> bool:
     }
     slots = [(key.split("/")[1:-1], value.shape) for key, value in tensors.items() if key.startswith("optimiser/")]
     return weights == shapes and all(shape in ((1,), shapes.get("/".join(name))) for name, shape in slots)
-
-
-def _optimiser_tensors(model: Together, optimiser: torch.optim.Optimizer) -> list[tuple[str, torch.Tensor]]:
-    return [
-        (f"{name}/{slot}", value)
-        for name, parameter in model.tensors()
-        for slot, value in sorted(optimiser.state.get(parameter, {}).items())
-    ]
 
 
 def _restore(model: Together, optimiser: torch.optim.Optimizer, tensors: Mapping[str, NDArray[Any]]) -> None:
