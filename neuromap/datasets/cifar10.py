@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import adopted
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.members import Members, open_members
-from neuromap.datasets.tracks import ImageSet, end_of_train
+from neuromap.datasets.tracks import ImageSet, slice_of_part
 from neuromap.errors import InputError
 from neuromap.files.messages import show
 from neuromap.registry import require_package
@@ -134,9 +134,9 @@ def _from_batches(members: Members, batches: dict[str, str], part: str, limit: i
         for _, data in members.each([batches[name]], MOST_OF_BATCH):
             found.append(read(name, data, len(_CLASSES)))
         n_images += len(found[-1][0])
-        if limit is not None and part != "validation" and _chosen(n_images, part, None).stop >= limit:
+        if limit is not None and part != "validation" and slice_of_part(n_images, _SHARES, part).stop >= limit:
             break
-    chosen = _chosen(n_images, part, limit)
+    chosen = slice_of_part(n_images, _SHARES, part, limit)
     images, start = np.empty((len(range(n_images)[chosen]), *_SHAPE, 3), np.uint8), -chosen.start
     for batch, _ in found:
         own = slice(max(0, start), max(0, start + len(batch)))
@@ -150,7 +150,7 @@ def _from_pictures(members: Members, pictures: list[re.Match[str]], part: str, l
     classes = tuple(sorted({found[2] for found in pictures}))
     own = [found for found in pictures if (found[1].lower() == "test") == (part == "test")]
     own.sort(key=lambda found: (found[3], found[2]))
-    own = own[_chosen(len(own), part, limit)]
+    own = own[slice_of_part(len(own), _SHARES, part, limit)]
     places = {found[0]: k for k, found in enumerate(own)}
     images = decode_pictures(members.each(places), places, _SHAPE, resize=False)
     number = {name: k for k, name in enumerate(classes)}
@@ -159,11 +159,6 @@ def _from_pictures(members: Members, pictures: list[re.Match[str]], part: str, l
     notes = ("the pictures are JPEG: their pixels are not exactly those of CIFAR-10",) if lossy else ()
     named = (f"the classes are those of the folders: {show(', '.join(classes))}",) if classes != _CLASSES else ()
     return ImageSet("cifar10", part, images, labels, classes, notes=(*notes, *named))
-
-
-def _chosen(n_images: int, part: str, limit: int | None) -> slice:
-    within = slice(0, n_images) if part == "test" else end_of_train(n_images, _SHARES, part)
-    return within if limit is None else slice(within.start, min(within.stop, within.start + limit))
 
 
 # Batches of CIFAR-10, in the two formats of its makers: red, then green, then blue, each row by row.

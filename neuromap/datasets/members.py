@@ -47,9 +47,14 @@ class Members:
         """Names of all files, sorted."""
         return sorted(self.sizes)
 
-    def each(self, names: Collection[str], most: int = _MOST_BYTES) -> Iterator[tuple[str, bytes]]:
-        """Read some of the files, one after the other."""
+    def each(
+        self, names: Collection[str], most: int = _MOST_BYTES, most_of_one: int | None = None
+    ) -> Iterator[tuple[str, bytes]]:
+        """Read some of the files, one after the other; all are held against bounds first."""
         # yields data: in the order of the archive, which is the order in which it can be read
+        for name in names:
+            if most_of_one is not None and self.sizes[name] > most_of_one:
+                raise InputError(f"{show(name)}: has {self.sizes[name]} bytes; allowed are {most_of_one}")
         wanted = set(names)
         total = sum(self.sizes[name] for name in wanted)
         most = most_unpacked(self.packed, most)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import adopted
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.datasets.tracks import ImageSet, end_of_train
+from neuromap.datasets.tracks import ImageSet, slice_of_part
 from neuromap.errors import InputError
 from neuromap.files.messages import show_name
 from neuromap.files.unpacked import most_unpacked
@@ -60,9 +60,7 @@ def load_mnist(folder: Path, part: str, limit: int | None = None) -> ImageSet:
     count = images.shape[0]
     if count != labels.shape[0]:
         raise InputError(f"{start}: {count} images, {labels.shape[0]} labels; fetch the pair of files again")
-    chosen = slice(0, count) if part == "test" else end_of_train(count, _SHARES, part)
-    if limit is not None:
-        chosen = slice(chosen.start, min(chosen.stop, chosen.start + limit))
+    chosen = slice_of_part(count, _SHARES, part, limit)
     (of_images, about_images), (of_labels, about_labels) = (
         file.rows(chosen, limit is None) for file in (images, labels)
     )

@@ -22,7 +22,7 @@ from neuromap.arrays.frozen import adopted
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.members import open_members
 from neuromap.datasets.streams import MOST_BYTES, MOST_FRAMES, check_room, told
-from neuromap.datasets.tracks import MOST_TICKS, ImageSet, end_of_train
+from neuromap.datasets.tracks import MOST_TICKS, ImageSet, slice_of_part
 from neuromap.errors import InputError
 from neuromap.files.confined import confined
 from neuromap.files.foreign import HEAD, check_regular, file_kind
@@ -134,7 +134,7 @@ _Item = TypeVar("_Item")
 
 def _of_part(found: list[_Item], part: str, limit: int | None) -> list[_Item]:
     """Take the part of what is for training, or all that is for testing."""
-    return (found if part == "test" else found[end_of_train(len(found), _SHARES, part)])[:limit]
+    return found[slice_of_part(len(found), _SHARES, part, limit)]
 
 
 # N-MNIST (G. Orchard, A. Jayawant, G. Cohen, N. Thakor, Converting static image datasets to spiking neuromorphic
@@ -159,10 +159,7 @@ def load_nmnist(path: Path, asked: Recorded, part: str, limit: int | None = None
         check_room(len(chosen), asked.frames, _NMNIST.shape(asked))
         images = np.zeros((len(chosen), asked.frames, *_NMNIST.shape(asked)), np.uint8)
         places = {name: k for k, name in enumerate(chosen)}
-        for name in chosen:
-            if members.sizes[name] > _MOST_OF_SACCADES:
-                raise InputError(f"{show(name)}: has {members.sizes[name]} bytes; allowed are {_MOST_OF_SACCADES}")
-        for name, data in members.each(chosen, _MOST_OF_PART):
+        for name, data in members.each(chosen, _MOST_OF_PART, _MOST_OF_SACCADES):
             images[places[name]] = _binned(saccades(name, data), _NMNIST, asked)
     labels = [int(parsed[name][2]) for name in chosen]
     return _made("nmnist", asked, part, images, labels, tuple("0123456789"))
@@ -221,10 +218,7 @@ def load_gestures(path: Path, asked: Recorded, part: str, limit: int | None = No
         check_room(len(chosen), asked.frames, _DVS.shape(asked))
         images = np.zeros((len(chosen), asked.frames, *_DVS.shape(asked)), np.uint8)
         recordings = list(dict.fromkeys(gesture.recording for gesture in chosen))
-        for name in recordings:
-            if members.sizes[name] > _MOST_OF_RECORDING:
-                raise InputError(f"{show(name)}: has {members.sizes[name]} bytes; allowed are {_MOST_OF_RECORDING}")
-        for name, data in members.each(recordings, _MOST_OF_PART):
+        for name, data in members.each(recordings, _MOST_OF_PART, _MOST_OF_RECORDING):
             events = aedat_events(name, data)
             for k, gesture in enumerate(chosen):
                 if gesture.recording == name:

@@ -28,7 +28,7 @@ from neuromap.datasets.recordings import (
     load_spoken,
 )
 from neuromap.datasets.streams import path_and_settings, settings_of, told
-from neuromap.datasets.tracks import PARTS, SPLIT_SEED, ImageSet, end_of_train, part_of_tracks, uniform
+from neuromap.datasets.tracks import PARTS, SPLIT_SEED, ImageSet, part_of_tracks, slice_of_part, uniform
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import whole_number
 from neuromap.files.foreign import foreign_boundary
@@ -287,9 +287,7 @@ def load_digits(part: str, limit: int | None = None) -> ImageSet:
     held_out[by_label[np.arange(_HELD_OUT) * len(labels) // _HELD_OUT]] = True
     order = np.argsort(drawn)
     chosen = order[held_out[order] == (part == "test")]
-    if part != "test":
-        chosen = chosen[end_of_train(len(chosen), _SHARES, part)]
-    chosen = chosen[:limit]
+    chosen = chosen[slice_of_part(len(chosen), _SHARES, part, limit)]
     classes = tuple(str(digit) for digit in range(10))
     return ImageSet("digits", part, images[chosen], labels[chosen], classes, _WHITE)
 

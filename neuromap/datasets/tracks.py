@@ -20,17 +20,19 @@ SPLIT_SEED = 2018
 """Seed of the splits that are drawn."""
 
 
-def end_of_train(n_train: int, share: int, part: str) -> slice:
-    """Split images for training: the last of equal shares is the validation part.
+def slice_of_part(n_images: int, share: int, part: str, limit: int | None = None) -> slice:
+    """Choose the images of a part: the last of equal shares of those for training validates, the others train.
 
     Parameters
     ----------
-    n_train : int
-        Images for training.
+    n_images : int
+        Images for training, or of the test part.
     share : int
         How many shares: with 6, of 60,000 images the first 50,000 are ``train``, the last 10,000 ``validation``.
-    part : {"train", "validation"}
-        Which of the two.
+    part : {"train", "validation", "test"}
+        Which part; that for testing has all images.
+    limit : int, optional
+        Only the first so many.
 
     Returns
     -------
@@ -39,11 +41,12 @@ def end_of_train(n_train: int, share: int, part: str) -> slice:
 
     Examples
     --------
-    >>> end_of_train(60_000, 6, "validation")
+    >>> slice_of_part(60_000, 6, "validation")
     slice(50000, 60000, None)
     """
-    end = n_train - n_train // share
-    return slice(0, end) if part == "train" else slice(end, n_train)
+    cut = n_images - n_images // share
+    first, last = {"train": (0, cut), "validation": (cut, n_images), "test": (0, n_images)}[part]
+    return slice(first, last if limit is None else min(last, first + limit))
 
 
 def part_of_tracks(n_tracks: int, part: str) -> NDArray[np.int64]:
