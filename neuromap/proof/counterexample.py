@@ -8,6 +8,7 @@ few, and the solutions of an integer programme. What is found is made short and 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -427,14 +428,9 @@ def shrunk(trial: Trial, bits: Bools) -> Bools:
 
 def _shortest(trial: Trial, bits: Bools) -> Bools:
     """Cut a sequence behind the first frame that shows a difference."""
-    low, high = 2, len(bits)
-    while low < high:  # a sequence shows what a longer one shows by then, but for strays after its end
-        middle = (low + high) // 2
-        if trial.differs(bits[None, :middle])[0]:
-            high = middle
-        else:
-            low = middle + 1
-    return bits[:high]
+    # A sequence shows what a longer one shows by then, but for strays after its end.
+    shorter = range(2, len(bits))
+    return bits[: 2 + bisect_left(shorter, True, key=lambda end: bool(trial.differs(bits[None, :end])[0]))]
 
 
 def _first_that_differs(trial: Trial, stimuli: Bools) -> Bools | None:
