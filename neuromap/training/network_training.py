@@ -208,7 +208,7 @@ def require_onset(images: Mapping[str, ImageSet], options: TrainingOptions) -> N
 
 def _require_one_onset(encoding: InputEncoding, patterns: Sequence[RolloutPattern], options: TrainingOptions) -> None:
     """Refuse tracks where pictures would have to begin in frames of their own."""
-    from neuromap.training.torch.train import onset
+    from neuromap.training.torch.measure_frames import onset
 
     asked = f'inputs.{encoding.node}.frames: "{encoding.frames}"'
     if encoding.frames != "still" and options.preceding:

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from neuromap.datasets.tracks import ImageSet
+from neuromap.datasets.tracks import ImageSet, starts_of_runs
 from neuromap.encoding.frames import InputEncoding, encode
 from neuromap.rollout.pattern import RolloutPattern, first_frame
 from neuromap.rollout.schedule.rollout import Rollout
@@ -69,6 +69,13 @@ def correct_by_frame(
 # Batches of frames: images, moved a little where that is asked for, in the encoding of the input node.
 
 
+def onset(pattern: RolloutPattern) -> int:
+    """Give the frame from which on an image is shown: 0 if an edge of an input streams, else 1."""
+    # Nothing depends on frame 0 of an input whose edges are sequential.
+    edges = zip(pattern.network.edges, pattern.values, strict=True)
+    return 0 if any(r for (source, _), r in edges if source in pattern.network.inputs) else 1
+
+
 # Batches of a training run: which images, mirrored or not, and their frames; the same ones after an interruption.
 class Batches:
     """Frames and labels of training images, epoch by epoch."""
@@ -82,11 +89,15 @@ class Batches:
         *,
         flip: bool = False,
         mean: tuple[float, ...] = (),
+        run: int = 0,
     ) -> None:
+        # run: consecutive pictures of a track that are shown as frames, every run of that length once; 0 for stills and
+        # streams
         self._set, self._images, self._labels, self._white = images, images.images, images.labels, images.white
         self._shown: tuple[Rollout, ...] = ()
         self._noise, self._size, self._seed, self._flip = noise, size, seed, flip
-        self._starts = np.arange(len(images.images))
+        self._starts = starts_of_runs(images, run) if run else np.arange(len(images.images))
+        self._run, self._onset = run, 0
         self._mean = torch.tensor(mean) if mean else None
         # Noise is drawn where frames are computed: on one thread of the host it would take longer than a step on CUDA.
         self.device = torch.device("cpu")
@@ -100,8 +111,8 @@ class Batches:
         return len(self._starts)
 
     def begin_at(self, *rollouts: Rollout) -> None:
-        """Show what rollouts see that take batches in turn, over epochs too: of stills, all frames are alike."""
-        self._shown = rollouts
+        """Show what rollouts see that take batches in turn, over epochs too; tracks begin where those of all do."""
+        self._shown, self._onset = rollouts, onset(rollouts[0].pattern)
 
     def tick_by_tick(self) -> int:
         """Show streams at every tick, and give how many there are with one behind the end; of stills 0."""
@@ -110,6 +121,9 @@ class Batches:
 
     def _seen(self, numbers: NDArray[np.int64], turn: int, n_frames: int) -> NDArray[np.uint8]:
         """Give what is shown, shape (batch, frames, rows, columns, features); one frame where all are alike."""
+        if self._run:
+            step = np.clip(np.arange(n_frames) - self._onset, 0, self._run - 1)
+            return np.asarray(self._images[numbers[:, np.newaxis] + step])
         if not self._set.is_stream:
             return self._images[numbers][:, np.newaxis]
         ticks: Sequence[int] = range(n_frames)

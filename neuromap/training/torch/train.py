@@ -20,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from torch import Tensor, nn
 
-from neuromap.datasets.tracks import ImageSet, starts_of_runs
+from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding
 from neuromap.errors import InputError, TrainingError
 from neuromap.files.foreign import read_bytes
@@ -32,7 +32,14 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.loss_over_time import MEAN, LossOverTime
 from neuromap.training.options.training_options import TrainingOptions, near_chance, what_to_try
 from neuromap.training.torch.gates import Learning, Objective, mean_loss
-from neuromap.training.torch.measure_frames import Batches, correct_by_frame, exact_sums, output_scores, sole_output
+from neuromap.training.torch.measure_frames import (
+    Batches,
+    correct_by_frame,
+    exact_sums,
+    onset,
+    output_scores,
+    sole_output,
+)
 from neuromap.training.torch.rollout_model import RolloutModel
 
 _LOGGER = logging.getLogger("neuromap")
@@ -445,38 +452,6 @@ def _array(value: torch.Tensor) -> NDArray[np.float32]:
     return np.ascontiguousarray(value.detach().cpu().numpy(), dtype=np.float32)
 
 
-# Batches whose frames are consecutive pictures of one track, each with noise of its own.
-
-
-class TrackBatches(Batches):
-    """Frames and labels of runs of consecutive pictures; an epoch has every run of that length once."""
-
-    def __init__(
-        self,
-        images: ImageSet,
-        noise: float,
-        size: int,
-        seed: int,
-        *,
-        length: int,
-        onset: int,
-        flip: bool = False,
-        mean: tuple[float, ...] = (),
-    ) -> None:
-        super().__init__(images, noise, size, seed, flip=flip, mean=mean)
-        self._starts = starts_of_runs(images, length)
-        self._length, self._onset = length, onset
-
-    def begin_at(self, *rollouts: Rollout) -> None:
-        """Begin the pictures where those of all patterns begin."""
-        self._onset = onset(rollouts[0].pattern)
-
-    def _seen(self, numbers: NDArray[np.int64], turn: int, n_frames: int) -> NDArray[np.uint8]:
-        step = np.clip(np.arange(n_frames) - self._onset, 0, self._length - 1)
-        shown: NDArray[np.uint8] = self._images[numbers[:, np.newaxis] + step]
-        return shown
-
-
 def batches_of(
     images: ImageSet,
     *,
@@ -488,20 +463,13 @@ def batches_of(
     flip: bool = False,
 ) -> Batches:
     """Give batches as the encoding of the input asks for them, in code ``real``."""
-    noise, mean = encoding.noise, encoding.mean
-    if encoding.frames == "still":
-        return Batches(images, noise, size, seed, flip=flip, mean=mean)
-    return TrackBatches(images, noise, size, seed, length=length, onset=onset(pattern), flip=flip, mean=mean)
+    run = 0 if encoding.frames == "still" else length
+    found = Batches(images, encoding.noise, size, seed, flip=flip, mean=encoding.mean, run=run)
+    found.begin_at(Rollout(pattern.network, pattern))
+    return found
 
 
 # One image after another: what is shown before an image, so that a network learns to let go of what it saw last.
-def onset(pattern: RolloutPattern) -> int:
-    """Give the frame from which on an image is shown: 0 if an edge of an input streams, else 1."""
-    # Nothing depends on frame 0 of an input whose edges are sequential.
-    edges = zip(pattern.network.edges, pattern.values, strict=True)
-    return 0 if any(r for (source, _), r in edges if source in pattern.network.inputs) else 1
-
-
 def after_another(frames: Tensor, n_before: int) -> Tensor:
     """Show another image first: that which comes before in the batch, before the first of them the last."""
     # shapes: frames (n_frames, batch, rows, columns, features)
