@@ -16,6 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple
 
 import networkx as nx
@@ -193,8 +194,8 @@ class Objective(nn.Module):
         self.gates = None if learning is None else PatternGates(rollouts[0].network)
         self.multiplier = nn.Parameter(torch.zeros(1), requires_grad=False)
         self.usual = nn.Parameter(torch.full((1,), -1.0), requires_grad=False)  # mean objective; below 0 for none yet
-        self._costs: dict[bytes, tuple[int, FrameShares, float]] = {}
-        self._samples: dict[bytes, NDArray[np.int64]] = {}
+        # of patterns that were drawn, by their values
+        self._cost, self._ticks = cache(self._cost_of), cache(self._ticks_of)
         self._take(rollouts)
 
     def _take(self, rollouts: Sequence[Rollout]) -> None:
@@ -269,7 +270,7 @@ class Objective(nn.Module):
         assert self.gates is not None
         assert self.learning is not None
         draw = self.gates.draw(len(labels), self._temperature, generator)
-        costs = [self._cost(values) for values in draw.values]
+        costs = [self._cost(tuple(values)) for values in draw.values.tolist()]
         shown = self._sampled(frames, draw) if by_tick else _begun(frames, draw, model.network)
         shown = shown.to(model.device)
         gates = {key: gate.to(shown) for key, gate in draw.gates.items()}
@@ -290,35 +291,27 @@ class Objective(nn.Module):
 
     def _sampled(self, frames: Tensor, draw: Draw) -> Tensor:
         """Give what every image's pattern samples of its stream, at the frame period of the rollout it stands for."""
-        ticks = np.stack([self._ticks(values) for values in draw.values], axis=1)
+        ticks = np.stack([self._ticks(tuple(values)) for values in draw.values.tolist()], axis=1)
         ticks[(ticks < 0) | (ticks >= len(frames))] = len(frames) - 1
         return frames[torch.from_numpy(ticks), torch.arange(frames.shape[1])]
 
-    def _ticks(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
-        assert self.gates is not None
+    def _ticks_of(self, values: tuple[int, ...]) -> NDArray[np.int64]:
+        """Give the ticks at which a pattern samples a stream."""
         assert self.learning is not None
-        key = values.tobytes()
-        if key not in self._samples:
-            network = self.gates.network
-            drawn = Rollout(network, RolloutPattern(network, tuple(values.tolist())), self.learning.execution)
-            ticks = np.array(drawn.sample_ticks(network.outputs[0], self.window()), np.int64)
-            period = drawn.frame_period
-            if self.learning.execution == "windowed":  # the same frames, sampled as often as the class's best pattern
-                ticks = ticks // int(period) * int(self.rollout_of(drawn.pattern).frame_period)
-            self._samples[key] = ticks
-        return self._samples[key]
+        network = self.patterns[0].network
+        drawn = Rollout(network, RolloutPattern(network, values), self.learning.execution)
+        ticks = np.array(drawn.sample_ticks(network.outputs[0], self.window()), np.int64)
+        if self.learning.execution == "windowed":  # the same frames, sampled as often as the class's best pattern
+            ticks = ticks // int(drawn.frame_period) * int(self.rollout_of(drawn.pattern).frame_period)
+        return ticks
 
-    def _cost(self, values: NDArray[np.int64]) -> tuple[int, FrameShares, float]:
+    def _cost_of(self, values: tuple[int, ...]) -> tuple[int, FrameShares, float]:
         """Give a pattern's first frame that depends on the stimulus, shares of frames from there on, and its cost."""
-        assert self.gates is not None
         assert self.learning is not None
-        key = values.tobytes()
-        if key not in self._costs:
-            pattern = RolloutPattern(self.gates.network, tuple(values.tolist()))
-            first, rollout = first_frame(pattern, pattern.network.outputs[0]), self.rollout_of(pattern)
-            shares = self.over_time.shares(rollout, self.frames)
-            self._costs[key] = first, shares, self.learning.cost(rollout, shares)
-        return self._costs[key]
+        pattern = RolloutPattern(self.patterns[0].network, values)
+        first, rollout = first_frame(pattern, pattern.network.outputs[0]), self.rollout_of(pattern)
+        shares = self.over_time.shares(rollout, self.frames)
+        return first, shares, self.learning.cost(rollout, shares)
 
     def _of_images(
         self, scores: Tensor, labels: Tensor, weights: Tensor, silent: Tensor | float, held: Tensor | None
