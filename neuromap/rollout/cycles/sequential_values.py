@@ -150,16 +150,11 @@ Search: TypeAlias = OrderSearch | IntegerProgram
 
 def _search(block: Block) -> Search | None:
     """Choose the exact search that solves a block, or ``None``."""
-    by_order = OrderSearch(block)
-    if by_order.smallest is not None:
-        return by_order
+    searches: list[Search] = [OrderSearch(block)]
     if len(block.pairs) <= MAX_PROGRAM_EDGES:
-        program = IntegerProgram(block)
-        try:
-            if program.smallest is not None:
-                return program
-        except NotSupportedError:
-            return None
+        searches.append(IntegerProgram(block))
+    with contextlib.suppress(NotSupportedError):  # it takes too long
+        return next((search for search in searches if search.smallest is not None), None)
     return None
 
 
@@ -171,12 +166,8 @@ def first_sequential_values(network: Network) -> tuple[Values, bool]:
     proven = True
     for block in structure.blocks:
         search = _search(block)
-        if search is not None and search.smallest is not None:
-            _write(values, block, search.smallest)
-            proven = proven and not (isinstance(search, IntegerProgram) and not search.is_certified)
-        else:
-            _write(values, block, greedy_values(block))
-            proven = False
+        _write(values, block, greedy_values(block) if search is None else _found(search.smallest))
+        proven = proven and search is not None and search.is_certified
     return tuple(values), proven
 
 
