@@ -295,11 +295,10 @@ def as_chip_network(plan: ChipPlan, chip: ChipSpec) -> ChipNetwork:
 
 def _decays(plan: ChipPlan, number: int, chip: ChipSpec) -> list[int]:
     """List the decays of an ensemble's currents after that of the bias: what the host feeds is forgotten at once."""
-    found = set(filters_of(0, plan.dt, chip)) if plan.ensembles[number].feed is not None else set()
-    for link in plan.links:
-        if link.target == number:
-            found |= set(filters_of(link.tau, plan.dt, chip))
-    return sorted({part.decay for part in found}, reverse=True)
+    found = {part.decay for _, part in _filters_into(plan, number, chip)}
+    if plan.ensembles[number].feed is not None:
+        found |= {part.decay for part in filters_of(0, plan.dt, chip)}
+    return sorted(found, reverse=True)
 
 
 def _terms(
@@ -364,6 +363,12 @@ def filters_of(tau: float, dt: float, chip: ChipSpec) -> tuple[Filter, ...]:
     return Filter(low, share), Filter(low + 1, 1 - share)
 
 
+def _filters_into(plan: ChipPlan, number: int, chip: ChipSpec) -> list[tuple[PlannedLink, Filter]]:
+    """List the links that end at an ensemble, with each current that filters a share of theirs."""
+    links = [link for link in plan.links if link.target == number]
+    return [(link, part) for link in links for part in filters_of(link.tau, plan.dt, chip)]
+
+
 def link_factor(plan: ChipPlan, link: PlannedLink, part: Filter, chip: ChipSpec) -> float:
     """Give what a spike over a weight of 1 adds to a current, in thresholds."""
     kept = part.share * part.decay / 2**chip.lists.decay_bits
@@ -379,10 +384,9 @@ def neuron_scales(plan: ChipPlan, number: int, chip: ChipSpec) -> Ints:
     with np.errstate(divide="ignore"):
         for drive in _drives(plan, number, chip):
             scale = np.minimum(scale, _ROOM * chip.lists.greatest_sum / (drive * ensemble.neuron.share))
-        for link in plan.links:
-            if link.target == number:
-                factor = max(link_factor(plan, link, part, chip) for part in filters_of(link.tau, plan.dt, chip))
-                scale = np.minimum(scale, greatest_weight(chip) / (np.abs(link.weights).max(axis=1) * factor))
+        for link, part in _filters_into(plan, number, chip):
+            greatest = np.abs(link.weights).max(axis=1) * link_factor(plan, link, part, chip)
+            scale = np.minimum(scale, greatest_weight(chip) / greatest)
     scales: Ints = (np.clip(scale // step, 1, most) * step).astype(np.int64)
     return scales
 
@@ -393,10 +397,8 @@ def _drives(plan: ChipPlan, number: int, chip: ChipSpec) -> list[Floats]:
     drives: dict[int, Floats] = {}
     if ensemble.feed is not None:
         drives[filters_of(0, plan.dt, chip)[0].decay] = ensemble.feed.greatest
-    for link in plan.links:
-        if link.target == number:
-            for part in filters_of(link.tau, plan.dt, chip):
-                drives[part.decay] = drives.get(part.decay, 0) + part.share * link.greatest
+    for link, part in _filters_into(plan, number, chip):
+        drives[part.decay] = drives.get(part.decay, 0) + part.share * link.greatest
     return [np.abs(ensemble.bias), *drives.values()]
 
 
