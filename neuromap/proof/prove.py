@@ -76,11 +76,10 @@ def load_certificate(path: str | Path, program: ChipProgram) -> Certificate:
     origin = f"certificate {show_name(str(path))}"
     try:
         data = read_bytes(Path(path), "certificate", _LARGEST, InputError)
-    except InputError as error:
-        raise InputError(f"{origin}: {error}") from None
-    try:
         tensors = load(data)
         metadata = metadata_of(data)
+    except InputError as error:
+        raise InputError(f"{origin}: {error}") from None
     except (SafetensorError, ValueError, KeyError) as error:
         raise InputError(
             f"{origin}: is not a complete certificate ({' '.join(str(error).split())[:100]}); make it again"

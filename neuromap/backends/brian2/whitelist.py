@@ -59,7 +59,8 @@ class Constants:
         """Give the value of an expression of sympy, SI units, shape () or that of the variables."""
         expression = sympy.sympify(expression)
         for call in expression.atoms(sympy.Function):
-            self._check_function(str(call.func.__name__).lower(), quoted)
+            if (name := str(call.func.__name__).lower()) not in _FUNCTIONS:
+                raise refused(self._group.name, quoted, f"{name}() may change in a run")
         symbols = sorted(expression.free_symbols, key=str)
         values = [self._value(str(symbol), quoted) for symbol in symbols]
         found = sympy.lambdify(symbols, expression, "numpy")(*values)
@@ -81,10 +82,6 @@ class Constants:
         names = get_identifiers(text) - {"_cond"}
         return self._group.resolve_all(names, self._namespace, user_identifiers=names)
 
-    def _check_function(self, name: str, quoted: str) -> None:
-        if name not in _FUNCTIONS:
-            raise refused(self._group.name, quoted, f"{name}() may change in a run")
-
     def _value(self, name: str, quoted: str) -> Floats:
         if name in ("t", "t_in_timesteps"):
             raise refused(self._group.name, quoted, "it depends on the time t")
@@ -93,13 +90,10 @@ class Constants:
             raise refused(self._group.name, quoted, f"{name}() may change in a run")
         if isinstance(variable, Subexpression):
             return self.of_text(variable.expr, quoted)
-        if isinstance(variable, ArrayVariable) and name in self._group.variables and not self._is_fixed(name):
+        if isinstance(variable, ArrayVariable) and name in self._group.variables and name not in self._fixed:
             raise refused(self._group.name, quoted, f"{name} changes in a run")
         values = np.asarray(variable.get_value(), np.float64)
         return np.asarray(self._take(name, values[0] if values.shape == (1,) and variable.scalar else values))
-
-    def _is_fixed(self, name: str) -> bool:
-        return name in self._fixed
 
 
 def statement(name: str, line: str, quoted: str) -> tuple[str, str, str]:
