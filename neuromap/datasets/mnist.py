@@ -99,28 +99,23 @@ class _File:
         may_be_known = len(self._head) + promised == _SIZES[self._name]
         digest = sha256(self._head)
         rows = np.empty((chosen.stop - chosen.start, *self.shape[1:]), np.uint8)
-        place = rows.reshape(-1)
+        place, first, last = rows.reshape(-1), chosen.start * size, chosen.stop * size
+        end = promised if may_be_known or is_whole else last
         with self._open() as stream:
             stream.read(len(self._head))
-            done = 0
-            for begin, end, target in (
-                (0, chosen.start * size, None),
-                (chosen.start * size, chosen.stop * size, place),
-                (chosen.stop * size, promised if may_be_known or is_whole else 0, None),
-            ):
-                for at in range(begin, end, _PORTION):
-                    part = stream.read(min(_PORTION, end - at))
-                    done += len(part)
-                    digest.update(part)
-                    if done < min(at + _PORTION, end):
-                        raise InputError(f"{self._promise(promised)}, it has only {done}; fetch it again")
-                    if target is not None:
-                        target[at - begin : at - begin + len(part)] = np.frombuffer(part, np.uint8)
-            if done == promised and stream.read(1):
+            for at in range(0, end, _PORTION):
+                part = np.frombuffer(stream.read(min(_PORTION, end - at)), np.uint8)
+                digest.update(part)
+                if at + len(part) < min(at + _PORTION, end):
+                    raise InputError(f"{self._promise(promised)}, it has only {at + len(part)}; fetch it again")
+                low, high = max(at, first), min(at + len(part), last)
+                if low < high:
+                    place[low - first : high - first] = part[low - at : high - at]
+            if end == promised and stream.read(1):
                 raise InputError(f"{self._promise(promised)}, it has more; fetch it again")
-        if done == promised and digest.hexdigest() == CHECKSUMS[self._name]:
+        if end == promised and digest.hexdigest() == CHECKSUMS[self._name]:
             return adopted(rows), []
-        told = f" (SHA-256 {digest.hexdigest()})" if done == promised else ""
+        told = f" (SHA-256 {digest.hexdigest()})" if end == promised else ""
         return adopted(rows), [f"{self._path.name} is not the original file of MNIST{told}"]
 
     def _promise(self, promised: int) -> str:
