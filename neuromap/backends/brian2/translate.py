@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import brian2
 import numpy as np
@@ -269,20 +269,15 @@ def translate(objects: Iterable[Any], namespace: Mapping[str, Any], chip: ChipSp
     models = {key: neuron_model(group, namespace, chip) for key, group in groups.items()}
     for thing in synapses:
         _check_ends(thing, {**groups, **sources}, models)
-    statements = [part for thing in synapses for part in synapse_statements(thing, namespace)]
+    statements = [part for thing in synapses for part in synapse_statements(thing, namespace, models)]
     for key, group in groups.items():  # last, as an equation that is refused says more
         check_method(group, models[key])
     check_monitors(ordered)
-    pulsed = {part.target for part in statements if part.variable == models[part.target].v}
+    parts = tuple(part for _, part in statements)
+    pulsed = {part.target for part in parts if part.current == len(models[part.target].currents)}
     nodes = {key: models[key].neuron(len(group), key in pulsed) for key, group in groups.items()}
-    network = FloatNetwork(
-        name,
-        dt,
-        {key: len(group) for key, group in sources.items()},
-        nodes,
-        tuple(_float_synapses(part, models[part.target], dt) for part in statements),
-    )
-    return Translated(network, models, groups, sources, synapses, tuple(part.label for part in statements))
+    network = FloatNetwork(name, dt, {key: len(group) for key, group in sources.items()}, nodes, parts)
+    return Translated(network, models, groups, sources, synapses, tuple(label for label, _ in statements))
 
 
 def _one_dt(groups: list[Any]) -> float:
@@ -294,8 +289,13 @@ def _one_dt(groups: list[Any]) -> float:
     return dt
 
 
+def _names(synapses: Any) -> tuple[str, str]:
+    """Name the groups of source and target."""
+    return str(whole_group(synapses.source).name), str(whole_group(synapses.target).name)
+
+
 def _check_ends(synapses: Any, known: Mapping[str, Any], models: Mapping[str, NeuronModel]) -> None:
-    ends = [str(whole_group(end).name) for end in (synapses.source, synapses.target)]
+    ends = _names(synapses)
     for end in ends:
         if end not in known:
             raise refused(synapses.name, " -> ".join(ends), f"{end} is not in the network", "add it")
@@ -303,40 +303,13 @@ def _check_ends(synapses: Any, known: Mapping[str, Any], models: Mapping[str, Ne
         raise refused(synapses.name, " -> ".join(ends), f"{ends[1]} stays on the host", "end at a NeuronGroup")
 
 
-def _float_synapses(part: SynapseStatement, model: NeuronModel, dt: float) -> FloatSynapses:
-    names = model.currents
-    if part.variable not in (*names, model.v):
-        raise refused(
-            f"{part.source} -> {part.target}", part.quoted, f"{part.variable} is neither {model.v} nor a current of it"
-        )
-    current = names.index(part.variable) if part.variable in names else len(names)
-    return FloatSynapses(
-        part.source, part.target, part.source_neuron, part.target_neuron, part.weight, part.delay, current
-    )
-
-
 # Synapses of Brian2 as float synapses: statements that add a constant, with weights and delays of their own.
 
 
-class SynapseStatement(NamedTuple):
-    """A statement ``variable += weight`` of a pathway, for all its synapses."""
-
-    label: str  # object and pathway
-    # source, target: names of the groups
-    source: str
-    target: str
-    variable: str  # of the target
-    # source_neuron, target_neuron: (s,): numbers in the whole groups
-    source_neuron: Ints
-    target_neuron: Ints
-    # weight, delay: (s,): SI units
-    weight: Floats
-    delay: Floats
-    quoted: str  # the statement
-
-
-def synapse_statements(synapses: Any, namespace: Mapping[str, Any]) -> list[SynapseStatement]:
-    """Analyse an object Synapses."""
+def synapse_statements(
+    synapses: Any, namespace: Mapping[str, Any], models: Mapping[str, NeuronModel]
+) -> list[tuple[str, FloatSynapses]]:
+    """Analyse an object Synapses: statements ``variable += weight``, each with the name of object and pathway."""
     name = synapses.name
     if not any(part.active for part in synapses.contained_objects):
         return []
@@ -358,14 +331,16 @@ def synapse_statements(synapses: Any, namespace: Mapping[str, Any]) -> list[Syna
         constants = _constants(synapses, namespace)
         constants.check_units(pathway.code)
         lines = [line.strip() for line in pathway.code.replace(";", "\n").split("\n") if line.strip()]
-        found += [_statement(synapses, pathway, line, constants) for line in lines]
+        label = f"{name}.{pathway.objname}"
+        found += [(label, _statement(synapses, pathway, line, constants, models)) for line in lines]
     return found
 
 
-def _statement(synapses: Any, pathway: Any, line: str, constants: Constants) -> SynapseStatement:
+def _statement(
+    synapses: Any, pathway: Any, line: str, constants: Constants, models: Mapping[str, NeuronModel]
+) -> FloatSynapses:
     quoted = f"on_pre={line!r}"
     variable, operation, expression = statement(synapses.name, line, quoted)
-    target = variable.removesuffix("_post")
     if variable in synapses.equations or variable.endswith("_pre"):
         raise refused(synapses.name, quoted, "only variables of the target may change")
     if operation not in ("+=", "-="):
@@ -375,17 +350,14 @@ def _statement(synapses: Any, pathway: Any, line: str, constants: Constants) -> 
     weight = sign * constants.of_text(expression, quoted)
     delay = np.asarray(pathway.variables["delay"].get_value(), np.float64)
     delay = delay[0] if delay.shape == (1,) and pathway.variables["delay"].scalar else delay
-    return SynapseStatement(
-        f"{synapses.name}.{pathway.objname}",
-        whole_group(synapses.source).name,
-        whole_group(synapses.target).name,
-        target,
-        i,
-        j,
-        np.broadcast_to(weight, i.shape),
-        np.broadcast_to(delay, i.shape),
-        quoted,
-    )
+    source, target, changed = *_names(synapses), variable.removesuffix("_post")
+    model = models[target]
+    if changed not in (*model.currents, model.v):
+        why = f"{changed} is neither {model.v} nor a current of it"
+        raise refused(f"{source} -> {target}", quoted, why)
+    current = (*model.currents, model.v).index(changed)
+    weight, delay = np.broadcast_to(weight, i.shape), np.broadcast_to(delay, i.shape)
+    return FloatSynapses(source, target, i, j, weight, delay, current)
 
 
 def _check_number(synapses: Any, pathway: Any) -> None:
