@@ -167,11 +167,7 @@ class ImageSet(Card):
                 f"{self.name}: images: found {found}; allowed is uint8 [images, rows, columns, features], of streams "
                 "[images, frames, rows, columns, features]"
             )
-        if self.labels.dtype != np.int64 or self.labels.shape != self.images.shape[:1]:
-            raise InputError(
-                f"{self.name}: labels: found {self.labels.dtype}{list(self.labels.shape)}; allowed is one of int64 for "
-                f"each of the {len(self.images)} images"
-            )
+        self._check_numbers("labels", self.images.shape[:1], f"of the {len(self.images)} images")
         low, high = int(self.labels.min(initial=0)), int(self.labels.max(initial=0))
         if low < 0 or high >= len(self.classes) > 0:
             wrong = low if low < 0 else high
@@ -215,14 +211,17 @@ class ImageSet(Card):
         labels = np.concatenate([self.labels, other.labels])
         return replace(self, images=images, labels=labels, tracks=tracks, frame_labels=shown)
 
+    def _check_numbers(self, field: str, shape: tuple[int, ...] | None, what: str) -> None:
+        found = getattr(self, field)
+        if found.dtype != np.int64 or found.shape != shape:
+            raise InputError(
+                f"{self.name}: {field}: found {found.dtype}{list(found.shape)}; allowed is one of int64 for each {what}"
+            )
+
     def _check_tracks(self) -> None:
         if self.tracks is None:
             return
-        if self.tracks.dtype != np.int64 or self.tracks.shape != self.labels.shape:
-            raise InputError(
-                f"{self.name}: tracks: found {self.tracks.dtype}{list(self.tracks.shape)}; allowed is one of int64 for "
-                f"each of the {len(self.images)} images"
-            )
+        self._check_numbers("tracks", self.labels.shape, f"of the {len(self.images)} images")
         pieces = 1 + np.count_nonzero(np.diff(self.tracks))
         if len(self.tracks) and pieces != len(np.unique(self.tracks)):
             raise InputError(f"{self.name}: tracks: one is torn apart; let the pictures of a track stand together")
@@ -236,11 +235,7 @@ class ImageSet(Card):
         found = self.frame_labels
         if found is None:
             return
-        if found.dtype != np.int64 or not self.is_stream or found.shape != self.images.shape[:2]:
-            raise InputError(
-                f"{self.name}: frame_labels: found {found.dtype}{list(found.shape)}; allowed is one of int64 for each "
-                "frame of each stream"
-            )
+        self._check_numbers("frame_labels", self.images.shape[:2] if self.is_stream else None, "frame of each stream")
         if not -1 <= found.min(initial=0) <= found.max(initial=0) < max(1, len(self.classes)):
             raise InputError(f"{self.name}: frame_labels: allowed are -1 to {len(self.classes) - 1}, a class each")
 

@@ -67,16 +67,13 @@ def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork
         edges[node.name, ensemble.name] = Edge(node.name, ensemble.name, _transform(weights))
         fed.append(node)
     for group in groups:
-        source, target = (plan.ensembles[k] for k in _ends(plan, group))
+        link = plan.links[group.link]
+        source, target = plan.ensembles[link.source], plan.ensembles[link.target]
         nodes[group.name] = Node(group.name, (1, 1, len(group.delays)), neuron=group.neuron)
         edges[source.name, group.name] = Edge(source.name, group.name, _transform(_decoding(group, source.size)))
         edges[group.name, target.name] = _encoding(group, target)
     network = Network(_NAME, nodes, edges, outputs=tuple(e.name for e in plan.ensembles))
     return ChipNetwork(network, tuple(fed), tuple(e.neurons.threshold for e in plan.ensembles)), groups
-
-
-def _ends(plan: CrossbarPlan, group: LineGroup) -> tuple[int, int]:
-    return plan.links[group.link].source, plan.links[group.link].target
 
 
 def _transform(weights: Ints) -> MatrixTransform:
