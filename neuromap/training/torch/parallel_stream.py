@@ -12,11 +12,8 @@ import multiprocessing
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
-from multiprocessing.shared_memory import SharedMemory
 from multiprocessing.synchronize import Event, Semaphore
-from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -32,30 +29,6 @@ _LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
-class _Layout:
-    """Where the values of every node lie: offset in floats, and shape with the batch."""
-
-    places: Mapping[str, tuple[int, tuple[int, ...]]]
-    floats: int
-
-    @classmethod
-    def of(cls, model: RolloutModel, batch: int) -> _Layout:
-        places: dict[str, tuple[int, tuple[int, ...]]] = {}
-        start = 0
-        for name, node in model.network.nodes.items():
-            shape = (batch, *(node.shape or ()))
-            places[name] = (start, shape)
-            start += -(-math.prod(shape) // 16) * 16  # cache lines are not shared between nodes
-        return cls(places, start)
-
-    def frames(self, memory: SharedMemory) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-        """Give both frames as tensors in the memory."""
-        whole = np.ndarray((2, self.floats), np.float32, memory.buf)
-        one, two = ({n: _tensor(half, *place) for n, place in self.places.items()} for half in whole)
-        return one, two
-
-
-@dataclass(frozen=True)
 class _Phases:
     """What a process is told and tells: begin with a frame, it is done, the stream is left."""
 
@@ -64,8 +37,22 @@ class _Phases:
     left: Event
 
 
-def _tensor(half: Any, start: int, shape: tuple[int, ...]) -> Tensor:
-    return torch.from_numpy(half[start : start + math.prod(shape)].reshape(shape))
+def _room(shape: tuple[int, ...]) -> int:
+    """Count the floats that are kept for a node: cache lines are not shared between nodes."""
+    return -(-math.prod(shape) // 16) * 16
+
+
+def _frames(memory: Tensor, shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """Give both frames, node by node, as tensors in the memory."""
+    rooms = list(map(_room, shapes.values()))
+    one, two = (
+        {
+            name: room[: math.prod(shape)].view(shape)
+            for (name, shape), room in zip(shapes.items(), half.split(rooms), strict=True)
+        }
+        for half in memory
+    )
+    return one, two
 
 
 class ParallelStream:
@@ -77,8 +64,8 @@ class ParallelStream:
         for name, number in (("batch", batch), ("processes", processes)):
             if whole_number(name, number) < 1:
                 raise InputError(f"{name} {number}: must be 1 or more")
-        self._model, self._batch = model, batch
-        self._layout = _Layout.of(model, batch)
+        self._model = model
+        self._shapes = {name: (batch, *(node.shape or ())) for name, node in model.network.nodes.items()}
         self._shares = node_shares(model.network, processes)
 
     @property
@@ -88,13 +75,13 @@ class ParallelStream:
 
     def __enter__(self) -> ParallelStream:
         context = multiprocessing.get_context("spawn")
-        self._memory = SharedMemory(create=True, size=2 * 4 * self._layout.floats)
-        self._last, self._next = self._layout.frames(self._memory)  # new memory holds zeros
+        memory = torch.zeros((2, sum(map(_room, self._shapes.values())))).share_memory_()
+        self._last, self._next = _frames(memory, self._shapes)
         self._started = False
         self._phases = [_Phases(context.Semaphore(0), context.Semaphore(0), context.Event()) for _ in self._shares]
         model = self._model.eval()
         self._workers = [
-            context.Process(target=_work, args=(model, share, self._batch, self._memory.name, phases), daemon=True)
+            context.Process(target=_work, args=(model, share, memory, self._shapes, phases), daemon=True)
             for share, phases in zip(self._shares, self._phases, strict=True)
         ]
         for worker in self._workers:
@@ -107,9 +94,6 @@ class ParallelStream:
             phases.begin.release()
         for worker in self._workers:
             worker.join()
-        del self._last, self._next
-        self._memory.close()
-        self._memory.unlink()
 
     def step(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Compute the next frame."""
@@ -135,12 +119,17 @@ class ParallelStream:
                     )
 
 
-def _work(model: RolloutModel, share: tuple[str, ...], batch: int, memory_name: str, phases: _Phases) -> None:
+def _work(
+    model: RolloutModel,
+    share: tuple[str, ...],
+    memory: Tensor,
+    shapes: Mapping[str, tuple[int, ...]],
+    phases: _Phases,
+) -> None:
     """Compute nodes frame after frame, until the stream is left: the life of a process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts the stream leaves it, and that is told
     torch.set_num_threads(1)
-    memory = SharedMemory(memory_name)
-    now, last = _Layout.of(model, batch).frames(memory)  # frame 0 is written to the second
+    now, last = _frames(memory, shapes)  # frame 0 is written to the second
     pattern = RolloutPattern.streaming(model.network)
     with torch.no_grad():
         while _is_to_begin(phases):
@@ -148,8 +137,6 @@ def _work(model: RolloutModel, share: tuple[str, ...], batch: int, memory_name: 
                 now[name].copy_(model.compute(pattern, name, last, last))
             phases.end.release()
             last, now = now, last
-    del last, now
-    memory.close()
 
 
 def _is_to_begin(phases: _Phases) -> bool:
