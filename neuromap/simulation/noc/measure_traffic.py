@@ -233,17 +233,14 @@ def _others_at_ports(mesh: traffic.Mesh, ways: traffic.Ways, flow: traffic.Flow)
 
 def _boundaries(mesh: traffic.Mesh) -> tuple[Bools, Bools]:
     """Tell the links that leave a chip, and the routers that a spike reaches over such a link, by its direction."""
-    leaves = np.zeros(mesh.shape, np.bool_)
-    reached = np.zeros(mesh.shape, np.bool_)
-    x, y = np.arange(mesh.columns), np.arange(mesh.rows)[:, None]
-    first_x, last_x = (x % mesh.chip_columns == 0) & (x > 0), (x + 1) % mesh.chip_columns == 0
-    first_y, last_y = (y % mesh.chip_rows == 0) & (y > 0), (y + 1) % mesh.chip_rows == 0
-    last_x, last_y = last_x & (x + 1 < mesh.columns), last_y & (y + 1 < mesh.rows)
-    for direction, (leaving, reaching) in enumerate(
-        [(last_x, first_x), (first_x, last_x), (last_y, first_y), (first_y, last_y)], start=traffic.EAST
-    ):
-        leaves[direction] |= leaving
-        reached[direction] |= reaching
+    leaves, reached = np.zeros((2, *mesh.shape), np.bool_)
+    along_x = np.diff(np.arange(mesh.columns) // mesh.chip_columns) > 0  # whether a chip ends behind a column
+    along_y = np.diff(np.arange(mesh.rows) // mesh.chip_rows) > 0
+    leaves[traffic.EAST, :, :-1] = leaves[traffic.WEST, :, 1:] = along_x
+    leaves[traffic.NORTH, :-1] = leaves[traffic.SOUTH, 1:] = along_y[:, None]
+    # a spike reaches the other side of a boundary in the direction in which it leaves this one
+    forwards, backwards = [traffic.EAST, traffic.NORTH], [traffic.WEST, traffic.SOUTH]
+    reached[forwards], reached[backwards] = leaves[backwards], leaves[forwards]
     return leaves, reached
 
 
