@@ -65,8 +65,9 @@ def needed_for(wanted: Mapping[K, Bools], reads: Iterable[tuple[K, K, Matrix]]) 
     while front:
         reader, rows = front.popitem()
         for source, matrix in into.get(reader, []):
-            read = np.unique(matrix[rows].indices)
-            new = read[~needed[source][read]]
+            read = np.zeros(matrix.shape[1], bool)
+            read[matrix[rows].indices] = True
+            new = np.flatnonzero(read & ~needed[source])
             if len(new):
                 needed[source][new] = True
                 front[source] = np.append(front.get(source, new[:0]), new)
