@@ -51,6 +51,8 @@ def inputs_of_a_core(node: WideNode, core: CrossbarCore) -> int:
     demand = core.axons_alone(needed[None, :], np.ones(1, np.int64))
     if demand is None:
         raise refuse_kinds(node.name, needed, core)
+    if demand <= core.axons:
+        return 1  # by itself it fits: only parts of several neurons, with weights of their own, do not share a core
     text = (
         f"a part of its sum reads a weight of {heaviest} and is cleared, which takes {demand} axons, "
         f"a {core.name} core has {core.axons}"

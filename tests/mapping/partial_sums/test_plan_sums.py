@@ -74,6 +74,16 @@ def test_parts_count_what_the_node_sums(chip, data):
     np.testing.assert_array_equal(spikes(sums, x.astype(np.int64), 3), x @ weights.T >= theta)
 
 
+def test_parts_that_share_no_core_read_one_input_each(chip):
+    """No core takes an input for the parts of both neurons together, but by itself each part fits."""
+    weights, theta = np.array([[276, 288], [154, 238]]), np.array([276, 239])
+    net = build_network({"I": ((1, 1, 2), None), "O": ((1, 1, 2), theta)}, {("I", "O"): weights}, outputs=["O"])
+    sums = plan_sums(wide_node(net, "O"), chip(axons=20))
+    assert (sums.most_inputs, sums.runs) == (1, 2)
+    x = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
+    np.testing.assert_array_equal(spikes(sums, x, 4), x @ weights.T >= theta)
+
+
 def test_more_ticks_take_fewer_cores_and_answer_later(chip):
     """One frontier between cores and ticks: every step along it wins on one side what it loses on the other."""
     rng = np.random.default_rng(0)
