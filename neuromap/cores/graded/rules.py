@@ -57,16 +57,10 @@ def axon_sources(program: GradedProgram) -> Iterator[Finding]:
     """``axon-source``: an axon has one source at most, neuron or host row, so it carries one value a tick."""
     number, _, _ = _sources(program)
     count = np.bincount(number, minlength=len(program.synapses.lists) - 1)
-    core = program.synapses.list_core
     yield find(
         "axon-source",
         count > 1,
-        lambda a: (
-            Place(core=int(core[a]), axon=int(a - program.synapses.axons[core[a]])),
-            int(count[a]),
-            "at most 1",
-            "number of sources",
-        ),
+        lambda a: (list_rules.axon_place(program, a), int(count[a]), "at most 1", "number of sources"),
     )
 
 
@@ -118,7 +112,7 @@ def memory(program: GradedProgram) -> Iterator[Finding]:
     """``synapse-memory``: lists, neurons in use and their program fit the memory of every core."""
     table, limits = program.synapses, program.chip.lists
     used = (program.neuron_node >= 0) | (np.diff(program.targets.start).reshape(program.shape) > 0)
-    for core, _, mine in _of_cores(program):
+    for core, (_, mine) in enumerate(table.by_core()):
         neuron = table.neuron[mine]
         used[core, neuron[inside(neuron, program.chip.neurons)]] = True
     other = limits.program_bits + limits.neuron_bits * used.sum(axis=1)
@@ -178,7 +172,7 @@ def _sums(program: GradedProgram, least: int, greatest: int) -> Iterator[Finding
     np.minimum.at(bottom, number, low)
     np.maximum.at(top, number, high)
     lowest, highest = np.zeros((2, *program.shape))  # exact below 2^53; integers would wrap from 2^63 on
-    for core, lists, mine in _of_cores(program):
+    for core, (lists, mine) in enumerate(table.by_core()):
         of, neuron = _lists_of(table, lists), table.neuron[mine]
         here = inside(neuron, n)
         neuron, weight = neuron[here], table.weight[mine][here].astype(np.int64)
@@ -188,13 +182,6 @@ def _sums(program: GradedProgram, least: int, greatest: int) -> Iterator[Finding
     bound = f"{least} to {greatest}"
     yield find_values("sum-range", lowest, lowest < least, bound, "least sum of its inputs")
     yield find_values("sum-range", highest, highest > greatest, bound, "greatest sum of its inputs")
-
-
-def _of_cores(program: GradedProgram) -> Iterator[tuple[int, slice, slice]]:
-    """Go through the cores, so that no array is as long as all synapses: lists and synapses of each."""
-    axons, begin = program.synapses.axons, program.synapses.lists[program.synapses.axons]
-    for core in range(program.n_cores):
-        yield core, slice(axons[core], axons[core + 1]), slice(begin[core], begin[core + 1])
 
 
 def _lists_of(table: SynapseTable, lists: slice) -> Ints:
@@ -216,7 +203,7 @@ def _runs(program: GradedProgram) -> Ints:
     # without one is a mantissa for the last time.
     table, runs = program.synapses, np.zeros(len(program.synapses.lists) - 1, np.int64)
     least, greatest = program.chip.lists.weight_shifts
-    for _, lists, mine in _of_cores(program):
+    for lists, mine in table.by_core():
         number, weight, mine_runs = _lists_of(table, lists), table.weight[mine], runs[lists]
         fits = [_is_mantissa(program, weight, shift) for shift in range(least, greatest + 1)]
         left = np.ones(len(weight), np.bool_)

@@ -174,28 +174,21 @@ def weights(program: ListProgram) -> Iterator[Finding]:
     if not len(lists):
         return
     start, weight = table.lists[lists], table.weight.astype(np.int64)
-    low, high, unit = np.minimum.reduceat(weight, start), np.maximum.reduceat(weight, start), _unit(weight, start)
+    low, high, unit = (ufunc.reduceat(weight, start) for ufunc in (np.minimum, np.maximum, np.gcd))
     wrong = np.zeros(len(lists), np.bool_)
     for of_sign in (np.maximum(weight, 0), np.minimum(weight, 0)):
-        ends = np.minimum.reduceat(of_sign, start), np.maximum.reduceat(of_sign, start)
-        wrong |= ~_has_shift(*ends, _unit(of_sign, start), np.int64(1), chip.lists.weight_shifts, chip.weight_range)
+        known = (ufunc.reduceat(of_sign, start) for ufunc in (np.minimum, np.maximum, np.gcd))
+        wrong |= ~_has_shift(*known, np.int64(1), chip.lists.weight_shifts, chip.weight_range)
     least, most = chip.lists.weight_shifts
     bound = f"mantissas of {chip.weight_range[0]} to {chip.weight_range[1]} times one 2^k, k {least} to {most}"
     if chip.lists.mixed_sign_step > 1:
         bound += f", or of {chip.lists.mixed_sign_step} where both signs share one, which else have one each"
 
     def describe(i: int) -> tuple[Place, tuple[int, ...], str, str]:
-        core = int(np.searchsorted(table.axons, lists[i], side="right")) - 1
-        place = Place(core=core, axon=int(lists[i] - table.axons[core]))
-        return place, (int(low[i]), int(high[i])), bound, f"least and greatest weight, all multiples of {unit[i]},"
+        what = f"least and greatest weight, all multiples of {unit[i]},"
+        return axon_place(program, int(lists[i])), (int(low[i]), int(high[i])), bound, what
 
     yield find("weight-range", wrong, describe)
-
-
-def _unit(weight: Ints, start: Ints) -> Ints:
-    """Greatest common divisor of every list, 0 where all its weights are."""
-    unit: Ints = np.gcd.reduceat(weight, start)
-    return unit
 
 
 def _needs_two_runs(program: ListProgram) -> Ints:
@@ -204,9 +197,9 @@ def _needs_two_runs(program: ListProgram) -> Ints:
     lists, needs = np.flatnonzero(np.diff(table.lists)), np.zeros(len(table.lists) - 1, np.int64)
     if len(lists):
         start, weight = table.lists[lists], table.weight.astype(np.int64)
-        low, high = np.minimum.reduceat(weight, start), np.maximum.reduceat(weight, start)
+        low, high, unit = (ufunc.reduceat(weight, start) for ufunc in (np.minimum, np.maximum, np.gcd))
         step = np.where((low < 0) & (high > 0), chip.lists.mixed_sign_step, 1)
-        needs[lists] = ~_has_shift(low, high, _unit(weight, start), step, chip.lists.weight_shifts, chip.weight_range)
+        needs[lists] = ~_has_shift(low, high, unit, step, chip.lists.weight_shifts, chip.weight_range)
     return needs
 
 
