@@ -457,7 +457,10 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
     rows = _Compartments(neurons, offset)
     n = len(rows.soma)
     host = _HostNumbers(n, chip.delay[1] - chip.delay[0], min(DIGIT_BITS, chip.weight_bits - 1))
-    parts = [_of_link(link, neurons[link.target], rows, offset, chip.delay[0]) for link in network.links]
+    parts = [
+        _of_link(link, int(offset[link.source]), link.delay - chip.delay[0], neurons[link.target], rows)
+        for link in network.links
+    ]
     parts += [host.of_link(link, neurons[link.target], rows) for link in network.host_links]
     parts += [host.of_bias(network, i, neurons[i], offset) for i in range(len(neurons)) if neurons[i].bias.any()]
     target, signal, weight, delay = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -528,12 +531,12 @@ class _Compartments:
         return found
 
 
-def _of_link(link: Link, neurons: ListNeurons, rows: _Compartments, offset: Ints, least: int) -> Synapses:
+def _of_link(link: Link | HostLink, first: int, delay: int, neurons: ListNeurons, rows: _Compartments) -> Synapses:
+    """Give the synapses of a link whose first source sends signal ``first``; each so many ticks after its axon."""
     matrix = link.matrix.tocoo()
     target = matrix.row + np.int32(rows.first(link.target, link.current))
-    signal = matrix.col + np.int32(offset[link.source])
     weight = narrow(matrix.data.astype(np.int64) * neurons.scale)
-    return target, signal, weight, np.full(len(target), link.delay - least, np.uint8)
+    return target, matrix.col + np.int32(first), weight, np.full(len(target), delay, np.uint8)
 
 
 # Width of a digit of a bias: digits -127 to 127 are weights of 8 bits.
@@ -568,11 +571,8 @@ class _HostNumbers:
         self._known: list[tuple[int, int, int, Time, int]] = []
 
     def of_link(self, link: HostLink, neurons: ListNeurons, rows: _Compartments) -> Synapses:
-        matrix = link.matrix.tocoo()
         arrival, first = self._place(link.node, link.matrix.shape[1], link.arrival, link.first_frame)
-        target = matrix.row + np.int32(rows.first(link.target, link.current))
-        weight = narrow(matrix.data.astype(np.int64) * neurons.scale)
-        return target, matrix.col + np.int32(first), weight, np.full(len(target), int(link.arrival - arrival), np.uint8)
+        return _of_link(link, first, int(link.arrival - arrival), neurons, rows)
 
     def of_bias(self, network: Legalised, population: int, neurons: ListNeurons, offset: Ints) -> Synapses:
         tick = network.populations[population].sample_tick
