@@ -8,9 +8,8 @@ Every annealing stage looks at other ticks, so that a partition does not learn a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,8 +61,7 @@ AT_ONCE = 20_000
 MOST_COUNTS = 2**27
 
 
-@dataclass(frozen=True)
-class Rates:
+class Rates(NamedTuple):
     """What an objective asks and what the chip takes: powers of time and energy, and joules."""
 
     time: float
@@ -140,7 +138,8 @@ class Balance:
         least = int(first.max()) + 1
         if self._work.groups.n_signals * most > MOST_COUNTS or budget.is_over("filling"):
             return first
-        starts = [(n, start) for n in self.core_counts(1, most) if (start := self._blocks(n)) is not None]
+        blocks = ((n, block_start(self._layout, self._work, self._room, n)) for n in self.core_counts(1, most))
+        starts = [(n, start) for n, start in blocks if start is not None]
         starts += [(n, first) for n in self.core_counts(least, most)]
         starts.sort(key=lambda start: self.cost(start[1]))
         search = _Search(self, starts, seed, budget, progress)
@@ -149,9 +148,6 @@ class Balance:
             if self.is_legal(found) and (cost := self.cost(found)) < least_cost:
                 best, least_cost = found, cost
         return np.unique(best, return_inverse=True)[1].astype(np.int64)
-
-    def _blocks(self, n_cores: int) -> Ints | None:
-        return block_start(self._layout, self._work, self._room, n_cores)
 
     def is_legal(self, core: Ints) -> bool:
         """Whether every core has room for what is in it."""
@@ -204,10 +200,7 @@ class Balance:
         )  # fmt: skip
         loads = (busy.sum(), heard.sum())
         unit = max(1.0, float(max(loads)) / n / n_cores)
-        rates = self._rates
-        still = self.barrier(n_cores) / PICOSECOND
-        price = Price(unit, still, rates.time, rates.energy, rates.fixed, rates.per_message, rates.per_second)
-        return laid_out, books, price
+        return laid_out, books, Price(unit, self.barrier(n_cores) / PICOSECOND, *self._rates)
 
     @cached_property
     def _readers(self) -> tuple[Ints, NDArray[np.int32]]:

@@ -218,14 +218,8 @@ def _shift(work, books, run, target, n):  # type: ignore[no-untyped-def]
 
     The powers and their sums are left as they were. Return how many places of ``touched`` are written.
     """
-    core, count, loads, read, out, second = (
-        books.core,
-        books.count,
-        books.loads,
-        books.state[1],
-        books.state[2],
-        books.state[4],
-    )
+    core, count, loads = books.core, books.count, books.loads
+    _, read, out, _, second = books.state
     sending, receiving = work.message
     g, home = run[0], books.core[run[0]]
     degree = work.start[g + 1] - work.start[g]
