@@ -284,8 +284,8 @@ def count_copies(program: ChipProgram) -> tuple[NodeCopies, ...]:
     sent = program.sent_by(core, place)
     cores, delays = (_most_per_node(source[sent.spike], what, span, n_nodes) for what in (sent.core, sent.delay))
     counted = (node >= 0, relay, splitter, part)
-    on_chip, relays, splitters, parts = (_per_node(node[which], n_nodes) for which in counted)
-    neurons = _per_node(np.unique(source[~relay]) // span, n_nodes)
+    on_chip, relays, splitters, parts = (np.bincount(node[which], minlength=n_nodes) for which in counted)
+    neurons = np.bincount(np.unique(source[~relay]) // span, minlength=n_nodes)
     return tuple(
         NodeCopies(
             node=port.name,
@@ -302,10 +302,6 @@ def count_copies(program: ChipProgram) -> tuple[NodeCopies, ...]:
         for k, port in enumerate(program.nodes)
         if on_chip[k]
     )
-
-
-def _per_node(nodes: Ints, n_nodes: int) -> Ints:
-    return np.bincount(nodes, minlength=n_nodes)
 
 
 def _most_per_node(source: Ints, what: Ints, span: int, n_nodes: int) -> Ints:
