@@ -8,16 +8,13 @@ what it needs it reads from the program. Rules of mapped programs keep that the 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Ints
-from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.parts_of_ticks import in_parts
-from neuromap.arrays.value import Value
 from neuromap.cores.crossbar.program import Program
 from neuromap.files.messages import counted
 from neuromap.hardware import checker
@@ -396,8 +393,7 @@ ANOTHER_LABEL, ANOTHER_TICK, IN_A_RING = 1, 2, 3
 _SYNAPSES_AT_ONCE = 2**24
 
 
-@dataclass(frozen=True, eq=False)
-class RelayChains(ReadOnly, Value):
+class RelayChains(NamedTuple):
     """Sources of axons and ticks of neurons; a neuron's number is its core times neurons per core plus its place."""
 
     source: Ints  # (C, A): number of the neuron that feeds the axon (one of them, if there are several), or -1
