@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -241,7 +241,7 @@ def require_one_floor(parts: ListPartition, chip: ChipSpec) -> None:
 
 
 def _require_groups_fit(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec, room: Room) -> None:
-    # with the runs that there is room for: a neuron that no core holds would be tried without end
+    """Refuse a neuron that no core holds, with the runs that there is room for: it would be tried without end."""
     axons = np.diff(groups.start)
     bits = axons * room.list_bits + groups.synapses * room.synapse_bits
     wrong = (groups.load > chip.neurons) | (axons > chip.axons) | (bits > room.memory)
@@ -249,9 +249,17 @@ def _require_groups_fit(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec
         return
     one = int(np.argmax(wrong))
     neuron = int(groups.neuron[one])
-    if groups.load[one] > chip.neurons:
-        raise _refuse_compartments(lists, neuron, int(groups.load[one]), chip)
-    raise _refuse_neuron(lists, neuron, int(axons[one]), int(bits[one]), room, chip)
+    each = "current" if lists.neurons[lists.population_of(neuron)].apart is None else "synapse"
+    limits: tuple[tuple[Limit, Any, int, str, str, str], ...] = (
+        ("neuron", groups.load[one], chip.neurons, "neurons", "neurons", f"compartments, one for each {each}"),
+        ("axons", axons[one], chip.axons, "axons", "axons", "axons"),
+        ("synapse_memory", bits[one], room.memory, "synapse_memory_bits", "bits of synapses", "bits of synapses"),
+    )
+    for limit, found, bound, figure, unit, needed in limits:
+        if (demand := int(found)) > bound:
+            text = f"one neuron needs {demand} {needed}, a {chip.name} core has {bound}"
+            advice = Remedy(f"chip.{figure}", demand, f"a core with {demand} {unit} would hold it")
+            raise refuse(limit, lists.node_of(neuron), demand, bound, text, [advice])
 
 
 def _layers(lists: ListNetwork, groups: NeuronGroups) -> list[Layer]:
@@ -282,17 +290,20 @@ def with_slots(
 
 
 def _require_outputs(parts: ListPartition, groups: NeuronGroups, chip: ChipSpec) -> None:
-    neuron, _ = ways(parts)
-    used = np.bincount(parts.core[neuron], minlength=parts.n_cores)
-    for one in np.flatnonzero(used > chip.lists.output_axons).tolist():
-        mine = groups.neuron[parts.core[groups.neuron] == one]
-        if len(mine) == 1:
-            raise _refuse_outputs(parts, int(mine[0]), chip)
-    if used.max(initial=0) > chip.lists.output_axons:  # of cores filled apart, whose readers were not known
-        node = parts.lists.node_of(int(groups.neuron[parts.core[groups.neuron] == used.argmax()][0]))
-        text = f"its core needs {used.max()} output axons, one of {chip.name} has {chip.lists.output_axons}"
-        advice = Remedy("chip.output_axons", int(used.max()), f"a core with {used.max()} output axons would do")
-        raise refuse("output_axons", node, int(used.max()), chip.lists.output_axons, text, [advice])
+    """Refuse a core that lacks output axons: of one neuron, or one filled apart, whose readers were not known."""
+    used = np.bincount(parts.core[ways(parts)[0]], minlength=parts.n_cores)
+    core, bound = parts.core[groups.neuron], chip.lists.output_axons
+    if used.max(initial=0) <= bound:
+        return
+    alone = np.flatnonzero((used > bound) & (np.bincount(core, minlength=parts.n_cores) == 1))
+    one = int(alone[0]) if len(alone) else int(used.argmax())
+    demand = int(used[one])
+    text = f"its core needs {demand} output axons, one of {chip.name} has {bound}"
+    if len(alone):
+        text = f"one neuron is read in {count_cores(demand)}, a {chip.name} core has {bound} output axons"
+    advice = Remedy("chip.output_axons", demand, f"a core with {demand} output axons would do")
+    node = parts.lists.node_of(int(groups.neuron[core == one][0]))
+    raise refuse("output_axons", node, demand, bound, text, [advice])
 
 
 def ways(parts: ListPartition) -> tuple[Ints, Ints]:
@@ -308,33 +319,6 @@ def wires_of(parts: ListPartition) -> tuple[Ints, Ints]:
     """List the ways that spikes may take, by their cores: each pair of a neuron and a core that reads it once."""
     source, target = ways(parts)
     return parts.core[source], target
-
-
-def _refuse_compartments(lists: ListNetwork, neuron: int, demand: int, chip: ChipSpec) -> Exception:
-    what = "current" if lists.neurons[lists.population_of(neuron)].apart is None else "synapse"
-    text = f"one neuron needs {demand} compartments, one for each {what}, a {chip.name} core has {chip.neurons}"
-    advice = Remedy("chip.neurons", demand, f"a core with {demand} neurons would hold it")
-    return refuse("neuron", lists.node_of(neuron), demand, chip.neurons, text, [advice])
-
-
-def _refuse_neuron(lists: ListNetwork, neuron: int, axons: int, bits: int, room: Room, chip: ChipSpec) -> Exception:
-    node, memory = lists.node_of(neuron), room.memory
-    limit: Limit = "axons" if axons > chip.axons else "synapse_memory"
-    demand, bound = (axons, chip.axons) if limit == "axons" else (bits, memory)
-    what = "axons" if limit == "axons" else "bits of synapses"
-    text = f"one neuron needs {demand} {what}, a {chip.name} core has {bound}"
-    lever = "chip.axons" if limit == "axons" else "chip.synapse_memory_bits"
-    return refuse(
-        limit, node, demand, bound, text, [Remedy(lever, demand, f"a core with {demand} {what} would hold it")]
-    )
-
-
-def _refuse_outputs(parts: ListPartition, neuron: int, chip: ChipSpec) -> Exception:
-    demand = int((ways(parts)[0] == neuron).sum())
-    bound = chip.lists.output_axons
-    text = f"one neuron is read in {count_cores(demand)}, a {chip.name} core has {bound} output axons"
-    advice = Remedy("chip.output_axons", demand, f"a core with {demand} output axons would do")
-    return refuse("output_axons", parts.lists.node_of(neuron), demand, bound, text, [advice])
 
 
 # From groups to cores: the best of a few orders, refined.
@@ -360,7 +344,7 @@ def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] =
     # gives core of every group, numbered by their first groups. Deliveries are at most those of the order of the
     # neurons where that order is possible; a core may then still lack output axons, as it may where no order is
     # shapes: returns (g,)
-    first = _Filled(*settle(number_order(groups), groups, room))
+    first = settle(number_order(groups), groups, room)
     if first.n_cores == 1:
         return first.core
     if first.stuck < 0 and budget.is_over("filling"):
@@ -377,34 +361,32 @@ def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] =
     return merge_cores(move_groups(best.core, groups, room, best.deliveries, budget), groups, room, budget)
 
 
-def _may_grow(first: _Filled, groups: NeuronGroups, budget: Budget) -> bool:
+def _may_grow(first: Filled, groups: NeuronGroups, budget: Budget) -> bool:
     """Whether there is the time to grow cores; if not, that is an end of the search."""
     work = first.deliveries * len(groups.signal) / max(1, groups.n_signals)
     return work < MOST_GROWTH and not budget.is_over("filling", work / GROWN_PER_SECOND)
 
 
-@dataclass(frozen=True, eq=False)
-class _Filled(Value):
-    """Cores, what ``settle`` tells of them."""
+class Filled(NamedTuple):
+    """What comes of an order."""
 
-    core: Ints
-    stuck: int
+    core: Ints  # (g,)
+    stuck: int  # a group that no core has the output axons for, or -1
     deliveries: int
 
     @property
     def n_cores(self) -> int:
+        """Cores in use."""
         return int(self.core.max(initial=0)) + 1
 
 
-def _better(
-    best: _Filled, order: GroupOrder, groups: NeuronGroups, room: Room, first: _Filled, budget: Budget
-) -> _Filled:
+def _better(best: Filled, order: GroupOrder, groups: NeuronGroups, room: Room, first: Filled, budget: Budget) -> Filled:
     """Fill cores in one more order; what comes out, if it is better, or the best so far."""
-    found = _Filled(*settle(order, groups, room))
+    found = settle(order, groups, room)
     if found.stuck < 0 and first.stuck < 0 and found.n_cores > first.n_cores:
         core = merge_cores(found.core, groups, room, budget)
         core = empty_cores(core, groups, room, first.n_cores, budget)
-        found = _Filled(core, -1, groups.deliveries(core))
+        found = Filled(core, -1, groups.deliveries(core))
         if found.n_cores > first.n_cores or _crowded(core, groups, room, found.deliveries):
             return best
     if found.stuck >= 0 or (best.stuck < 0 and found.deliveries >= best.deliveries):
@@ -424,9 +406,8 @@ def number_order(groups: NeuronGroups) -> GroupOrder:
     return GroupOrder(np.arange(len(groups)), np.arange(1, len(groups) + 1))
 
 
-def settle(order: GroupOrder, groups: NeuronGroups, room: Room) -> tuple[Ints, int, int]:
+def settle(order: GroupOrder, groups: NeuronGroups, room: Room) -> Filled:
     """Fill cores in an order, with fewer neurons where output axons do not suffice."""
-    # shapes: core (g,)
     most = np.full(len(groups), room.neurons, np.int64)
     while True:
         core, deliveries = fill_order(order, groups, room, most)
@@ -434,11 +415,11 @@ def settle(order: GroupOrder, groups: NeuronGroups, room: Room) -> tuple[Ints, i
         for one in crowded:
             mine = np.flatnonzero(core == one)
             if len(mine) == 1:
-                return core, int(mine[0]), deliveries
+                return Filled(core, int(mine[0]), deliveries)
             load = groups.load[mine]
             most[mine] = np.minimum(most[mine], max(int(load.max()), int(SHRINK * load.sum())))
         if not crowded:
-            return core, -1, deliveries
+            return Filled(core, -1, deliveries)
 
 
 def _crowded(core: Ints, groups: NeuronGroups, room: Room, deliveries: int) -> list[int]:

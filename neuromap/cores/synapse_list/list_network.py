@@ -359,7 +359,8 @@ def _require_values(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
     )
     for what, values, bound, unit in bounds:
         if (greatest := int(values.max(initial=0))) > bound:
-            raise _too_great(name, f"{what} of {greatest} {unit}", greatest, bound, chip)
+            text = f"it has {what} of {greatest} {unit}; a neuron of {chip.name} holds {bound}"
+            raise refuse("potential", name, greatest, bound, text, [_SCALE])
     least, greatest = lists.bias_shifts
     zeros = np.bitwise_count((neuron.bias & -neuron.bias) - 1)  # of the bits below the last 1; 64 for a bias of 0
     mantissa = neuron.bias >> np.minimum(zeros, greatest)
@@ -370,10 +371,6 @@ def _require_values(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
         power = f"times one power of 2, 2^{least} to 2^{greatest}"
         text = f"a bias of {wrong} takes {demand} bits {power}; a neuron of {chip.name} has {lists.bias_bits}"
         raise refuse("potential", name, demand, lists.bias_bits, text, [_SCALE])
-
-
-def _too_great(name: str, what: str, demand: int, bound: int, chip: ChipSpec) -> DoesNotFitError:
-    return refuse("potential", name, demand, bound, f"it has {what}; a neuron of {chip.name} holds {bound}", [_SCALE])
 
 
 @dataclass(frozen=True, eq=False)
