@@ -188,7 +188,8 @@ def _read(values: dict[str, Any], path: Path) -> Network:
     patterns, bridging = _patterns(top.table("rollouts"), texts)
     # Once without numbers: faults of the graph are told before those of the weights file.
     tables = {key: top.table(key).values for key in TABLES if key in top}
-    network = Network(name, nodes, _edges(table, texts, nodes), outputs, patterns, tables, bridging)
+    edges = {(u, v): _edge(table, text, nodes[u], nodes[v]) for (u, v), text in texts.items()}
+    network = Network(name, nodes, edges, outputs, patterns, tables, bridging)
     stored = stored_values(top.table("nodes"))
     if "weights" in top:
         network = _with_weights(network, top.table("weights", ("file",)), path.parent, stored)
@@ -215,10 +216,6 @@ def _edge_texts(table: TomlTable) -> dict[EdgeKey, str]:
             )
         found[key] = text
     return found
-
-
-def _edges(table: TomlTable, texts: Mapping[EdgeKey, str], nodes: Mapping[str, Node]) -> dict[EdgeKey, Edge]:
-    return {key: _edge(table, text, nodes[key[0]], nodes[key[1]]) for key, text in texts.items()}
 
 
 def _edge(table: TomlTable, text: str, source: Node, target: Node) -> Edge:

@@ -67,12 +67,9 @@ def _only(low: Ints, high: Ints, value: Ints) -> NDArray[np.bool_]:
 def _random(program: Program, core: int) -> NDArray[np.bool_]:
     neurons = program.neurons
     random = np.zeros(program.shape[1], np.bool_)
-    if neurons.stochastic_weight is not None:
-        random |= neurons.stochastic_weight[core].any(axis=1)
-    if neurons.stochastic_leak is not None:
-        random |= neurons.stochastic_leak[core]
-    if neurons.noise_bits is not None:
-        random |= neurons.noise_bits[core] > 0
+    for table in (neurons.stochastic_weight, neurons.stochastic_leak, neurons.noise_bits):
+        if table is not None:
+            random |= table[core].reshape(len(random), -1).any(axis=1)
     return random
 
 

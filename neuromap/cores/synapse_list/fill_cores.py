@@ -50,9 +50,11 @@ def boxes(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> Ints:
             box = _box_of(shape, sizes, inside)
             if int(np.bincount(box, ways).max()) > chip.lists.output_axons:
                 continue
-            if all(_fits(mine[box == one], lists, groups, chip) for one in _hardest_first(int(box.max()) + 1)):
+            n_boxes = int(box.max()) + 1
+            hardest_first = sorted(range(n_boxes), key=lambda one: abs(one - n_boxes // 2))  # those at edges read less
+            if all(_fits(mine[box == one], lists, groups, chip) for one in hardest_first):
                 core[mine] = used + box
-                used += int(box.max()) + 1
+                used += n_boxes
                 break
     return core
 
@@ -99,11 +101,6 @@ def _box_of(shape: tuple[int, int, int], size: tuple[int, ...], inside: Ints) ->
     number = (row * parts[1] + column) * parts[2] + feature
     found: Ints = (np.cumsum(np.bincount(number) > 0) - 1)[number]
     return found
-
-
-def _hardest_first(n_boxes: int) -> list[int]:
-    """Boxes from the middle on: those at the edges read no more."""
-    return sorted(range(n_boxes), key=lambda one: abs(one - n_boxes // 2))
 
 
 def _fits(some: Ints, lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> bool:
