@@ -21,9 +21,9 @@ _SCALED = ("threshold", "bias", "current", "voltage", "reset")
 def _values_of(program: ListProgram, core: int) -> dict[str, Ints]:
     """Read the parameters of a core's neurons; of options that no neuron has, what does nothing."""
     values = {}
-    for name, idle in (dict.fromkeys(_VALUES) | _OPTIONS).items():
+    for name in (*_VALUES, *_OPTIONS):
         table = getattr(program.neurons, name)
-        values[name] = np.full(program.shape[1], idle) if table is None else table[core].astype(np.int64)
+        values[name] = np.full(program.shape[1], _OPTIONS[name]) if table is None else table[core].astype(np.int64)
     return values
 
 
