@@ -177,8 +177,8 @@ def weights(program: ListProgram) -> Iterator[Finding]:
     low, high, unit = (ufunc.reduceat(weight, start) for ufunc in (np.minimum, np.maximum, np.gcd))
     wrong = np.zeros(len(lists), np.bool_)
     for of_sign in (np.maximum(weight, 0), np.minimum(weight, 0)):
-        known = (ufunc.reduceat(of_sign, start) for ufunc in (np.minimum, np.maximum, np.gcd))
-        wrong |= ~_has_shift(*known, np.int64(1), chip.lists.weight_shifts, chip.weight_range)
+        lowest, highest, divisor = (ufunc.reduceat(of_sign, start) for ufunc in (np.minimum, np.maximum, np.gcd))
+        wrong |= ~_has_shift(lowest, highest, divisor, np.int64(1), chip.lists.weight_shifts, chip.weight_range)
     least, most = chip.lists.weight_shifts
     bound = f"mantissas of {chip.weight_range[0]} to {chip.weight_range[1]} times one 2^k, k {least} to {most}"
     if chip.lists.mixed_sign_step > 1:
