@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
 
 import numpy as np
@@ -19,9 +20,9 @@ class GradedSteps(InputUnderWay):
 
     program: GradedProgram
 
+    @abstractmethod
     def run(self, events: HostEvents, watched: Bools | None = None) -> Messages:
         """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
-        raise NotImplementedError
 
     def step(
         self, host_cores: ArrayLike = (), host_axons: ArrayLike = (), host_values: ArrayLike | None = None

@@ -21,6 +21,7 @@ in tick t + D + d. What the host feeds into an axon in tick t is added in tick t
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -402,15 +403,15 @@ class ListProgram(SynapseProgram):
 PROGRAM = ListProgram
 
 
-class InputUnderWay:
+class InputUnderWay(ABC):
     """What is under way between two ticks, as every engine of lists of synapses tells it."""
 
     program: Any
     tick: int
 
+    @abstractmethod
     def _rings(self) -> tuple[Ints, NDArray[Any]]:
         """Give what is due, shape (slots, C, N), and what axons will carry, shape (D + 1, L): rings over ticks."""
-        raise NotImplementedError
 
     def _fitted(self, amounts: Ints) -> Ints:
         """Fit sums into the width in which the chip adds them up."""
