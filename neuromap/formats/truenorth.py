@@ -224,7 +224,7 @@ def _program(
         nodes=tuple(NodePort(f"port {port}", _SIZE, "output", 0) for port in ports),
         period=1,
         ticks_per_step=1,
-        host=HostTable(*(np.zeros(0, np.int32),) * 4, np.zeros(0, np.int64), np.zeros(0, np.int8)),
+        host=HostTable.empty(),
         outputs=OutputTable(
             node=np.array([ports.index(port) for port in targets[core, neuron].tolist()], np.int32),
             index=axons[core, neuron].astype(np.int32),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.array_types import Ints
-from neuromap.arrays.frozen import freeze_arrays, frozen
+from neuromap.arrays.frozen import ReadOnly, freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.errors import NotSupportedError, ProgramError, StimulusError
@@ -47,7 +47,7 @@ class RancCores(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class RancCase(Card):
+class RancCase(ReadOnly, Card):
     """A program, the events of its input and, where the files hold them, the outputs that RANC computed.
 
     Attributes
@@ -67,9 +67,6 @@ class RancCase(Card):
     cores: Ints
     axons: Ints
     expected: tuple[Ints, ...]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
     def output_axons(self, ticks: ArrayLike, cores: ArrayLike, neurons: ArrayLike, n_ticks: int) -> tuple[Ints, ...]:
         """Turn spikes into output numbers, tick by tick.
@@ -198,7 +195,7 @@ def _make_program(name: str, chip: ChipSpec, cores: RancCores, output_bus: tuple
         nodes=(NodePort("output bus", n_outputs, "output", 0),),
         period=1,
         ticks_per_step=1,
-        host=_no_host_rows(),
+        host=HostTable.empty(),
         outputs=OutputTable(
             node=np.zeros(len(core), dtype=np.int32),
             index=value["axon"][core, neuron].astype(np.int32),
@@ -208,18 +205,6 @@ def _make_program(name: str, chip: ChipSpec, cores: RancCores, output_bus: tuple
     )
     require_legal(program, mapped=False)
     return program
-
-
-def _no_host_rows() -> HostTable:
-    nothing = np.zeros(0, dtype=np.int32)
-    return HostTable(
-        node=nothing,
-        index=nothing,
-        core=nothing,
-        axon=nothing,
-        arrival=np.zeros(0, dtype=np.int64),
-        first_frame=np.zeros(0, dtype=np.int8),
-    )
 
 
 def _require(name: str, coordinates: Ints, wrong: NDArray[np.bool_], values: Ints, what: str, bound: str) -> None:
@@ -232,7 +217,7 @@ def _require(name: str, coordinates: Ints, wrong: NDArray[np.bool_], values: Int
 
 
 @dataclass(frozen=True, eq=False)
-class RancImage(Card):
+class RancImage(ReadOnly, Card):
     """What RANC's files hold, before it is text; C cores, n spikes of the host.
 
     Attributes
@@ -278,9 +263,6 @@ class RancImage(Card):
     near_rails: int
     potentials: tuple[int, int]
     going_nowhere: int
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def ranc_image(program: ChipProgram, ticks: ArrayLike, cores: ArrayLike, axons: ArrayLike) -> RancImage:
@@ -420,7 +402,7 @@ _CORES_AT_ONCE = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Reach(Card):
+class Reach(ReadOnly, Card):
     """How far the potential of every neuron may go, whatever spikes come; C cores, N neurons."""
 
     fires: NDArray[np.bool_]  # (C, N): whether it may reach its threshold
@@ -429,9 +411,6 @@ class Reach(Card):
     # lowest, highest: (C, N): how far it may be when it is compared with the thresholds, within the chip's range
     lowest: NDArray[np.int64]
     highest: NDArray[np.int64]
-
-    def __post_init__(self) -> None:
-        freeze_arrays(self)
 
 
 def require_suited(given: ChipProgram) -> tuple[Program, Reach]:

@@ -49,6 +49,11 @@ class HostTable(ReadOnly, Card):
     # a fraction; None where it is not
     part: NDArray[np.int64] | None = None
 
+    @classmethod
+    def empty(cls) -> HostTable:
+        """Make that of a program that the host feeds event by event."""
+        return cls(*(np.zeros(0, np.int32),) * 4, np.zeros(0, np.int64), np.zeros(0, np.int8))
+
     def __len__(self) -> int:
         return len(self.node)
 
