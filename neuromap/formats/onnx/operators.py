@@ -63,11 +63,9 @@ def _conv(node: Any, a: Attributes, reading: Reading) -> str | None:
     return reading.add(kind, [source], settings=settings, constants=arrays, exact=exact, work=work)
 
 
-def _integers(
-    node: Any, reading: Reading, axis: int, add: Callable[[str, list[NDArray[Any]], list[Exact], str], str]
-) -> str | None:
+def _integers(node: Any, reading: Reading, kind: str, settings: Mapping[str, Any], work: int | None) -> str | None:
     """Read an operator on integers in parts: reals of its integers, sums of these, and integers of the sums."""
-    # add: takes the sums over, of what they read: weights, integers and scale of each, and the tensor that they give
+    # kind: of the sums; the matrix of dense ones stands there transposed
     # gives None where a number is not at hand, or has a type that the operator does not have
     fused = node.op_type.startswith("QLinear")
     places = {"x": 0, "x_scale": 1, "x_zero": 2, "w": 3, "w_scale": 4, "w_zero": 5, "y_scale": 6, "y_zero": 7, "b": 8}
@@ -81,18 +79,21 @@ def _integers(
         return None
     one, out = np.ones((), np.float32), node.output[0]
     x_scale, w_scale = given.get("x_scale", one), given.get("w_scale", one)
-    exact: list[Exact] = [integers_and_scale(given["w"], w_scale, given.get("w_zero"), axis)]
+    exact: list[Exact] = [integers_and_scale(given["w"], w_scale, given.get("w_zero"), int(kind == "dense"))]
     if "b" in given:
         exact.append((given["b"].astype(np.int64), x_scale.astype(np.float64) * w_scale.astype(np.float64)))
     arrays = [(part[0] * part[1]).astype(np.float32) for part in exact if part is not None]
     zero = given.get("x_zero")
     if zero is None and node.input[0] in reading.types:
         zero = np.zeros((), reading.types[node.input[0]])
+    if kind == "dense":
+        arrays = [array.T for array in arrays]
+        exact = [None if part is None else (part[0].T, part[1].T) for part in exact]
     real = reading.to_reals(node.input[0], x_scale, zero, gives=f"{out}.reals")
+    sums, shape = f"{out}.sums" if fused else out, reading.whole_shape(out)
+    reading.add(kind, [real], settings=settings, constants=arrays, exact=exact, work=work, gives=sums, shape=shape)
     if not fused:
-        return add(real, arrays, exact, out)
-    reading.shapes[f"{out}.sums"] = reading.whole_shape(out)
-    add(real, arrays, exact, f"{out}.sums")
+        return sums
     y_zero = given["y_zero"] if "y_zero" in given else np.zeros((), np.uint8 if zero is None else zero.dtype)
     return reading.to_integers(f"{out}.sums", given["y_scale"], y_zero, fused=True)
 
@@ -105,11 +106,8 @@ def _quantised_conv(node: Any, a: Attributes, reading: Reading) -> str | None:
     settings = {**_window(node, a, shape[2:], reading.whole_shape(node.input[0])), "weight_shape": shape}
     settings["groups"] = _groups(a)
     work = conv_work(reading.whole_shape(node.output[0]), shape)
-
-    def add(source: str, arrays: list[NDArray[Any]], exact: list[Exact], gives: str) -> str:
-        return reading.add("conv", [source], settings=settings, constants=arrays, exact=exact, work=work, gives=gives)
-
-    return _integers(node, reading, 0, add) or reading.add("conv", [node.input[0]], settings=settings, work=work)
+    taken = _integers(node, reading, "conv", settings, work)
+    return taken or reading.add("conv", [node.input[0]], settings=settings, work=work)
 
 
 def _gemm(node: Any, a: Attributes, reading: Reading) -> str | None:
@@ -152,15 +150,7 @@ def _matmul(node: Any, a: Attributes, reading: Reading) -> str | None:
     if weight == right and shape is not None and len(shape) == 2:
         settings["weight_shape"] = tuple(reversed(shape))
         arrays = [array.T for array in _known(reading, weight)] if node.op_type == "MatMul" else []
-
-        def add(source: str, arrays: list[NDArray[Any]], exact: list[Exact], gives: str) -> str:
-            turned = [None if part is None else (part[0].T, part[1].T) for part in exact]
-            arrays = [array.T for array in arrays]
-            return reading.add(
-                "dense", [source], settings=settings, constants=arrays, exact=turned, work=work, gives=gives
-            )
-
-        if node.op_type != "MatMul" and (taken := _integers(node, reading, 1, add)):
+        if node.op_type != "MatMul" and (taken := _integers(node, reading, "dense", settings, work)):
             return taken
     held = reading.exact.get(weight) if arrays else None
     exact = [] if held is None else [(held[0].T, held[1].T)]
