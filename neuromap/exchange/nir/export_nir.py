@@ -57,7 +57,9 @@ def nir_graph(network: Network, *, dt: float = 1e-3) -> NirGraph:
         As :func:`to_nir`.
     """
     needs("nir_graph", network, Network)
-    return network_graph(network, step_given(dt))
+    seconds = step_given(dt)
+    require_weights(network)
+    return _Writer(network, seconds).graph()
 
 
 def to_nir(network: Network, path: str | Path, *, dt: float = 1e-3) -> tuple[Note, ...]:
@@ -145,12 +147,6 @@ def _starts(*arrays: np.ndarray) -> bool:
 
 
 # Integer networks as NIR graphs.
-
-
-def network_graph(network: Network, dt: float) -> NirGraph:
-    """Write a network as a graph of NIR's primitives."""
-    require_weights(network)
-    return _Writer(network, dt).graph()
 
 
 class _Writer:

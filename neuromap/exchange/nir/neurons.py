@@ -194,10 +194,7 @@ def from_nir_order(shape: tuple[int, ...]) -> Ints:
 
 def to_nir_order(shape: tuple[int, ...]) -> Ints:
     """Give our number of each value in the order of NIR, shape (n,); ``shape`` is NIR's."""
-    if len(shape) != 3:
-        return np.arange(np.prod(shape, dtype=np.int64))
-    rows, columns, features = our_shape(shape)
-    return np.arange(rows * columns * features).reshape(rows, columns, features).transpose(2, 0, 1).ravel()
+    return np.argsort(from_nir_order(shape))
 
 
 def in_our_order(matrix: csr_array, target: tuple[int, ...], source: tuple[int, ...]) -> csr_array:
