@@ -98,10 +98,16 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
 def read_program(program: Any, name: str) -> OperatorGraph:
     """Read an exported program whose operators are decomposed."""
     signature = program.graph_signature
-    constants = _constants(program, signature)
+    # what the graph takes besides its inputs, by the name of what stands for it, and what it is called in the module
+    targets = {
+        **signature.inputs_to_parameters,
+        **signature.inputs_to_buffers,
+        **signature.inputs_to_lifted_tensor_constants,
+    }
+    held = {**program.state_dict, **program.constants}
     users = list(signature.user_inputs)
-    call = Call(constants)
-    call.origins.update(_targets(signature))
+    call = Call({name: held[target].detach() for name, target in targets.items() if target in held})
+    call.origins.update(targets)
     inputs: list[str] = []
     outputs: list[str] = []
     for node in program.graph.nodes:
@@ -118,22 +124,6 @@ def read_program(program: Any, name: str) -> OperatorGraph:
     import torch
 
     return call.graph(name, inputs, outputs, batch=batch, producer=f"PyTorch {torch.__version__}")
-
-
-def _constants(program: Any, signature: Any) -> dict[str, Any]:
-    """Give parameters, buffers and constants of the graph, by the name of what stands for them in it."""
-    targets = _targets(signature)
-    held = {**program.state_dict, **program.constants}
-    return {name: held[target].detach() for name, target in targets.items() if target in held}
-
-
-def _targets(signature: Any) -> dict[str, str]:
-    """Give the names in the module of what the graph takes besides its inputs."""
-    return {
-        **signature.inputs_to_parameters,
-        **signature.inputs_to_buffers,
-        **signature.inputs_to_lifted_tensor_constants,
-    }
 
 
 def _one(node: Any, call: Call) -> None:
@@ -155,7 +145,7 @@ def _one(node: Any, call: Call) -> None:
             call.origins[node.name] = origin
         return
     call.shapes[node.name] = _shape(node)
-    word = getattr(node.target, "__name__", str(node.target)).partition(".")[0]
+    word = _word(node)
     translate = OPERATORS.get(word)
     if word in ("_assert_tensor_metadata", "sym_size", "_assert_scalar"):
         return
@@ -201,7 +191,7 @@ def _take_part(node: Any, call: Call) -> None:
         call.begin(_label(source, "split"), "split", node.name)
         call.add("slice", [call.part_sources[source.name]], settings=call.parts[source.name][which])
         return
-    word = getattr(source.target, "__name__", str(source.target)).partition(".")[0]
+    word = _word(source)
     label = _label(source, word)
     if which == 0:  # what a call computes is named after it, and that is the first result
         call.begin(label, "same", node.name)
@@ -222,6 +212,11 @@ def _label(node: Any, word: str, weights: Sequence[str] = ()) -> str:
         return weights[0].removesuffix(".weight")
     word = _SHORT.get(word, word)
     return f"{path}.{word}" if path else word
+
+
+def _word(node: Any) -> str:
+    """Name what a call does, without overload."""
+    return str(getattr(node.target, "__name__", node.target)).partition(".")[0]
 
 
 def _shape(node: Any) -> tuple[int, ...] | None:
@@ -372,18 +367,15 @@ def _imported(spec: Any) -> Iterator[str]:
 def _frame_symbols(model: dict[str, Any]) -> dict[str, int]:
     """Give the symbols that stand for the batch, the first axis of inputs, with their size in the example."""
     graph, found = model["graph_module"]["graph"], {}
-    specs = model["graph_module"]["signature"]["input_specs"]
-    named = [spec["user_input"]["arg"]["as_tensor"]["name"] for spec in specs if "as_tensor" in _user_input(spec)]
-    for name in named:
-        sizes = graph["tensor_values"][name]["sizes"]
+    for spec in model["graph_module"]["signature"]["input_specs"]:
+        given = spec["user_input"]["arg"] if "user_input" in spec else {}
+        if "as_tensor" not in given:
+            continue
+        sizes = graph["tensor_values"][given["as_tensor"]["name"]]["sizes"]
         if len(sizes) > 1 and "as_expr" in sizes[0]:
             for symbol in _SYMBOL.findall(sizes[0]["as_expr"]["expr_str"]):
                 found[symbol] = int(sizes[0]["as_expr"]["hint"]["as_int"])
     return found
-
-
-def _user_input(spec: dict[str, Any]) -> dict[str, Any]:
-    return dict(spec["user_input"]["arg"]) if "user_input" in spec else {}
 
 
 def _with_sizes(value: Any, batch: dict[str, int]) -> Any:
