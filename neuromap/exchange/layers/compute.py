@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -326,13 +326,21 @@ def _joined(read: list[SpikeSums]) -> SpikeSums:
     plain = [part.summed() for part in read]
     starts = np.cumsum([0, *(part.size for part in plain)])
     shape = (1, int(starts[-1]))
-    weights: dict[str, csr_array] = {}
+    moved = []
     for part, start in zip(plain, starts[:-1].tolist(), strict=True):
         for name, matrix in part.weights.items():
             entries = matrix.tocoo()
-            moved = csr_array((entries.data, (entries.row + start, entries.col)), shape=(shape[1], matrix.shape[1]))
-            weights[name] = csr_array(weights[name] + moved) if name in weights else moved
-    return SpikeSums(shape, weights, np.concatenate([part.offset for part in plain]))
+            places = (entries.row + start, entries.col)
+            moved.append((name, csr_array((entries.data, places), shape=(shape[1], matrix.shape[1]))))
+    return SpikeSums(shape, _by_node(moved), np.concatenate([part.offset for part in plain]))
+
+
+def _by_node(matrices: Iterable[tuple[str, csr_array]]) -> dict[str, csr_array]:
+    """Add up the weights from each node."""
+    found: dict[str, csr_array] = {}
+    for name, matrix in matrices:
+        found[name] = csr_array(found[name] + matrix) if name in found else matrix
+    return found
 
 
 def _with_bias(found: SpikeSums, one: Operator, axis: int) -> SpikeSums:
@@ -349,22 +357,16 @@ def _with_bias(found: SpikeSums, one: Operator, axis: int) -> SpikeSums:
 def _sum(one: Operator, read: list[SpikeSums]) -> SpikeSums:
     """Add tensors of one shape."""
     shape = one.shape or ()
-    total: SpikeSums | None = None
+    signed: list[tuple[str, csr_array]] = []
+    offset = np.zeros(math.prod(shape))
     for part, sign in zip(read, one.setting("signs", (1,) * len(read)), strict=True):
         plain = part.summed()
         if plain.shape != shape:
             elements = np.broadcast_to(np.arange(plain.size).reshape(plain.shape), shape).ravel()
             plain = plain.picked(elements, shape)
-        weights = {name: csr_array(matrix * sign) for name, matrix in plain.weights.items()}
-        if total is None:
-            total = SpikeSums(shape, weights, plain.offset * sign)
-            continue
-        merged = {**total.weights}
-        for name, matrix in weights.items():
-            merged[name] = csr_array(merged[name] + matrix) if name in merged else matrix
-        total = SpikeSums(shape, merged, total.offset + plain.offset * sign)
-    assert total is not None
-    return total
+        signed += [(name, csr_array(matrix * sign)) for name, matrix in plain.weights.items()]
+        offset = offset + plain.offset * sign
+    return SpikeSums(shape, _by_node(signed), offset)
 
 
 def _greatest(one: Operator, read: SpikeSums) -> SpikeSums:
