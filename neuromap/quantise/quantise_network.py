@@ -8,6 +8,7 @@ from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import NamedTuple
 
+import networkx as nx
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -179,22 +180,14 @@ def _edge(source: str, target: str, part: SummedSynapses, weights: Ints, nodes: 
 
 def _unreached(nodes: Mapping[str, Node], edges: Mapping[tuple[str, str], Edge]) -> list[str]:
     """Find the first of every group of nodes that no input reaches, in order."""
-    after: dict[str, list[str]] = {}
-    for source, target in edges:
-        after.setdefault(source, []).append(target)
+    graph: nx.DiGraph[str] = nx.DiGraph(list(edges))
+    graph.add_nodes_from(nodes)
     reached: set[str] = set()
-    lost = []
+    lost: list[str] = []
     for name, node in [*((n, k) for n, k in nodes.items() if k.neuron is None), *nodes.items()]:
-        if name in reached:
-            continue
-        if node.neuron is not None:
-            lost.append(name)
-        front = [name]
-        while front:
-            here = front.pop()
-            if here not in reached:
-                reached.add(here)
-                front += after.get(here, [])
+        if name not in reached:
+            reached |= {name, *nx.descendants(graph, name)}
+            lost += [name] if node.neuron is not None else []
     return lost
 
 
