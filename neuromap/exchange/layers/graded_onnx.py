@@ -148,10 +148,9 @@ class _Writer:
             self._round(node, name, np.array([neuron.scale or 1.0]), is_input=True)
             return
         sums = self._sums(node)
-        if name in self._network.outputs and self._type(neuron) is None:
-            if any(u == name for u, _ in self._network.edges):
-                self._refuse_wide(node)
-            if self._is_whole(neuron):
+        is_read = any(u == name for u, _ in self._network.edges)
+        if name in self._network.outputs and not is_read and _type_of(neuron) is None:
+            if (neuron.multiplier == 1).all() and (neuron.shift == 0).all():
                 self._require_exact(node, _EXACT, "float32")
                 kind = self._onnx.TensorProto.FLOAT
             else:
@@ -296,34 +295,14 @@ class _Writer:
             high = high + positive * source.high + negative * source.low
         return low, high
 
-    @staticmethod
-    def _is_whole(neuron: GradedNeuron) -> bool:
-        return bool((neuron.multiplier == 1).all() and (neuron.shift == 0).all())
-
-    @staticmethod
-    def _type(neuron: GradedNeuron) -> tuple[Any, int] | None:
-        """Find the type of its integers, and their zero point: its own, where a type holds that."""
-        for zero in dict.fromkeys((neuron.zero_point, 0)):
-            for kind in _TYPES:
-                info = np.iinfo(kind)
-                if info.min <= neuron.low + zero and neuron.high + zero <= info.max and info.min <= zero <= info.max:
-                    return kind, zero
-        return None
-
-    @staticmethod
-    def _refuse_wide(node: Node) -> None:
-        neuron, _ = _known(node)
-        raise NotSupportedError(
-            f"node {node.name}: its values are {neuron.low} to {neuron.high}; integers of ONNX have at most 16 bits, "
-            "quantise to fewer"
-        )
-
     def _round(self, node: Node, sums: str, unit: Floats, *, is_input: bool = False) -> None:
         (neuron, whole), name = _known(node), node.name
-        found = self._type(neuron)
+        found = _type_of(neuron)
         if found is None:
-            self._refuse_wide(node)
-            return
+            raise NotSupportedError(
+                f"node {name}: its values are {neuron.low} to {neuron.high}; integers of ONNX have at most 16 bits, "
+                "quantise to fewer"
+            )
         kind, zero = found
         info, (rows, columns, features) = np.iinfo(kind), whole
         per_neuron = len(unit) > features
@@ -355,6 +334,16 @@ class _Writer:
         if name in self._network.outputs and not is_input:
             held = self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind))
             self._outputs.append(self._onnx.helper.make_tensor_value_info(integers, held, [1, features, rows, columns]))
+
+
+def _type_of(neuron: GradedNeuron) -> tuple[Any, int] | None:
+    """Find the type of its integers, and their zero point: its own, where a type holds that."""
+    for zero in dict.fromkeys((neuron.zero_point, 0)):
+        for kind in _TYPES:
+            info = np.iinfo(kind)
+            if info.min <= neuron.low + zero and neuron.high + zero <= info.max and info.min <= zero <= info.max:
+                return kind, zero
+    return None
 
 
 def _float_scale(neuron: GradedNeuron, multiplier: int, shift: int, low: int, high: int) -> tuple[float, int]:
