@@ -26,7 +26,7 @@ from neuromap.files.argument_checks import needs, path_given
 from neuromap.files.messages import counted
 from neuromap.formats.nir import NirGraph, NirNode, nir_bytes, write_nir
 from neuromap.network.build import check_name, require_weights
-from neuromap.network.edge import Edge, MatrixSource
+from neuromap.network.edge import Edge, EdgeTerm, MatrixSource
 from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
 from neuromap.network.node import Node
@@ -205,8 +205,7 @@ class _Writer:
         """Write the terms of an edge, those of one delay and current as one; give these pairs."""
         groups: dict[tuple[int, int], list[MatrixSource]] = {}
         assert edge.transform is not None
-        groups[edge.delay, edge.current] = [edge.transform]
-        for term in edge.also:
+        for term in (EdgeTerm(edge.transform, edge.delay, edge.current), *edge.also):
             groups.setdefault((term.delay, term.current), []).append(term.transform)
         for k, ((delay, current), parts) in enumerate(groups.items()):
             transform = parts[0]
