@@ -252,13 +252,16 @@ def _populations(trace: Trace) -> list[Population]:
 
 
 def _unsaid(trace: Trace) -> tuple[Note, ...]:
-    potentials: tuple[Note, ...] = ()
+    text = "SONATA has no place for them: node, frame period, and the ticks of frames"
+    notes = [Note("frames", text, "keep the trace's own file"), *notes_of_trace(trace)]
     if trace.potential_table is not None:
         text = "a spike file has no place for them"
-        potentials = (Note("potentials", text, "trace.save('run.h5') writes them in SONATA's layout too"),)
-    text = "SONATA has no place for them: node, frame period, and the ticks of frames"
-    labels = Note("frames", text, "keep the trace's own file")
-    return (labels, *notes_of_trace(trace), *potentials, *note_of_loose_spikes(trace))
+        notes.append(Note("potentials", text, "trace.save('run.h5') writes them in SONATA's layout too"))
+    if loose := int((trace.node < 0).sum()):
+        text = f"{counted(loose, 'spike')} that were recorded by their core have no place here"
+        way = "record nodes (--record node:NAME), or keep the trace's own file"
+        notes.append(Note("neurons without a node", text, way))
+    return tuple(notes)
 
 
 # A trace as exports need it: one that knows times and places.
@@ -305,15 +308,6 @@ def notes_of_trace(trace: Trace) -> tuple[Note, ...]:
         )
         notes.append(Note("ticks", text, "read times as numbers of ticks; neuromap report says how long ticks last"))
     return tuple(notes)
-
-
-def note_of_loose_spikes(trace: Trace) -> tuple[Note, ...]:
-    """Say how many spikes belong to no recorded node, where there are any."""
-    loose = int((trace.node < 0).sum())
-    if not loose:
-        return ()
-    text = f"{counted(loose, 'spike')} that were recorded by their core have no place here"
-    return (Note("neurons without a node", text, "record nodes (--record node:NAME), or keep the trace's own file"),)
 
 
 def figures_of(trace: Trace) -> dict[str, int | str]:
