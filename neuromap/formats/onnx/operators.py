@@ -39,6 +39,11 @@ def _groups(a: Attributes) -> int:
     return ints({"group": [a.get("group", 1)]}, "group", 1, 1, 1)[0]
 
 
+def _input(node: Any, place: int) -> str:
+    """Name an input that need not be given; an empty name is none."""
+    return str(node.input[place]) if len(node.input) > place else ""
+
+
 def _known(reading: Reading, *tensors: str) -> list[NDArray[Any]]:
     """Give constants that are given, or none of them where the numbers of one are not at hand."""
     arrays = [reading.constant(tensor) for tensor in tensors if tensor]
@@ -50,7 +55,7 @@ def _conv(node: Any, a: Attributes, reading: Reading) -> str | None:
     shape = reading.whole_shape(weight)
     if reading.is_constant(source) or not reading.is_constant(weight) or shape is None or len(shape) < 3:
         return None
-    bias = node.input[2] if len(node.input) > 2 else ""
+    bias = _input(node, 2)
     settings = {**_window(node, a, shape[2:], reading.whole_shape(source)), "groups": _groups(a)}
     if bias and not reading.is_constant(bias):
         return None
@@ -77,7 +82,7 @@ def _integers(node: Any, reading: Reading, kind: str, settings: Mapping[str, Any
     zeros = (given[key].dtype for key in ("x_zero", "w_zero", "y_zero") if key in given)
     if len(given) < len(held) or any(kind not in (np.int8, np.uint8) for kind in zeros):
         return None
-    one, out = np.ones((), np.float32), node.output[0]
+    one, out = np.ones((), np.float32), str(node.output[0])
     x_scale, w_scale = given.get("x_scale", one), given.get("w_scale", one)
     exact: list[Exact] = [integers_and_scale(given["w"], w_scale, given.get("w_zero"), int(kind == "dense"))]
     if "b" in given:
@@ -171,21 +176,15 @@ def _einsum(node: Any, a: Attributes, reading: Reading) -> str:
     return reading.add("dense" if len(set(reads)) == 1 else "product", reads, work=work)
 
 
-def _gather_rows(node: Any, a: Attributes, reading: Reading) -> str | None:
-    """Read a table whose rows are chosen by an input (an embedding): one-hot inputs times its matrix."""
+def _gather(node: Any, a: Attributes, reading: Reading) -> str | None:
+    """Read chosen parts of a tensor; a table whose rows an input chooses (an embedding) weighs one-hot inputs."""
     if reading.is_constant(node.input[1]):
-        return _slice_by_index(node, a, reading)
-    if not reading.is_constant(node.input[0]):
-        return None
-    return reading.add("dense", [node.input[1]])
-
-
-def _slice_by_index(node: Any, a: Attributes, reading: Reading) -> str:
-    settings: dict[str, Any] = {"axis": a.get("axis", 0)}
-    index = reading.constant(node.input[1])
-    if index is not None and index.size < 2**16:
-        settings["index"] = tuple(int(n) for n in index.ravel().tolist())
-    return reading.add("slice", [node.input[0]], settings=settings)
+        settings: dict[str, Any] = {"axis": a.get("axis", 0)}
+        index = reading.constant(node.input[1])
+        if index is not None and index.size < 2**16:
+            settings["index"] = tuple(int(n) for n in index.ravel().tolist())
+        return reading.add("slice", [node.input[0]], settings=settings)
+    return reading.add("dense", [node.input[1]]) if reading.is_constant(node.input[0]) else None
 
 
 def _pool(node: Any, a: Attributes, reading: Reading) -> str | None:
@@ -208,7 +207,7 @@ def _global_pool(node: Any, a: Attributes, reading: Reading) -> str:
 
 
 def _reduce(node: Any, a: Attributes, reading: Reading) -> str:
-    given = reading.constant(node.input[1]) if len(node.input) > 1 and node.input[1] else None
+    given = reading.constant(_input(node, 1))
     axes, shape = a.get("axes") if given is None else given.ravel().tolist(), reading.whole_shape(node.input[0])
     settings: dict[str, Any] = {}
     if shape is not None:
@@ -230,7 +229,7 @@ WEIGHTED = {
     "MatMulInteger": _matmul,
     "QLinearMatMul": _matmul,
     "Einsum": _einsum,
-    "Gather": _gather_rows,
+    "Gather": _gather,
     "MaxPool": _pool,
     "AveragePool": _pool,
     "GlobalAveragePool": _global_pool,
@@ -288,7 +287,7 @@ def _opaque(node: Any, a: Attributes, reading: Reading) -> str | None:
 def _clip(node: Any, a: Attributes, reading: Reading) -> str:
     bounds = []
     for place, key, default in ((1, "min", -np.inf), (2, "max", np.inf)):
-        tensor = node.input[place] if len(node.input) > place else ""
+        tensor = _input(node, place)
         bounds.append(reading.constant(tensor) if tensor else np.asarray(a.get(key, default), np.float32))
     return reading.function(node.input[0], "clip", bounds)
 
@@ -297,9 +296,8 @@ def _quantise(node: Any, a: Attributes, reading: Reading) -> str | None:
     """Read a function that rounds reals to integers; blocks, small floats and other precisions have no name."""
     import onnx
 
-    source, scale = node.input[0], reading.constant(node.input[1])
-    zero = reading.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else None
-    if zero is None and (len(node.input) < 3 or not node.input[2]):
+    source, scale, zero = node.input[0], reading.constant(node.input[1]), reading.constant(_input(node, 2))
+    if not _input(node, 2):
         kind = a.get("output_dtype", 0)
         zero = np.zeros((), onnx.helper.tensor_dtype_to_np_dtype(kind) if kind else np.uint8)
     plain = scale is not None and scale.dtype == np.float32 and not a.get("block_size") and not a.get("precision")
@@ -310,8 +308,8 @@ def _quantise(node: Any, a: Attributes, reading: Reading) -> str | None:
 
 def _dequantise(node: Any, a: Attributes, reading: Reading) -> str:
     source, scale = node.input[0], reading.constant(node.input[1])
-    given = len(node.input) > 2 and node.input[2]
-    zero = reading.constant(node.input[2]) if given else _zero_of(source, reading)
+    given = _input(node, 2)
+    zero = reading.constant(given) if given else _zero_of(source, reading)
     is_known = zero is not None or not given
     plain = scale is not None and scale.dtype == np.float32 and not a.get("block_size")
     if scale is None or not is_known or not plain or (zero is not None and not is_integer(zero)):
@@ -338,7 +336,8 @@ def _cast(node: Any, a: Attributes, reading: Reading) -> str:
 
 def _dropout(node: Any, a: Attributes, reading: Reading) -> str:
     """Read what leaves elements as they are, but in training, where it throws some away by chance."""
-    training = reading.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else np.zeros(1)
+    given = _input(node, 2)
+    training = reading.constant(given) if given else np.zeros(1)
     if training is None or training.any():
         return reading.function(node.input[0])
     for mask in node.output[1:]:
@@ -438,7 +437,7 @@ def _concat(node: Any, a: Attributes, reading: Reading) -> str:
 
 
 def _split(node: Any, a: Attributes, reading: Reading) -> str | None:
-    source, sizes = node.input[0], node.input[1] if len(node.input) > 1 else ""
+    source, sizes = node.input[0], _input(node, 1)
     if sizes and reading.constant(sizes) is None:
         return None  # an input says how long the parts are
     shape, axis = reading.whole_shape(source), a.get("axis", 0)
@@ -473,9 +472,8 @@ def _slice(node: Any, a: Attributes, reading: Reading) -> str:
 
 
 def _pad(node: Any, a: Attributes, reading: Reading) -> str:
-    pads = reading.constant(node.input[1]) if len(node.input) > 1 else None
+    pads, value = reading.constant(_input(node, 1)), reading.constant(_input(node, 2))
     numbers = a.get("pads") if pads is None else pads.ravel().tolist()
-    value = reading.constant(node.input[2]) if len(node.input) > 2 and node.input[2] else None
     settings: dict[str, Any] = {}
     if numbers is not None and a.get("mode", "constant") == "constant" and len(node.input) < 4:
         amount = a.get("value", 0.0) if value is None else float(np.asarray(value).ravel()[0])

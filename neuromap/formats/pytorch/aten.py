@@ -252,19 +252,11 @@ def _slice(node: Any, call: Call) -> str:
 
 
 def _select(node: Any, call: Call) -> str:
+    """Read elements along an axis: one, or those that a constant lists."""
     source, axis, index = node.args
     settings: dict[str, Any] = {"axis": int(axis)}
-    if isinstance(index, int):
-        settings["index"] = (index,)
-    return call.add("slice", [source.name], settings=settings)
-
-
-def _index_select(node: Any, call: Call) -> str:
-    source, axis, index = node.args
-    array = call.array(index) if call.is_constant(index) else None
-    settings: dict[str, Any] = {"axis": int(axis)}
-    if array is not None:
-        settings["index"] = tuple(int(k) for k in array.ravel().tolist())
+    if call.is_constant(index) and (listed := call.array(index)) is not None:
+        settings["index"] = tuple(int(k) for k in listed.ravel().tolist())
     return call.add("slice", [source.name], settings=settings)
 
 
@@ -319,7 +311,7 @@ MOVES = {
     "stack": _cat,
     "slice": _slice,
     "select": _select,
-    "index_select": _index_select,
+    "index_select": _select,
     **dict.fromkeys(
         ("split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes", "chunk", "unbind"), _split
     ),
