@@ -92,14 +92,10 @@ def _node(name: str, held: dict[str, Any], graph: Contracted, head: Head) -> Nod
 def _edge(u: str, v: str, terms: list[tuple[int, int]], graph: Contracted, nodes: dict[str, Node], head: Head) -> Edge:
     if u not in nodes or v not in graph.neurons or not terms:
         raise InputError(f"metadata: neuromap: edge {show((u, v))} is none of the graph; remove the metadata")
-    neurons, settings = graph.neurons[v], head.nodes[v]["neuron"] or {}
+    neurons = graph.neurons[v]
     source_shape = graph.inputs[u] if u in graph.inputs else graph.neurons[u].shape
-    found: dict[tuple[int, int], Term] = {}
-    for term in neurons.signal.terms:
-        if term.source == u and term.delay / head.how.dt < 2**20:
-            currents = settings.get("currents") or []
-            current = currents.index(term.filter.name) if term.filter and term.filter.name in currents else 0
-            found[round(term.delay / head.how.dt) + 1, current] = term
+    terms_of_u = [term for term in neurons.signal.terms if term.source == u and term.delay / head.how.dt < 2**20]
+    found = {(round(term.delay / head.how.dt) + 1, _current(term, v, head)): term for term in terms_of_u}
     made = []
     for delay, current in terms:
         if (delay, current) not in found:
@@ -115,6 +111,12 @@ def _edge(u: str, v: str, terms: list[tuple[int, int]], graph: Contracted, nodes
         made.append(EdgeTerm(transform, delay, current))
     first, *more = made
     return Edge(u, v, first.transform, first.delay, first.current, tuple(more))
+
+
+def _current(term: Term, target: str, head: Head) -> int:
+    """Give the current of a node's neurons that a term feeds."""
+    currents = (head.nodes[target]["neuron"] or {}).get("currents") or []
+    return currents.index(term.filter.name) if term.filter and term.filter.name in currents else 0
 
 
 # Whether a graph that this package wrote still says what its metadata say: other tools may have changed it since.
@@ -133,9 +135,8 @@ def require_known_parts(graph: Contracted, head: Head) -> None:
         currents = (head.nodes[v]["neuron"] or {}).get("currents") or []
         for term in neurons.signal.terms:
             ticks = term.delay / head.how.dt
-            via = currents.index(term.filter.name) if term.filter and term.filter.name in currents else 0
             is_whole = ticks < 2**20 and abs(ticks - round(ticks)) < _ROUNDED * max(1.0, ticks)
-            is_known = is_whole and (round(ticks) + 1, via) in held.get((term.source, v), ())
+            is_known = is_whole and (round(ticks) + 1, _current(term, v, head)) in held.get((term.source, v), ())
             is_known &= bool(currents) if term.filter else not currents
             if term.matrix.nnz and not is_known:
                 raise InputError(f"edge {term.source} -> {v}: has synapses of {term.delay:g} s, {_WAY_OUT}")
