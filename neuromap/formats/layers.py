@@ -179,6 +179,10 @@ class Operator(Card):
         """Give one setting, or what holds where the source does not say."""
         return self.settings.get(key, default)
 
+    def slides(self, n: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+        """Give stride, dilation and pads of its window along n axes: a cell at a time, without gaps and padding."""
+        return self.setting("stride", (1,) * n), self.setting("dilation", (1,) * n), self.setting("pads", (0,) * 2 * n)
+
 
 # Multiply-accumulates of operators; additions, comparisons and functions count none.
 Shape = Sequence[int] | None
@@ -357,8 +361,13 @@ class OperatorGraph(Card):
     @property
     def work(self) -> int | None:
         """Multiply-accumulates of one frame; ``None`` where those of some operator are not known."""
-        works = [one.work for one in self.operators]
-        return None if None in works else sum(work for work in works if work is not None)
+        return total_work(self.operators)
+
+
+def total_work(operators: Iterable[Operator]) -> int | None:
+    """Add up the multiply-accumulates of one frame; ``None`` where those of some operator are not known."""
+    works = [one.work for one in operators]
+    return None if None in works else sum(work for work in works if work is not None)
 
 
 def needed(operators: tuple[Operator, ...], outputs: tuple[str, ...]) -> tuple[Operator, ...]:

@@ -166,9 +166,7 @@ def _from_file(path: Path) -> dict[str, NDArray[Any]]:
 def quantised(graph: OperatorGraph, calibration: Calibration) -> OperatorGraph:
     """Quantise a float graph."""
     for one in graph.operators:
-        if one.kind in ("conv", "conv_transpose", "dense") and not all(
-            np.isfinite(part).all() for part in one.constants
-        ):
+        if one.kind in _SUMS and not all(np.isfinite(part).all() for part in one.constants):
             raise InputError(f"{one.called}: weights hold NaN or infinity; its training diverged, train it anew")
     graph = _folded(graph)
     ends = _ends(graph)
@@ -473,9 +471,9 @@ def _windows(one: Operator, x: Reals, shape: TensorShape, outside: float) -> NDA
     """Cut windows: (n, features, places of the target, cells of the kernel)."""
     kernel = one.settings["kernel"]
     n = len(kernel)
-    stride, dilation = one.setting("stride", (1,) * n), one.setting("dilation", (1,) * n)
+    stride, dilation, pads = one.slides(n)
+    before = pads[:n]
     wide = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
-    before = one.setting("pads", (0,) * 2 * n)[:n]
     lengths = zip(shape[2:], stride, wide, x.shape[2:], before, strict=True)
     after = [max((made - 1) * s + w - length - b, 0) for made, s, w, length, b in lengths]
     padded = np.pad(x, [(0, 0), (0, 0), *zip(before, after, strict=True)], constant_values=outside)

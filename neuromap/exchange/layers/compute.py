@@ -505,8 +505,7 @@ def _moved(one: Operator, grids: list[Ints]) -> tuple[Ints, float]:
 def _check_windows(one: Operator, kernel: Sequence[int], source: TensorShape, target: TensorShape) -> None:
     """Hold the shape that the source says against the windows that there are: shapes may be said, not found."""
     n = len(kernel)
-    stride, dilation = one.setting("stride", (1,) * n), one.setting("dilation", (1,) * n)
-    pads = one.setting("pads", (0,) * 2 * n)
+    stride, dilation, pads = one.slides(n)
     if not len(source) == len(target) == n + 2:
         raise NotSupportedError(f"its shape {list(target)} does not follow from {list(source)}")
     for axis, (length, made) in enumerate(zip(source[2:], target[2:], strict=True)):
@@ -523,9 +522,7 @@ def _touching(
     """List cell of the kernel, cell of the source and window of all that touch, over all axes."""
     if math.prod(kernel) * math.prod(target) > MOST_ENTRIES:
         raise NotSupportedError(f"its matrix has more than 2**26 = {MOST_ENTRIES} weights")
-    n = len(source)
-    stride, dilation = one.setting("stride", (1,) * n), one.setting("dilation", (1,) * n)
-    pads = one.setting("pads", (0,) * 2 * n)
+    stride, dilation, pads = one.slides(len(source))
     cells = reads = windows = np.zeros(1, np.int64)
     for axis, (k, length, made) in enumerate(zip(kernel, source, target, strict=True)):
         cell, window = np.divmod(np.arange(k * made), made)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import ReadOnly
-from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorShape
+from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorShape, total_work
 from neuromap.network.transforms import Shape
 from neuromap.render.value import Card
 
@@ -45,8 +45,7 @@ class Layer(ReadOnly, Card):
     @property
     def work(self) -> int | None:
         """Multiply-accumulates of one frame; ``None`` where those of some operator are not known."""
-        works = [one.work for one in self.operators]
-        return None if None in works else sum(work for work in works if work is not None)
+        return total_work(self.operators)
 
 
 @dataclass(frozen=True, eq=False)

@@ -358,10 +358,8 @@ def reshaped(read: Sums, shape: TensorShape) -> Sums:
 def conv_of(one: Operator, source: Shape, target: Shape, weights: Ints) -> Conv:
     """Say a convolution over rows and columns, or over sequences, which have one column."""
     n = weights.ndim - 2
-    settings = [tuple(one.setting(key, (1,) * n)) for key in ("stride", "dilation")]
-    pads = tuple(one.setting("pads", (0,) * 2 * n))[:n]
-    stride, dilation = ((*part, 1)[:2] for part in settings)
-    before = (*pads, 0)[:2]
+    along_stride, along_dilation, pads = one.slides(n)
+    stride, dilation, before = (*along_stride, 1)[:2], (*along_dilation, 1)[:2], (*pads[:n], 0)[:2]
     kernel = weights if n == 2 else weights[..., None]
     wide = np.zeros(
         (*kernel.shape[:2], *((k - 1) * d + 1 for k, d in zip(kernel.shape[2:], dilation, strict=True))), np.int64
@@ -401,11 +399,8 @@ def signed_sums(link: MatrixSource, size: int) -> tuple[Floats, Floats]:
         repeats = size // len(positive)
         return np.tile(positive, repeats), np.tile(negative, repeats)
     matrix = link.matrix()
-    parts = []
-    for data in (np.maximum(matrix.data, 0), np.minimum(matrix.data, 0)):
-        part = csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
-        parts.append(np.asarray(part.sum(axis=1), np.float64).ravel())
-    return parts[0], parts[1]
+    positive, negative = (np.asarray(part.sum(axis=1), np.float64) for part in (matrix.maximum(0), matrix.minimum(0)))
+    return positive, negative
 
 
 def scaled(link: MatrixSource, factor: Ints) -> MatrixSource:

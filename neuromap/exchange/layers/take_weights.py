@@ -268,7 +268,7 @@ def _trials(
 def _convs(matrix: csr_array, one: Operator, source: Shape, target: Shape) -> Iterator[Conv]:
     kernel, stride = square(one.settings["kernel"], one.setting("dilation")), square(one.settings["stride"])
     n = len(one.settings["kernel"])
-    before = square(tuple(one.setting("pads", (0,) * 2 * n)[:n]))
+    before = square(one.slides(n)[2][:n])
     if kernel is None or stride is None or before is None:
         return
     groups = int(one.setting("groups", 1))
