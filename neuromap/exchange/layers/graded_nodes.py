@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -290,13 +290,7 @@ class GradedNodes:
 
     def _reach(self, parts: Mapping[str, MatrixSource], size: int) -> tuple[Floats, Floats]:
         """Give the least and greatest sum of every neuron."""
-        least, most = np.zeros(size), np.zeros(size)
-        for source, link in parts.items():
-            neuron = self._nodes[source][1]
-            positive, negative = signed_sums(link, size)
-            least += positive * neuron.low + negative * neuron.high
-            most += positive * neuron.high + negative * neuron.low
-        return least, most
+        return reach_of_sums(((self._nodes[source][1], link) for source, link in parts.items()), size)
 
     def _check_sums(self, least: Floats, most: Floats, bias: Floats) -> None:
         greatest = max(float(np.abs(part).max(initial=0)) for part in (least, most, bias))
@@ -401,6 +395,16 @@ def signed_sums(link: MatrixSource, size: int) -> tuple[Floats, Floats]:
     matrix = link.matrix()
     positive, negative = (np.asarray(part.sum(axis=1), np.float64) for part in (matrix.maximum(0), matrix.minimum(0)))
     return positive, negative
+
+
+def reach_of_sums(addends: Iterable[tuple[GradedNeuron, MatrixSource]], size: int) -> tuple[Floats, Floats]:
+    """Give the least and greatest sum of every neuron, of the values of neurons that links bring."""
+    least, most = np.zeros(size), np.zeros(size)
+    for neuron, link in addends:
+        positive, negative = signed_sums(link, size)
+        least += positive * neuron.low + negative * neuron.high
+        most += positive * neuron.high + negative * neuron.low
+    return least, most
 
 
 def scaled(link: MatrixSource, factor: Ints) -> MatrixSource:

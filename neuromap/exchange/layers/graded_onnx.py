@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.imported import Exported, Note
-from neuromap.exchange.layers.graded_nodes import signed_sums
+from neuromap.exchange.layers.graded_nodes import reach_of_sums
 from neuromap.exchange.layers.requantise import Meaning, least_totals
 from neuromap.files.argument_checks import needs, path_given
 from neuromap.files.messages import counted
@@ -282,18 +282,16 @@ class _Writer:
 
     def _reach(self, node: Node) -> tuple[Ints, Ints]:
         neuron, _ = _known(node)
-        low, high = (np.array(np.broadcast_to(neuron.bias, node.size)) for _ in range(2))
-        for edge in self._network.edges.values():
-            if edge.target != node.name:
-                continue
-            source, _ = _known(self._network.nodes[edge.source])
-            if neuron.maximum:
-                return low + source.low, high + source.high
-            assert edge.transform is not None
-            positive, negative = (part.astype(np.int64) for part in signed_sums(edge.transform, node.size))
-            low = low + positive * source.low + negative * source.high
-            high = high + positive * source.high + negative * source.low
-        return low, high
+        into = [
+            (_known(self._network.nodes[edge.source])[0], edge.transform)
+            for edge in self._network.edges.values()
+            if edge.target == node.name and edge.transform is not None
+        ]
+        if neuron.maximum:
+            least, most = (np.full(node.size, bound) for bound in (into[0][0].low, into[0][0].high))
+        else:
+            least, most = (part.astype(np.int64) for part in reach_of_sums(into, node.size))
+        return least + neuron.bias, most + neuron.bias
 
     def _round(self, node: Node, sums: str, unit: Floats, *, is_input: bool = False) -> None:
         (neuron, whole), name = _known(node), node.name

@@ -249,9 +249,7 @@ class _Writer:
         if len(shape) == 1:
             return here
         numbers = {"start_dim": 0, "end_dim": -1, "input_type": shape}
-        return self._step(
-            here, f"{label} flat", NirNode("Flatten", {k: np.asarray(v, float) for k, v in numbers.items()})
-        )
+        return self._step(here, f"{label} flat", NirNode("Flatten", _arrays(numbers)))
 
     def _step(self, before: str, name: str, node: NirNode) -> str:
         self._nodes[name] = node
