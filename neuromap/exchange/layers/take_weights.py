@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from neuromap.errors import NetworkError, NotSupportedError
-from neuromap.exchange.layers.compute import Decision, SpikeSums, all_weights, compute, decide, integer_rows
+from neuromap.exchange.layers.compute import SpikeSums, all_weights, compute, decide, integer_rows
 from neuromap.exchange.layers.find_structure import (
     Layer,
     Structure,
@@ -145,7 +145,7 @@ class _Taking:
         for (source, target), transform in self._edges.items():
             if target == name:
                 self._edges[source, target] = MatrixTransform(transform.matrix()[order])
-        return in_class_order(found, order)
+        return replace(found, weights={node: csr_array(part.tocsc()[:, order]) for node, part in found.weights.items()})
 
     def _add_input(self, name: str, tensor: str, shape: TensorShape | None) -> None:
         first = input_features_first(self._structure, name)
@@ -205,15 +205,12 @@ class _Taking:
             ways = layer.ways.get(source, ())
             self._edges[source, layer.name] = fitted(mine, ways, before, shape, is_or=is_or)
         self._nodes[layer.name] = (shape, _least(theta))
-        self._note(layer.name, rows.error, decision)
-        return _of_node(layer.name, found.shape, order, decision.low, decision.high)
-
-    def _note(self, name: str, error: float, decision: Decision) -> None:
-        self._values[name] = (decision.low, decision.high)
-        if error:
-            self._rounded[name] = error
+        self._values[layer.name] = (decision.low, decision.high)
+        if rows.error:
+            self._rounded[layer.name] = rows.error
         if decision.n_unsure:
-            self._unsure[name] = decision.n_unsure
+            self._unsure[layer.name] = decision.n_unsure
+        return _of_node(layer.name, found.shape, order, decision.low, decision.high)
 
 
 def _only(weights: Mapping[str, csr_array]) -> SpikeSums:
@@ -339,12 +336,6 @@ def classes_of(found: SpikeSums | None, size: int) -> NDArray[np.int64] | None:
         return None
     classes = columns.indices.astype(np.int64)
     return classes if (np.bincount(classes, minlength=found.size) == size // found.size).all() else None
-
-
-def in_class_order(found: SpikeSums, order: NDArray[np.int64]) -> SpikeSums:
-    """Give the same readout of neurons in another order."""
-    weights = {name: csr_array(part.tocsc()[:, order]) for name, part in found.weights.items()}
-    return replace(found, weights=weights)
 
 
 # Transforms of edges whose weights are not taken over: what network files can say of them.
