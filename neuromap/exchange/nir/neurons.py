@@ -144,9 +144,10 @@ def restored_neuron(
     if isinstance(bits, bool) or not isinstance(bits, int) or not 1 <= bits <= 16:
         raise InputError(f"node {name}: decay_bits: found {show(bits)}; allowed are 1 to 16")
     tau = spread(name, node, "tau" if node.kind == "LIF" else "tau_mem", shape)
-    synaptic = [_synaptic(name, node, shape, dt)] if "currents" not in settings else [
-        spread(str(li), nodes[li], "tau", shape) for li in _currents(name, settings["currents"], nodes)
-    ]  # fmt: skip
+    if "currents" in settings:
+        synaptic = [spread(li, nodes[li], "tau", shape) for li in _currents(name, settings["currents"], nodes)]
+    else:
+        synaptic = [spread(name, node, "tau_syn", shape, default=dt * _FORGETS)]
     first, *others = [own(_decay(found, 1 << bits, dt).astype(np.float64)) for found in synaptic]
     return CurrentNeuron(
         threshold=own(spread(name, node, "v_threshold", shape)),
@@ -158,10 +159,6 @@ def restored_neuron(
         **more,
         **numbers,
     )
-
-
-def _synaptic(name: str, node: NirNode, shape: tuple[int, ...], dt: float) -> Floats:
-    return spread(name, node, "tau_syn", shape, default=dt * _FORGETS)
 
 
 def _currents(name: str, found: Any, nodes: Mapping[str, NirNode]) -> list[str]:
