@@ -308,20 +308,21 @@ class _Writer:
         if per_neuron:  # a scale has one axis: neurons are one then
             sums = self._op("Flatten", [sums], name)
             each = each[_features_first(node)]
-        spread = each[None] if per_neuron or len(each) == 1 else each.reshape(1, -1, 1, 1)
-        spread = spread.ravel()[:1] if (each == each[0]).all() else spread
+        is_one = bool((each == each[0]).all())
+        spread = each[:1] if is_one else each[None] if per_neuron else each.reshape(1, -1, 1, 1)
+
+        def bounded(op: str, value: int, word: str) -> str:
+            bound = self._store((spread * np.float32(value)).astype(np.float32), f"{name}.{word}")
+            return self._op(op, [sums, bound], name)
+
         if neuron.low == 0 and info.min - zero < 0:
             sums = self._op("Relu", [sums], name)
         elif neuron.low > info.min - zero:
-            sums = self._op(
-                "Max", [sums, self._store((spread * np.float32(neuron.low)).astype(np.float32), f"{name}.low")], name
-            )
+            sums = bounded("Max", neuron.low, "low")
         if neuron.high < info.max - zero:
-            sums = self._op(
-                "Min", [sums, self._store((spread * np.float32(neuron.high)).astype(np.float32), f"{name}.high")], name
-            )
-        scale = self._store(each[0] if (each == each[0]).all() else each, f"{name}.scale")
-        point = np.full(each.shape, zero, kind) if (each != each[0]).any() else np.asarray(zero, kind)
+            sums = bounded("Min", neuron.high, "high")
+        scale = self._store(each[0] if is_one else each, f"{name}.scale")
+        point = np.asarray(zero, kind) if is_one else np.full(each.shape, zero, kind)
         reads = [sums, scale, self._store(point, f"{name}.zero")]
         integers = self._op("QuantizeLinear", reads, name, gives=f"{name}.integers", axis=1)
         if per_neuron:
