@@ -161,12 +161,11 @@ def _interval(at: Ints, below: Ints, has_at: Bools, has_below: Bools, steps: Int
     never = (has_at & (at <= 0) & (half > 0)) | (has_below & (below >= 0) & (half < 0))
     lower, upper = [], []
     for row in range(len(at)):
-        mine = [_greatest(at[row], below[row], half[row], even[row], lowest[0][row], lowest[1][row], 1)]
-        mine.append(_greatest(at[row], below[row], half[row], even[row], highest[0][row], highest[1][row], -1))
-        lower.append(mine[0] if mine[0][0] is not None else (Fraction(0), True))
-        upper.append(mine[1])
-        if never[row].any():
-            upper[-1] = (Fraction(-1), False)
+        here = at[row], below[row], half[row], even[row]
+        least = _greatest(*here, lowest[0][row], lowest[1][row], 1)
+        most = _greatest(*here, highest[0][row], highest[1][row], -1)
+        lower.append(least if least[0] is not None else (Fraction(0), True))
+        upper.append((Fraction(-1), False) if never[row].any() else most)
     return lower, upper
 
 
