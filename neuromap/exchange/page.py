@@ -316,15 +316,14 @@ def _tables(found: Imported) -> Iterator[Table[Any]]:
     """Give the folded tables of an import: its nodes, and what putting them into integers cost."""
     yield _node_table(found)
     if (price := found.quantisation) is not None:
-        titles = (
-            f"Integers of {price.chip}",
-            "Errors of nodes",
-            "Errors of synapses",
-            "Spike trains beside the original",
-        )
-        notes: tuple[list[str], ...] = [f"Scale: {price.search}."], ["Relative to the float values."], [], []
-        for table, title, said in zip(quantisation_tables(price), titles, notes, strict=False):
-            yield replace(table, title=title, notes=said)
+        said: dict[str, list[str]] = {
+            f"Integers of {price.chip}": [f"Scale: {price.search}."],
+            "Errors of nodes": ["Relative to the float values."],
+            "Errors of synapses": [],
+            "Spike trains beside the original": [],
+        }
+        for table, (title, notes) in zip(quantisation_tables(price), said.items(), strict=False):
+            yield replace(table, title=title, notes=notes)
     if found.kept:
         yield _note_table("Kept exactly", found.kept)
 
