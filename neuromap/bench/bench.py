@@ -152,9 +152,12 @@ def _cores_within(caches: bench_report.Caches, session: Session) -> int:
 
 
 def _in_cache(session: Session | None) -> bench_report.InCache | None:
-    if session is None or session.footprint is None or not session.measured_visits:
+    if session is None or session.footprint is None:
         return None
-    visits = session.measured_visits / session.ticks_measured
+    ticks, _, n_visits = session.measured
+    if not n_visits:
+        return None
+    visits = n_visits / ticks
     return bench_report.InCache(
         session.program.n_cores,
         session.footprint.hot_bytes,
@@ -190,9 +193,9 @@ def _run(
 ) -> bench_report.BenchRun:
     first = group[0]
     require_equal_totals(group)
-    program, ticks = first.program, first.ticks_measured
-    per_tick = [count / ticks for count in first.measured_totals]
-    visits = None if first.measured_visits is None else first.measured_visits / ticks
+    program, (ticks, totals, n_visits) = first.program, first.measured
+    per_tick = [count / ticks for count in totals]
+    visits = None if n_visits is None else n_visits / ticks
     footprint = first.footprint
     moved = None
     if footprint is not None and visits is not None:
@@ -267,14 +270,9 @@ class Session:
         return self._engine.tick
 
     @property
-    def totals(self) -> Totals:
-        """Activity since tick 0."""
-        return self._engine.totals
-
-    @property
-    def visits(self) -> int | None:
-        """Core visits since tick 0; ``None`` where the engine does not count them."""
-        return cast("int | None", getattr(self._engine, "visits", None))
+    def done(self) -> tuple[int, Totals, int | None]:
+        """Ticks, activity and core visits since tick 0; visits are ``None`` where the engine does not count them."""
+        return self.ticks, self._engine.totals, getattr(self._engine, "visits", None)
 
     @property
     def footprint(self) -> Footprint | None:
@@ -282,24 +280,12 @@ class Session:
         return cast("Footprint | None", getattr(self._engine, "footprint", None))
 
     @property
-    def ticks_measured(self) -> int:
-        """Ticks of the rounds so far."""
-        return self.ticks - self._start[0]
-
-    @property
-    def measured_totals(self) -> tuple[int, ...]:
-        """Activity in the rounds so far."""
-        return tuple(now - then for now, then in zip(self.totals, self._start[1], strict=True))
-
-    @property
-    def measured_visits(self) -> int | None:
-        """Core visits in the rounds so far."""
-        now, then = self.visits, self._start[2]
-        return None if now is None or then is None else now - then
-
-    @property
-    def _start(self) -> tuple[int, Totals, int | None]:
-        return self._before if self._before is not None else (self.ticks, self.totals, self.visits)
+    def measured(self) -> tuple[int, tuple[int, ...], int | None]:
+        """The same of the rounds so far."""
+        ticks, totals, visits = self.done
+        ticks_before, totals_before, visits_before = self._before or self.done
+        counts = tuple(now - then for now, then in zip(totals, totals_before, strict=True))
+        return ticks - ticks_before, counts, None if visits is None or visits_before is None else visits - visits_before
 
     def calibrate(self, rounds: int, ticks: int | None, seconds: float) -> None:
         """Warm up and choose the ticks of a round."""
@@ -335,7 +321,7 @@ class Session:
         if self._events is None:
             self._events = self._lay_out(self.block)
         if self._before is None:
-            self._before = (self.ticks, self.totals, self.visits)
+            self._before = self.done
         wall, cpu = time.perf_counter(), time.process_time()
         for _ in range(self.ticks_per_round // self.block):
             self._engine.run(self._events, self._silence)
@@ -378,10 +364,10 @@ def require_equal_totals(sessions: Sequence[Session]) -> None:
     """Refuse sessions of one program that did not do the same."""
     first = sessions[0]
     for other in sessions[1:]:
-        if (other.ticks, other.totals, other.visits) != (first.ticks, first.totals, first.visits):
+        if other.done != first.done:
             raise VerificationError(
-                f"bench of {first.program.name}: {first.ticks} ticks on {first.threads} threads gave {first.totals}, "
-                f"{other.ticks} on {other.threads} {other.totals}; must be equal, please report it"
+                f"bench of {first.program.name}: {first.ticks} ticks on {first.threads} threads gave {first.done[1]}, "
+                f"{other.ticks} on {other.threads} {other.done[1]}; must be equal, please report it"
             )
 
 

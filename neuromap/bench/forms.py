@@ -41,8 +41,7 @@ def _timed(run: bench_report.BenchRun) -> list[_Timed]:
 
 
 _SPREAD = define("spread", record_of(bench_report.Spread, low=AMOUNT, median=AMOUNT, high=AMOUNT))
-_LIMIT = AMOUNT.or_null
-_DISTANCE = AMOUNT.or_null
+_MAYBE = AMOUNT.or_null
 _TIMING = record(
     threads=POSITIVE(at="timing.threads"),
     wall_seconds_per_tick=_SPREAD(at="timing.tick"),
@@ -53,10 +52,10 @@ _TIMING = record(
     load_seconds=AMOUNT(at="timing.load_seconds"),
     compile_seconds=AMOUNT.or_null(at="timing.compile_seconds"),
     bandwidth_bytes_per_second=record(read=RATE, update=RATE, best=RATE)(at="timing.bandwidth"),
-    memory_limit_seconds_per_tick=_LIMIT(at=lambda of: of.run.limit_seconds(of.timing)),
-    distance_to_memory_limit=_DISTANCE(at=lambda of: of.run.distance(of.timing)),
-    in_cache_seconds_per_tick=_LIMIT(at=lambda of: of.run.in_cache_seconds(of.timing)),
-    distance_to_time_in_cache=_DISTANCE(at=lambda of: of.run.distance_to_cache(of.timing)),
+    memory_limit_seconds_per_tick=_MAYBE(at=lambda of: of.run.limit_seconds(of.timing)),
+    distance_to_memory_limit=_MAYBE(at=lambda of: of.run.distance(of.timing)),
+    in_cache_seconds_per_tick=_MAYBE(at=lambda of: of.run.in_cache_seconds(of.timing)),
+    distance_to_time_in_cache=_MAYBE(at=lambda of: of.run.distance_to_cache(of.timing)),
 )
 _RUN = record(
     program=TEXT(at="name"),
