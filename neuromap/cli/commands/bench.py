@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, ClassVar
 import neuromap as nm
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.options import AS_JSON, DEFAULT_CHIP, EVERY, check_destinations, chip_file_of
-from neuromap.cli.printing.text_output import one_line, print_written, progress_bar, text_console
+from neuromap.cli.printing.text_output import give_shown, one_line, progress_bar, write_forms
 from neuromap.errors import InputError
 from neuromap.options import Option, option
 
@@ -79,9 +78,11 @@ def bench(
     """Measure ticks of the characterisation network, or of a program, and compare them with the memory's bandwidth."""
     from neuromap.bench.bench import bench as measure
     from neuromap.bench.forms import print_bench
-    from neuromap.files.whole_file import write_whole
 
-    _check_scaling(scaling, program_file)
+    if program_file is not None and scaling in ("cores", "rate"):
+        raise InputError(
+            f"--scaling {scaling} and --program: a program has its {scaling} already; leave one of them out"
+        )
     if ticks is not None and seconds is not None:
         raise InputError(f"--ticks {ticks} and --seconds {seconds:g}: give one of them")
     check_destinations(
@@ -104,21 +105,8 @@ def bench(
             same_kind=same_kind,
             progress=progress,
         )
-    if json_file is not None:
-        write_whole(json_file, report.to_json().encode())
-    if as_json:
-        sys.stdout.write(report.to_json())
-        return
-    console = text_console()
-    print_bench(report, console, every=every)
-    print_written(console, json_file)
-
-
-def _check_scaling(scaling: str | None, program_file: Path | None) -> None:
-    if program_file is not None and scaling in ("cores", "rate"):
-        raise InputError(
-            f"--scaling {scaling} and --program: a program has its {scaling} already; leave one of them out"
-        )
+    written = write_forms((json_file, report.to_json))
+    give_shown(report, lambda console: print_bench(report, console, every=every), *written, as_json=as_json)
 
 
 def _read_program(asked: NetworkFlags, program_file: Path) -> _Made:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from neuromap.cli.arguments.options import (
 )
 from neuromap.cli.arguments.run_options import StimuliFlags
 from neuromap.cli.printing.fault_section import shown_to_faults
-from neuromap.cli.printing.text_output import print_written, progress_bar, text_console, write_forms
+from neuromap.cli.printing.text_output import give_shown, progress_bar, write_forms
 from neuromap.errors import InputError
 from neuromap.faults.options import StudyOptions
 from neuromap.options import option
@@ -106,12 +105,7 @@ def faults(
             rollouts, spec, options=flags.options(net, spec), choice=engine.made(), progress=progress, **struck, **shown
         )
     written = write_forms((html, study.to_html), (svg, study.to_svg), (csv, study.to_csv), (json_file, study.to_json))
-    if as_json:
-        sys.stdout.write(study.to_json())
-        return
-    console = text_console()
-    print_study(study, console, every=every)
-    print_written(console, *written)
+    give_shown(study, lambda console: print_study(study, console, every=every), *written, as_json=as_json)
 
 
 def _rollouts(net: nm.Network, patterns: list[str] | None, executions: list[str] | None) -> list[nm.Rollout]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import neuromap as nm
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
@@ -54,9 +54,6 @@ _ON_LISTS: Mapping[str, str] = ReadOnlyMapping(
 # What a neuron needs that sends to one axon only.
 _OF_CROSSBARS = ("copies", "replicas", "splitters")
 
-# Name, value and unit of figures.
-Rows: TypeAlias = list[tuple[str, str, str]]
-
 _NOT_IN_TABLE = frozenset(
     {"intervals", "network", "chip", "pattern", "execution", "cores_of_chip", "usable_cores", "core_bound"}
 )
@@ -88,32 +85,25 @@ def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dic
 def figure_rows(figures: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Write figures for people."""
     rows, has_lists = [], figures["compartments"] is not None
+    bound, gaps = figures.get("core_bound"), figures.get("intervals")
     for key, value in figures.items():
         if key in _NOT_IN_TABLE or value is None:
             continue
         if has_lists and key in _OF_CROSSBARS and not value:
             continue
-        unit = UNITS.get(key, "").format(**figures)
+        shown, unit = _shown(key, value), UNITS.get(key, "").format(**figures)
         if has_lists:
             unit = _ON_LISTS.get(key, unit)
-        bound = figures.get("core_bound")
         if key == "cores" and bound is not None:
             which = "any mapping with these parts of sums" if figures.get("parts") else "any mapping"
             unit += f"; {which} takes {bound['total']} or more, for its {bound['by']}"
-        name = key.removesuffix("_ticks").removesuffix("_hz").replace("_", " ")
-        rows.append((name, _shown(key, value), unit))
-    return _with_gaps(rows, figures.get("intervals"))
-
-
-def _with_gaps(rows: Rows, intervals: Mapping[str, int] | None) -> Rows:
-    """Say of frame period and sampling frequency that they are means, where frames come at unequal intervals."""
-    if intervals is None:
-        return rows
-    mean = f"{intervals['ticks']}/{intervals['frames']}"
-    gap = f"ticks, a mean; the largest gap is {counted(intervals['largest_gap_ticks'], 'tick')}"
-    told = {"frame period": (mean, gap)}
-    told |= {name: (value, f"{unit}, a mean") for name, value, unit in rows if name == "sampling frequency"}
-    return [(name, *told.get(name, (value, unit))) for name, value, unit in rows]
+        if gaps is not None and key in ("frame_period_ticks", "sampling_frequency_hz"):
+            unit += ", a mean"
+        if gaps is not None and key == "frame_period_ticks":
+            shown = f"{gaps['ticks']}/{gaps['frames']}"
+            unit += f"; the largest gap is {counted(gaps['largest_gap_ticks'], 'tick')}"
+        rows.append((key.removesuffix("_ticks").removesuffix("_hz").replace("_", " "), shown, unit))
+    return rows
 
 
 def main_rows(figures: dict[str, Any], rollout: nm.Rollout, program: ChipProgram) -> list[tuple[str, str, str]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import neuromap as nm
 from neuromap.cli.arguments.command import Given
 from neuromap.cli.arguments.options import check_destinations
-from neuromap.cli.printing.text_output import fail, print_written, text_console, write_forms
+from neuromap.cli.printing.text_output import fail, give_shown, write_forms
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.options import COMMON, option
@@ -66,15 +66,8 @@ def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, 
     over = _over(table, kept)
     drawn = [] if over is None else [(kept.svg, over.to_svg)]
     paths = write_forms((csv, table.to_csv), (kept.parquet, table.to_parquet), (json_file, table.to_json), *drawn)
-    if as_json:
-        sys.stdout.write(table.to_json())
-    else:
-        console = text_console()
-        if over is None:
-            print_runs(table, console, every=every)
-        else:
-            print_over(over, console, every=every)
-        print_written(console, *paths)
+    show = partial(print_runs, table, every=every) if over is None else partial(print_over, over, every=every)
+    give_shown(table, show, *paths, as_json=as_json)
     leave_with(table)
 
 

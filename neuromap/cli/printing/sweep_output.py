@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 
 import neuromap as nm
-from neuromap.cli.printing.text_output import fail, print_written, text_console, write_forms
+from neuromap.cli.printing.text_output import fail, give_shown, write_forms
 
 
 def give_sweep(sweep: nm.sweep.ChipSweep, files: Mapping[str, str | None], *, every: bool, as_json: bool) -> None:
@@ -15,12 +14,7 @@ def give_sweep(sweep: nm.sweep.ChipSweep, files: Mapping[str, str | None], *, ev
 
     forms: dict[str, Callable[[], str]] = {"html": sweep.to_html, "csv": sweep.to_csv, "json": sweep.to_json}
     written = write_forms(*((path, forms[name]) for name, path in files.items()))
-    if as_json:
-        sys.stdout.write(sweep.to_json())
-    else:
-        console = text_console()
-        print_sweep(sweep, console, every=every)
-        print_written(console, *written)
+    give_shown(sweep, lambda console: print_sweep(sweep, console, every=every), *written, as_json=as_json)
     _leave(sweep)
 
 

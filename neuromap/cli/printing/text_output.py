@@ -22,7 +22,7 @@ from neuromap.render.table import escaped, print_text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from neuromap.render.value import Card
+    from neuromap.render.value import Card, Documented
 
 
 @contextmanager
@@ -153,6 +153,16 @@ def give_form(value: Card, *written: str | None, as_json: bool, **members: Any) 
         return
     console = text_console()
     print_form(console, form(value, "text", console.width))
+    print_written(console, *written)
+
+
+def give_shown(value: Documented, show: Callable[[Console], object], *written: str | None, as_json: bool) -> None:
+    """Show a value on a console, and where it was written; or write the JSON that its files have."""
+    if as_json:
+        sys.stdout.write(value.to_json())
+        return
+    console = text_console()
+    show(console)
     print_written(console, *written)
 
 
