@@ -68,24 +68,18 @@ class DeadlineOptions(Given[None]):
         """Make the arguments of ``explore``: read the images, take patterns and files apart."""
         from neuromap.render.quantities import parse_quantity
 
-        if not self._are_asked_for():
-            return {}
-        seconds = parse_quantity(self.deadline or "", "s", "--deadline")
-        pairs = [(_pattern(network, text), file) for text, file in map(_split, self.trained or [])]
-        images = nm.datasets.load_images(self.data, self.part, limit=self.limit)
-        return {"trained": pairs, "images": images, "deadline": seconds}
-
-    def _are_asked_for(self) -> bool:
-        """Whether there is a deadline; what goes with it is refused without."""
         if self.deadline is None:
             self.refuse("goes with a deadline; give --deadline TIME, or drop it")
-            return False
+            return {}
         if not self.trained:
             raise InputError(
                 f"--deadline {self.deadline}: takes trained weights; give --trained PATTERN=FILE, one for a behaviour "
                 "class"
             )
-        return True
+        seconds = parse_quantity(self.deadline, "s", "--deadline")
+        pairs = [(_pattern(network, text), file) for text, file in map(_split, self.trained)]
+        images = nm.datasets.load_images(self.data, self.part, limit=self.limit)
+        return {"trained": pairs, "images": images, "deadline": seconds}
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -25,7 +25,6 @@ Examples:
   neuromap rollouts examples/digits/sr.toml --chip loihi1 --svg cores.svg
 """
 
-_MOST_LISTED = 100_000
 _TICKS_OF_SLOWEST = 1000
 
 
@@ -38,7 +37,7 @@ def rollouts(
         "O'). May be repeated. By default streaming, sequential and those of the file."
     ),
     every: bool = option("--all  List every valid pattern, up to --limit, with every column.", False),
-    limit: int = option("N  Most patterns that --all lists, at most 100000.", 100),
+    limit: int = option("N  Most patterns that --all lists, at most 100000.", 100, within=(1, 100_000)),
     node_times: str | None = option(
         "WHICH  work: every node takes as long as its multiply-accumulates, which the table work of the network file "
         "holds; times are ticks.  [default: an update step for every node]",
@@ -47,6 +46,7 @@ def rollouts(
     work_per_tick: int | None = option(
         "N  Multiply-accumulates of a node in a tick, with --node-times work.  [default: so that the slowest node "
         "takes 1000 ticks]",
+        within=(1, None),
         group="times",
     ),
     chip: str | None = option(
@@ -76,8 +76,6 @@ def rollouts(
     from neuromap.network.build import require_frames
     from neuromap.rollout.class_numbers import class_numbers
 
-    if not 1 <= limit <= _MOST_LISTED:
-        raise InputError(f"--limit {limit}: must be 1 to {_MOST_LISTED}")
     if every and pattern:
         raise InputError("--all and --pattern: give one of them")
     net = nm.load_network(network)
@@ -102,7 +100,11 @@ def rollouts(
         "patterns": rows,
     }
     if as_json:
-        print_json(figures | ({} if over is None else {"seconds": _seconds_document(over)}))
+        if over is not None:
+            from neuromap.report.over_cores import SECONDS
+
+            figures["seconds"] = SECONDS.write(over)
+        print_json(figures)
         return
     print_rollouts(figures, every=every)
     if over is not None:
@@ -141,12 +143,6 @@ def _over_cores(
     return over
 
 
-def _seconds_document(over: nm.report.SecondsOverCores) -> Any:
-    from neuromap.report.over_cores import SECONDS
-
-    return SECONDS.write(over)
-
-
 def _print_seconds(over: nm.report.SecondsOverCores, *, every: bool) -> None:
     from neuromap.cli.printing.text_output import text_console
     from neuromap.render.table import print_rest, print_text
@@ -170,8 +166,6 @@ def _work_per_tick(network: nm.Network, node_times: str | None, given: int | Non
         return None
     if node_times != "work":
         raise InputError(f"--node-times {node_times}: unknown; choose work")
-    if given is not None and given < 1:
-        raise InputError(f"--work-per-tick {given}: must be 1 or more")
     table = network.tables.get("work")
     if not table:
         raise InputError(

@@ -64,7 +64,9 @@ def watch(
     fed: WatchFrames,
     ticks: int | None = option("N  End after so many ticks, whatever the frames.", within=(1, MAX_TICKS)),
     speed: float | None = option(
-        "S  Ticks per second of wall time; 0 for as fast as it goes.  [default: 10 in a terminal, else 0]"
+        "S  Ticks per second of wall time; 0 for as fast as it goes.  [default: 10 in a terminal, else 0]",
+        within=(0, sys.float_info.max),
+        must="must be 0 (as fast as it goes) or more ticks per second",
     ),
     classes: int | None = option(
         "C  Name the class of every frame of an output whose neurons C classes share equally: most spikes wins."
@@ -77,7 +79,8 @@ def watch(
     every frame of an output is a line, and a stimulus ends after its last frame.
     """
     in_terminal = sys.stdout.isatty()
-    wanted = _checked_speed(speed, _SPEED if in_terminal else 0.0)
+    if speed is None:
+        speed = _SPEED if in_terminal else 0.0
     random = fed.random()
     program = nm.load_program(program_file)
     _check_classes(program, classes)
@@ -87,16 +90,9 @@ def watch(
         n_ticks = ticks
     run = nm.simulation.LiveRun(program, source, engine.made())
     if in_terminal:
-        _show(run, n_ticks, wanted, classes)
+        _show(run, n_ticks, speed, classes)
     else:
-        _tell(run, n_ticks, wanted, classes)
-
-
-def _checked_speed(speed: float | None, default: float) -> float:
-    found = default if speed is None else speed
-    if not 0 <= found < float("inf"):
-        raise InputError(f"--speed {found:g}: must be 0 (as fast as it goes) or more ticks per second")
-    return found
+        _tell(run, n_ticks, speed, classes)
 
 
 def _check_classes(program: ChipProgram, classes: int | None) -> None:
