@@ -57,7 +57,7 @@ class Viewer:
             version = (session.version, session.stage.turns)
             if version != self._version:
                 self._version = version
-                found += self._changed_parts()
+                found.append(self._changed_parts())
             if session.stage.runs != self._runs:
                 self._runs, self._since, self._told = session.stage.runs, 0, {}
                 found.append({"kind": "layout", "runs": [self._layout(k) for k in range(len(self._runs))]})
@@ -70,15 +70,14 @@ class Viewer:
                 found.append(self._with_runs(look))
             return found
 
-    def _changed_parts(self) -> list[dict[str, Any]]:
+    def _changed_parts(self) -> dict[str, Any]:
         parts = self._writer.parts()
         changed = {name: part for name, part in parts.items() if self._parts.get(name) != part}
         self._parts = parts
         scene = self._session.stage.scene
         title = f"{scene.network.name} on {scene.chip.name}"
         tick = "as long as its work" if scene.chip.is_timed else seconds(scene.chip.tick_seconds)
-        head = {"kind": "parts", "title": title, "runs": len(scene.runs), "tick": tick, "parts": changed}
-        return [head]
+        return {"kind": "parts", "title": title, "runs": len(scene.runs), "tick": tick, "parts": changed}
 
     def _layout(self, k: int) -> dict[str, Any]:
         program = self._runs[k].program
@@ -264,8 +263,7 @@ def _templates() -> Any:
 
 def page_html(name: str) -> str:
     """Write the page of a session; its parts come over the socket."""
-    page: str = _templates().get_template("page.html.jinja").render(name=name, sheets=SHEETS, speeds=SPEEDS)
-    return page
+    return str(_templates().get_template("page.html.jinja").render(name=name, sheets=SHEETS, speeds=SPEEDS))
 
 
 class PartsWriter:
@@ -323,8 +321,7 @@ def _input(session: Session, macros: Any) -> str:
         image = {"name": name, "last": last, "number": number, "next": min(last, number + 1) if found else 0}
     draws = any(picture_shape(session, name) for name in network.inputs)
     has_stimulus = session.stage.scene.stimulus is not None
-    found_input: str = macros.input(shown.label, shown.kind, shown.noise, shown.density, image, has_stimulus, draws)
-    return found_input
+    return str(macros.input(shown.label, shown.kind, shown.noise, shown.density, image, has_stimulus, draws))
 
 
 def _drawings(session: Session, k: int, run: SceneRun) -> dict[str, str]:
@@ -358,16 +355,14 @@ def _figures(session: Session, k: int, run: SceneRun, macros: Any) -> str:
     else:
         cycle = (*pattern.cycle, *pattern.cycle[:1])
         text = f"invalid: the sequential edges {' -> '.join(cycle)} form a cycle"
-    figures: str = macros.figures(k, columns, run.execution, text, pattern.is_valid, problems)
-    return figures
+    return str(macros.figures(k, columns, run.execution, text, pattern.is_valid, problems))
 
 
 def _edits(session: Session, k: int, macros: Any) -> str:
     runs = session.stage.runs
     if k >= len(runs):
         return '<p class="soft">Nothing runs yet.</p>'
-    listed: str = macros.edits(k, [edit.what for edit in runs[k].edits])
-    return listed
+    return str(macros.edits(k, [edit.what for edit in runs[k].edits]))
 
 
 def _forms(session: Session, k: int, macros: Any) -> str:
@@ -376,15 +371,12 @@ def _forms(session: Session, k: int, macros: Any) -> str:
     program = session.stage.runs[k].program
     inside = [port.name for port in program.nodes if port.kind != "input"]
     sources = [port.name for port in program.nodes]
-    links: list[tuple[str, str]] = []
     try:
-        used = links_in_use(program)
-        for x, y, up in np.stack(used, axis=1)[:_MOST_LINKS].tolist():
-            links.append((f"{x},{y},{up}", f"({x}, {y}) and ({x + 1 - up}, {y + up})"))
+        used = np.stack(links_in_use(program), axis=1)[:_MOST_LINKS].tolist()
     except (NeuromapError, IndexError):  # cores beyond the board have no ways
-        links = []
-    forms: str = macros.forms(k, inside, sources, program.n_cores, links)
-    return forms
+        used = []
+    links = [(f"{x},{y},{up}", f"({x}, {y}) and ({x + 1 - up}, {y + up})") for x, y, up in used]
+    return str(macros.forms(k, inside, sources, program.n_cores, links))
 
 
 # Figures of runs as text, each with its unit and its time axis.

@@ -340,10 +340,8 @@ def _unpacked(data: bytes) -> bytes:
                     f"stimulus file: unpacks to {unpacked} bytes; the studio takes at most {_MOST_UNPACKED}"
                 )
             for member in members:
-                if member.compress_type not in (
-                    ZIP_STORED,
-                    ZIP_DEFLATED,
-                ):  # of the others a few bytes unpack to any size
+                # of other kinds a few bytes unpack to any size
+                if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
                     raise InputError(
                         f"stimulus file: {member.filename!r:.40} is packed in a way that NumPy does not use"
                     )

@@ -244,35 +244,21 @@ class Session:
     # version: grows with every change but the passing of ticks
     # line: what went wrong last, in one line; empty where nothing did
     # speed: of ``SPEEDS``
+    # is_playing, is_mapping, is_closed: whether ticks run by the clock, a mapper is at work, nothing runs any more
 
     def __init__(self, name: str, scene: Scene, offer: Offer | None = None) -> None:
         self.name, self.offer = name, offer or Offer()
         self.stage: Stage = Stage(scene)
         self.lock = RLock()
         self.version, self.line, self.speed = 0, "", 10
-        self._is_playing = self._is_mapping = False
-        self._wake, self._is_closed = Event(), False
+        self.is_playing = self.is_mapping = False
+        self._wake, self.is_closed = Event(), False
         self._is_behind = scene.ticks > 0
         self._is_to_play = self.offer.plays and scene.ticks == 0
         self._clock = Thread(target=self._run, name=f"studio {name[:8]}", daemon=True)
         self._mapper: Thread | None = None
         self._clock.start()
         self.map()
-
-    @property
-    def is_playing(self) -> bool:
-        """Whether ticks run by the clock."""
-        return self._is_playing
-
-    @property
-    def is_mapping(self) -> bool:
-        """Whether a mapper is at work."""
-        return self._is_mapping
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether nothing runs any more."""
-        return self._is_closed
 
     def changed(self, line: str = "") -> None:
         """Say that something changed, or what went wrong."""
@@ -283,7 +269,7 @@ class Session:
     def set_scene(self, scene: Scene) -> None:
         """Put another scene on the stage, paused, and map it."""
         with self.lock:
-            self._is_playing = self._is_to_play = False
+            self.is_playing = self._is_to_play = False
             self.stage.set_scene(scene)
             self._is_behind = scene.ticks > 0
             self.changed()
@@ -292,14 +278,14 @@ class Session:
     def map(self) -> None:
         """Map what is on the stage, on a thread of its own."""
         with self.lock:
-            if self._is_mapping:
+            if self.is_mapping:
                 return  # it looks again when it is done
-            self._is_mapping = True
+            self.is_mapping = True
             self._mapper = Thread(target=self._map, name=f"mapping {self.name[:8]}", daemon=True)
             self._mapper.start()
 
     def _map(self) -> None:
-        while not self._is_closed:
+        while not self.is_closed:
             try:
                 is_done = self.stage.map(self._mapped_one)
             except Exception as error:  # the page waits for this thread: it ends with a line, whatever comes
@@ -309,13 +295,13 @@ class Session:
                 self.changed(line_of(error))
             with self.lock:
                 if is_done:
-                    self._is_mapping = False
+                    self.is_mapping = False
                     self.changed(self.line)
                     return
 
     def _mapped_one(self) -> None:
         """Say so; a scene that was saved in the midst of a run is played up to there first."""
-        while self._is_behind and self.stage.is_ready and not self._is_closed:
+        while self._is_behind and self.stage.is_ready and not self.is_closed:
             self._is_behind = not self.stage.catch_up(_CATCH_UP, _BEAT)
         self.changed(self.line)
         with self.lock:
@@ -327,7 +313,7 @@ class Session:
         """Let ticks run by the clock."""
         with self.lock:
             self._require_ready()
-            self._is_playing = True
+            self.is_playing = True
             self._wake.set()
             self.changed()
 
@@ -340,21 +326,21 @@ class Session:
     def pause(self) -> None:
         """Stop the clock."""
         with self.lock:
-            self._is_playing = False
+            self.is_playing = False
             self.changed()
 
     def step(self, n_ticks: int) -> None:
         """Run some ticks, paused."""
         with self.lock:
             self._require_ready()
-            self._is_playing = False
+            self.is_playing = False
             self.stage.advance(n_ticks)
             self.changed()
 
     def _run(self) -> None:
         due, last = 0.0, time.monotonic()
-        while not self._is_closed:
-            if not self._is_playing:
+        while not self.is_closed:
+            if not self.is_playing:
                 self._wake.wait(1.0)
                 self._wake.clear()
                 due, last = 0.0, time.monotonic()
@@ -374,15 +360,15 @@ class Session:
                 self.pause()
         except Exception as error:  # as above
             with self.lock:
-                self._is_playing = False
+                self.is_playing = False
                 self.changed(line_of(error))
 
     def close(self, keep: Callable[[Scene], object] | None = None) -> None:
         """End all that runs and free what it held."""
         with self.lock:
-            if self._is_closed:
+            if self.is_closed:
                 return
-            self._is_playing, self._is_closed = False, True
+            self.is_playing, self.is_closed = False, True
             self._wake.set()
             if keep is not None:
                 keep(self.stage.scene)

@@ -39,6 +39,9 @@ class Stage:
 
     # What is done is recorded as changes of the scene, at ticks; since everything that is drawn is drawn by tick and
     # seed, the same changes give the same spikes again.
+    # now: the tick that runs next
+    # shown: what the input sees now
+    # runs: what is played; nothing before it is mapped
     # mapped: what became of (number of the run, execution) on the chip, as far as it is known
     # lock: held by whoever looks at runs, so that they stand still
     # turns: changes that were put in force, by hand or by a replay
@@ -56,36 +59,31 @@ class Stage:
     def _set(self, scene: Scene) -> None:
         world = World(scene.network, scene.stimulus)  # first: what it refuses changes nothing
         self._generation += 1
-        self._scene, self._now, self._applied, self._world = scene, 0, 0, world
-        self._shown = Shown()
-        self._played: tuple[PlayedRun, ...] = ()
+        self._scene, self.now, self._applied, self._world = scene, 0, 0, world
+        self.shown = Shown()
+        self.runs: tuple[PlayedRun, ...] = ()
         self.mapped, self.verdict = {}, None
 
     @property
     def scene(self) -> Scene:
         """The scene as it is now, with all that was recorded."""
         with self.lock:
-            if self.is_replaying or not self._played:
+            if self.is_replaying or not self.runs:
                 return self._scene
-            sums = tuple(run.checksum for run in self._played)
-            return replace(self._scene, ticks=self._now, checksums=sums)
+            sums = tuple(run.checksum for run in self.runs)
+            return replace(self._scene, ticks=self.now, checksums=sums)
 
     @property
     def seen(self) -> Scene:
         """The scene up to the tick that runs next, also in the midst of a replay."""
         with self.lock:
             scene = self.scene
-            return replace(scene, ticks=self._now, checksums=()) if self._played else scene
-
-    @property
-    def now(self) -> int:
-        """The tick that runs next."""
-        return self._now
+            return replace(scene, ticks=self.now, checksums=()) if self.runs else scene
 
     @property
     def recorded(self) -> int:
         """Ticks that are recorded."""
-        return max(self._now, self._scene.ticks)
+        return max(self.now, self._scene.ticks)
 
     @property
     def time_on_chip(self) -> str:
@@ -96,22 +94,12 @@ class Stage:
     @property
     def is_ready(self) -> bool:
         """Whether every run of the scene is mapped and can be played."""
-        return bool(self._played)
+        return bool(self.runs)
 
     @property
     def is_replaying(self) -> bool:
         """Whether ticks that are recorded run again."""
-        return self._now < self._scene.ticks
-
-    @property
-    def shown(self) -> Shown:
-        """What the input sees now."""
-        return self._shown
-
-    @property
-    def runs(self) -> tuple[PlayedRun, ...]:
-        """What is played; nothing before it is mapped."""
-        return self._played
+        return self.now < self._scene.ticks
 
     def set_scene(self, scene: Scene) -> None:
         """Put another scene on the stage; it must be mapped anew."""
@@ -147,14 +135,14 @@ class Stage:
         found = [program for program in programs if program is not None]
         if len(found) < len(programs):
             return
-        self._now, self._applied, self._shown = 0, 0, Shown()
-        self._played = tuple(PlayedRun(p, self._world, lambda: self._shown, self._choice) for p in found)
+        self.now, self._applied, self.shown = 0, 0, Shown()
+        self.runs = tuple(PlayedRun(p, self._world, lambda: self.shown, self._choice) for p in found)
         self._apply()
 
     def catch_up(self, most: int, seconds: float = math.inf) -> bool:
         """Replay up to ``most`` ticks of what is recorded; whether all of it has been; as :meth:`advance` does."""
         with self.lock:
-            self.advance(min(most, self._scene.ticks - self._now), seconds)
+            self.advance(min(most, self._scene.ticks - self.now), seconds)
             return not self.is_replaying
 
     def cut(self) -> bool:
@@ -164,7 +152,7 @@ class Stage:
             kept = self._scene.changes[: max(0, self._applied - 1)]
             is_cut = len(kept) < len(self._scene.changes)
             if is_cut:
-                self._set(replace(self._scene, changes=kept, ticks=self._now, checksums=()))
+                self._set(replace(self._scene, changes=kept, ticks=self.now, checksums=()))
             return is_cut
 
     def advance(self, n_ticks: int, seconds: float = math.inf) -> int:
@@ -172,24 +160,24 @@ class Stage:
         # seconds: no further tick begins after them, so that who waits to pause a slow program need not wait for all
         # gives ticks that were run; one at least, where any can
         with self.lock:
-            if not self._played:
+            if not self.runs:
                 return 0
             was_replaying = self.is_replaying
             end = self._scene.ticks if was_replaying else MOST_TICKS
-            if n_ticks > 0 and self._now >= end:
+            if n_ticks > 0 and self.now >= end:
                 raise InputError(f"recording: holds {MOST_TICKS} ticks, which is its most; start again at tick 0")
-            begin, begun_at = self._now, time.monotonic()
+            begin, begun_at = self.now, time.monotonic()
             end = min(end, begin + n_ticks)
-            while self._now < end and (self._now == begin or time.monotonic() - begun_at < seconds):
+            while self.now < end and (self.now == begin or time.monotonic() - begun_at < seconds):
                 self._apply()
-                for run in self._played:
+                for run in self.runs:
                     run.tick()
-                self._now += 1
+                self.now += 1
             if was_replaying and not self.is_replaying:
                 self._apply()
-                sums = tuple(run.checksum for run in self._played)
+                sums = tuple(run.checksum for run in self.runs)
                 self.verdict = sums == self._scene.checksums if self._scene.checksums else None
-            return self._now - begin
+            return self.now - begin
 
     def takes(self, node: str, shape: tuple[int, int, int]) -> bool:
         """Whether pictures of a shape can be shown to an input node."""
@@ -198,22 +186,22 @@ class Stage:
     def ticks_to_frame(self) -> int:
         """Ticks until every output of the first run has shown a further frame."""
         with self.lock:
-            return self._played[0].live.ticks_to_frame if self._played else 0
+            return self.runs[0].live.ticks_to_frame if self.runs else 0
 
     def show(self, shown: Shown) -> None:
         """Show something else from now on; a replay ends here, and the recording goes on from here."""
         with self.lock:
             self._world.check(shown)
-            self._record(Change(self._now, shown=shown))
+            self._record(Change(self.now, shown=shown))
 
     def edit(self, run: int, edits: Sequence[Edit]) -> None:
         """Put edits of a run in force, all there are, from now on; as :meth:`show` does."""
         with self.lock:
-            if not self._played:
+            if not self.runs:
                 raise InputError("edit: nothing runs yet; wait until the network is mapped")
-            change = Change(self._now, run=run, edits=tuple(edits))
+            change = Change(self.now, run=run, edits=tuple(edits))
             self._scene.with_change(change)
-            self._played[run].edit(edits)
+            self.runs[run].edit(edits)
             self._record(change)
 
     def _record(self, change: Change) -> None:
@@ -225,23 +213,23 @@ class Stage:
     def _apply(self) -> None:
         """Put changes in force whose tick has come."""
         changes = self._scene.changes
-        while self._applied < len(changes) and changes[self._applied].tick <= self._now:
+        while self._applied < len(changes) and changes[self._applied].tick <= self.now:
             change = changes[self._applied]
             self._applied += 1
             self.turns += 1
             if change.shown is not None:
-                self._shown = change.shown
-            elif change.edits is not None and self._played:
-                self._played[change.run].edit(change.edits)
+                self.shown = change.shown
+            elif change.edits is not None and self.runs:
+                self.runs[change.run].edit(change.edits)
 
     def restart(self) -> None:
         """Begin again at tick 0 with what is in force now, and forget what was recorded."""
         with self.lock:
-            now = self.scene if not self.is_replaying else replace(self._scene, ticks=self._now)
-            kept = tuple(change for change in now.changes if change.tick <= self._now)
+            now = self.scene if not self.is_replaying else replace(self._scene, ticks=self.now)
+            kept = tuple(change for change in now.changes if change.tick <= self.now)
             self._scene = replace(now, changes=kept).begun_again()
             self.verdict = None
-            if self._played:
+            if self.runs:
                 self._begin()
 
     def replay(self) -> None:
@@ -251,7 +239,7 @@ class Stage:
             if not scene.ticks:
                 raise InputError("replay: nothing is recorded yet; run some ticks first")
             self._scene, self.verdict = scene, None
-            if self._played:
+            if self.runs:
                 self._begin()
 
 
@@ -356,10 +344,10 @@ class Mapped(Card):
     figures: ChipFigures | None = None  # in ticks
 
 
-def map_run(network: Network, chip: ChipSpec, run: SceneRun, execution: str | None = None) -> Mapped:
+def map_run(network: Network, chip: ChipSpec, run: SceneRun, execution: str) -> Mapped:
     """Map a rollout; what does not fit gives its problem."""
     try:
-        rollout = Rollout(network, run.pattern, execution or run.execution)
+        rollout = Rollout(network, run.pattern, execution)
         mapped = map_with_stages(rollout, chip, MappingOptions(seconds=_SECONDS))
         return Mapped("", mapped.rollout, mapped.program, chip_figures(mapped.rollout, mapped.program))
     except NeuromapError as error:
