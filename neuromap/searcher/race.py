@@ -546,21 +546,19 @@ class _Race:
 
     def points(self) -> tuple[SearchPoint, ...]:
         """Give the rows that are on the front at some moment, and run them on all images."""
-        best_at, rows = dict[tuple[int, int], list[float]](), list[tuple[_Entrant, int]]()
+        best_at = dict[tuple[_Entrant, int], list[float]]()
         for m, moment in enumerate(self.moments):
-            for place in self._front(m):
-                if place not in rows:
-                    rows.append(place)
-                best_at.setdefault((place[0].place.number, place[1]), []).append(moment)
-        if not rows:  # ticks last longer with the weights that they ended with
+            for entrant_and_row in self._front(m):
+                best_at.setdefault(entrant_and_row, []).append(moment)
+        if not best_at:  # ticks last longer with the weights that they ended with
             raise _too_early(self.moments[-1], (row.first_response_seconds for one in self.live for row in one.rows))
         points, files = list[SearchPoint](), dict[int, str]()
-        for one, k in rows:
+        for (one, k), moments in best_at.items():
             number = one.place.number
             if number not in files:
                 files[number] = self._saved(one)
             before = points[-1].values if points else (1,) * len(one.place.pattern.values)
-            points.append(self._point(one, k, tuple(best_at[number, k]), before, files[number]))
+            points.append(self._point(one, k, tuple(moments), before, files[number]))
         return tuple(points)
 
     def _front(self, moment: int) -> list[tuple[_Entrant, int]]:
