@@ -25,6 +25,7 @@ from neuromap.explorer.answer.limits import Limits, value_of
 from neuromap.explorer.answer.objectives import ACCURACY, CORES, OBJECTIVES, Objective
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.hardware.chip.chip_spec import tick_words
+from neuromap.render.numbers import round_up
 from neuromap.render.quantities import figure, scale_for, with_unit
 from neuromap.render.svg import PHONE, drawing, element, label, number, shorten, standalone
 from neuromap.rollout.schedule.execution import execution_kind
@@ -363,18 +364,12 @@ def make_axis(values: Sequence[float], *, whole: bool = False) -> Axis:
     low, high = max(0.0, least - room), most + room
     if least < 0.45 * most:
         low = 0.0  # most of the way down to 0: then the axis starts there
-    step = _round_step((high - low) / 5)
+    step = round_up((high - low) / 5)
     if whole:
         step = max(1.0, step)
     first = math.ceil(low / step - 1e-9)
     ticks = tuple(k * step for k in range(first, math.floor(high / step + 1e-9) + 1))
     return Axis(low, high, False, ticks)
-
-
-def _round_step(value: float) -> float:
-    """Find the least of 1, 2, 5 times a power of ten that is not below a value."""
-    power = 10.0 ** math.floor(math.log10(value))
-    return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= value * (1 - 1e-9))
 
 
 def _log_ticks(low: float, high: float) -> tuple[float, ...]:

@@ -37,6 +37,12 @@ def plain(value: float | Fraction | None) -> str:
     return written.rstrip("0").rstrip(".") if digits else written  # zeros before the point count
 
 
+def round_up(value: float) -> float:
+    """Find the least of 1, 2, 5 times a power of ten that is not below a value above 0."""
+    power = math.floor(math.log10(value) + 1e-9)
+    return next(found for m in (1, 2, 5, 10) if (found := float(f"{m}e{power}")) >= value * (1 - 1e-9))
+
+
 def percent(part: float) -> str:
     """Write a part of one as a percentage."""
     return f"{100 * part:.12g} %"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from neuromap.files.messages import counted
-from neuromap.render.numbers import plain
+from neuromap.render.numbers import plain, round_up
 from neuromap.render.svg import PHONE, drawing, element, label, line_key, number, shorten
 
 # Lines that are told apart by colour and dashes.
@@ -134,8 +134,7 @@ def log_ends(least: float, most: float) -> tuple[float, float]:
     """Give the ends of a logarithmic axis: 1, 2 or 5 times powers of ten around figures above 0."""
     low = 10.0 ** math.floor(math.log10(least))
     bottom = max(low * step for step in (1, 2, 5) if low * step <= least * (1 + 1e-9))
-    high = 10.0 ** math.floor(math.log10(most))
-    top = min(high * step for step in (1, 2, 5, 10) if high * step >= most * (1 - 1e-9))
+    top = round_up(most)
     return bottom, top if top > bottom else 2 * bottom
 
 
@@ -147,6 +146,4 @@ def _steps(bottom: float, top: float) -> list[float]:
 
 def round_top(most: float) -> float:
     """Give the upper end of an axis: four equal parts, of 1, 2 or 5 times a power of ten each; of counts whole ones."""
-    part = most / 4 if 0 < most < 1 else max(most / 4, 1.0)
-    power = 10.0 ** math.floor(math.log10(part))
-    return 4 * next(step * power for step in (1, 2, 5, 10) if step * power >= part)
+    return 4 * round_up(most / 4 if 0 < most < 1 else max(most / 4, 1.0))

@@ -42,11 +42,11 @@ def label(x: float, y: float, text: str, class_: str = "", anchor: str = "middle
     return element("text", escape(text), title=title, x=x, y=y, class_=class_, text_anchor=anchor)
 
 
-def line_key(name: str, place: int, x: float, y: float) -> list[str]:
+def line_key(name: str, place: int, x: float, y: float, longest: int = 60) -> list[str]:
     """Make an entry of the key of curves: a piece of the line of its place, and its name on the base line ``y``."""
     return [
         element("path", d=f"M{number(x)} {number(y - 4)}h28", class_=f"accuracy line{place}"),
-        label(x + 36, y, shorten(name, 60), "small", anchor="start", title=name),
+        label(x + 36, y, shorten(name, longest), "small", anchor="start", title=name),
     ]
 
 

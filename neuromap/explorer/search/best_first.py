@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from neuromap.explorer.search.front import OpenRows
 from neuromap.explorer.search.measurements import Measurements
 from neuromap.explorer.search.search_rows import SearchRows
 from neuromap.files.argument_checks import real_number, whole_number
-from neuromap.render.numbers import ALIKE
+from neuromap.render.numbers import ALIKE, round_up
 from neuromap.render.value import Card
 
 UNMEASURED = ALIKE
@@ -39,15 +38,9 @@ def measured_tolerance(
             progress(f"{row.pattern}, {row.candidate.execution}", 0, sum(len(group.rows) for group in all_rows.groups))
         measured = measurements.get(all_rows.fingerprint(place), all_rows.candidate(place))
         if measured.energy_joules and measured.energy_half_width_joules is not None:
-            return _rounded_up(measured.energy_half_width_joules / measured.energy_joules)
+            part = measured.energy_half_width_joules / measured.energy_joules
+            return round_up(min(max(part, _LEAST), _MOST))
     return UNMEASURED
-
-
-def _rounded_up(part: float) -> float:
-    """Find the least of 1, 2, 5 times a power of ten that is not below a part."""
-    part = min(max(part, _LEAST), _MOST)
-    power = math.floor(math.log10(part) + 1e-9)
-    return next(t for m in (1, 2, 5, 10) if (t := float(f"{m}e{power}")) >= part * (1 - 1e-9))
 
 
 # The search: rows are mapped one after the other, the most promising first, until none is open.

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from neuromap.accuracy.accuracy import FrameAccuracy, moment_text
 from neuromap.files.messages import counted
-from neuromap.render.numbers import seconds
-from neuromap.render.svg import PHONE, drawing, element, label, number, shorten
+from neuromap.render.numbers import round_up, seconds
+from neuromap.render.svg import PHONE, drawing, element, label, line_key, number, shorten
 from neuromap.report.drawings.draw_network import spread
 from neuromap.report.figures.row import ReportRow
 
@@ -108,10 +108,7 @@ class _Axes(NamedTuple):
 
     def _marks(self, most: int) -> list[float]:
         """Choose round moments, so many at most."""
-        step: float = max(1, math.ceil(self.last / most))
-        if self.is_timed:
-            unit = 10.0 ** math.floor(math.log10(self.last / most))
-            step = next(n * unit for n in (1, 2, 5, 10) if n * unit * most >= self.last)
+        step = round_up(self.last / most) if self.is_timed else max(1, math.ceil(self.last / most))
         return [k * step for k in range(int(self.last / step) + 1)]
 
 
@@ -154,9 +151,5 @@ def _names(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
 
 def _key(curves: Sequence[_Curve], top: float) -> list[str]:
     """Write names below each other, each behind a piece of its curve."""
-    parts = []
-    for k, curve in enumerate(curves):
-        y = top + _LINE * k + 6
-        parts.append(element("path", d=f"M0 {number(y)}h28", class_=f"accuracy line{k}"))
-        parts.append(label(36, y + 4, shorten(curve.name, _LONGEST), "small", anchor="start", title=curve.name))
-    return parts
+    entries = (line_key(curve.name, k, 0, top + _LINE * k + 10, _LONGEST) for k, curve in enumerate(curves))
+    return [part for entry in entries for part in entry]

@@ -13,8 +13,7 @@ from typing import TypeAlias
 from neuromap.arrays.times import Time, largest_gap, tick_of_frame
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.network.edge import EdgeKey
-from neuromap.render.numbers import plain, seconds
+from neuromap.render.numbers import plain, round_up, seconds
 from neuromap.render.svg import PHONE, arrow, drawing, element, label, names_width, number, shorten
 from neuromap.report.drawings.draw_network import layout
 from neuromap.report.figures.latency_report import LatencyReport
@@ -148,7 +147,7 @@ def rows_drawn(report: LatencyReport) -> list[ReportRow]:
 def axis_of(rows: Iterable[ReportRow], left: float, width: float, steps: int) -> TickAxis:
     """Make an axis that holds all responses of rows, with about so many steps."""
     last = max(max(_full(row) or 0, _first(row) or 0, _reaction(row) or 0) for row in rows)
-    step = _nice(float(last) / steps)
+    step = max(1, int(round_up(float(last) / steps))) if last else 1
     return TickAxis(left, width, step * math.ceil((last + 0.2) / step), step)
 
 
@@ -217,14 +216,6 @@ def _samples(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
     marks = "".join(f"M{number(axis.x(tick))} {number(y + 10)}v-5" for tick in ticks)
     tip = f"a frame is taken every {_words(row, period)}"
     return [element("path", d=marks, class_="sample", title=tip)]
-
-
-def _nice(value: float) -> int:
-    """Find the least of 1, 2, 5, 10, 20, ... that is not below a value."""
-    if value <= 1:
-        return 1
-    power = 10 ** math.floor(math.log10(value))
-    return int(next(m * power for m in (1, 2, 5, 10) if m * power >= value))
 
 
 # Ticks that a timeline shows at most; longer ones are not drawn.
