@@ -17,6 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from graphlib import TopologicalSorter
 from itertools import combinations
 from typing import Any
 
@@ -407,7 +408,7 @@ def graph_of(network: Network) -> Graph:
     sources = tuple(number[u] for u, _ in network.edges)
     targets = tuple(number[v] for _, v in network.edges)
     inputs = tuple(number[name] for name in network.inputs)
-    order = () if cycle_structure(network).blocks else _order(len(number), sources, targets)
+    order = () if cycle_structure(network).blocks else _order(network, number)
     tree = _forest(inputs, sources, targets)
     return Graph(network, sources, targets, inputs, tuple(number[o] for o in network.outputs), order, tree)
 
@@ -424,17 +425,10 @@ def _forest(inputs: tuple[int, ...], sources: tuple[int, ...], targets: tuple[in
     return tuple(tree)
 
 
-def _order(n: int, sources: tuple[int, ...], targets: tuple[int, ...]) -> tuple[int, ...]:
+def _order(network: Network, number: Mapping[str, int]) -> tuple[int, ...]:
     """Sort the nodes of a network without cycles, self-edges aside, so that every edge leads to a later one."""
-    edges = [(u, v) for u, v in zip(sources, targets, strict=True) if u != v]
-    waiting = [0] * n
-    for _, v in edges:
-        waiting[v] += 1
-    order = [v for v in range(n) if waiting[v] == 0]
-    for u in order:
-        for source, v in edges:
-            if source == u:
-                waiting[v] -= 1
-                if waiting[v] == 0:
-                    order.append(v)
-    return tuple(order)
+    before: dict[int, set[int]] = {v: set() for v in number.values()}
+    for u, v in network.edges:
+        if u != v:
+            before[number[v]].add(number[u])
+    return tuple(TopologicalSorter(before).static_order())

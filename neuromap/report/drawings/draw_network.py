@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from itertools import pairwise
 
 from neuromap.files.messages import counted
@@ -222,44 +223,31 @@ def layout(network: Network) -> Layout:
 
 def _back_edges(network: Network) -> frozenset[EdgeKey]:
     """Edges that close a cycle in a depth-first search from the inputs, in file order."""
-    children = {name: [v for v in network.graph.successors(name) if v != name] for name in network.nodes}
-    state = dict.fromkeys(network.nodes, 0)  # 1: on the way, 2: done
-    back = set()
-    for root in network.inputs:
-        stack = [(root, iter(children[root]))]
-        state[root] = 1
-        while stack:
-            node, rest = stack[-1]
-            step = next(rest, None)
-            if step is None:
-                state[node] = 2
-                stack.pop()
-            elif state[step] == 1:
-                back.add((node, step))
-            elif state[step] == 0:
-                state[step] = 1
-                stack.append((step, iter(children[step])))
+    import networkx as nx  # slow to import
+
+    root = ""  # no node is called that
+    graph: nx.DiGraph[str] = nx.DiGraph([*((root, name) for name in network.inputs), *network.edges])
+    on_the_way, back = set[str](), set[EdgeKey]()
+    for u, v, step in nx.dfs_labeled_edges(graph, root):
+        if step == "forward":
+            on_the_way.add(v)
+        elif step == "reverse":
+            on_the_way.remove(v)
+        elif u != v and v in on_the_way:
+            back.add((u, v))
     return frozenset(back)
 
 
 def _longest_paths(network: Network, forward: list[EdgeKey]) -> dict[str, int]:
-    layer = dict.fromkeys(network.nodes, 0)
-    waiting = dict.fromkeys(network.nodes, 0)
-    out: dict[str, list[str]] = {name: [] for name in network.nodes}
+    before: dict[str, list[str]] = {name: [] for name in network.nodes}
     for u, v in forward:
-        waiting[v] += 1
-        out[u].append(v)
-    ready = [name for name, count in waiting.items() if count == 0]
-    while ready:
-        u = ready.pop()
-        for v in out[u]:
-            layer[v] = max(layer[v], layer[u] + 1)
-            waiting[v] -= 1
-            if waiting[v] == 0:
-                ready.append(v)
+        before[v].append(u)
+    layer: dict[str, int] = {}
+    for v in TopologicalSorter(before).static_order():
+        layer[v] = max((layer[u] + 1 for u in before[v]), default=0)
     # An input that feeds deep layers only stands just before the first of them.
-    for u in network.inputs:
-        layer[u] = max(0, min((layer[v] for v in out[u]), default=1) - 1)
+    for name in network.inputs:
+        layer[name] = max(0, min((layer[v] for u, v in forward if u == name), default=1) - 1)
     return layer
 
 
@@ -270,31 +258,26 @@ def _place(
     for column in columns:
         for k, item in enumerate(column):
             place[item] = 40.0 * (k - (len(column) - 1) / 2)
+
+    def wish(item: _Item, *sides: dict[_Item, list[_Item]]) -> float:
+        """Give the mean place of the neighbours at some sides."""
+        near = [place[other] for side in sides for other in side.get(item, ())]
+        return sum(near) / len(near) if near else place[item]
+
+    def move(column: list[_Item], wishes: dict[_Item, float]) -> None:
+        heights = spread([wishes[item] for item in column], [_GAP[len(item) == 1] for item in column])
+        place.update(zip(column, heights, strict=True))
+
     for sweep in range(_SWEEPS):
-        neighbours = left if sweep % 2 == 0 else right
-        for column in columns if sweep % 2 == 0 else columns[::-1]:
-            wish = {
-                item: sum(place[n] for n in near) / len(near) if (near := neighbours.get(item)) else place[item]
-                for item in column
-            }
-            column.sort(key=lambda item: wish[item])
-            for item, y in zip(column, spread([wish[i] for i in column], [_room(i) for i in column]), strict=True):
-                place[item] = y
+        side, in_turn = (left, columns) if sweep % 2 == 0 else (right, columns[::-1])
+        for column in in_turn:
+            wishes = {item: wish(item, side) for item in column}
+            column.sort(key=wishes.__getitem__)
+            move(column, wishes)
     for column in columns:  # last: between both sides
-        wish = {
-            item: sum(place[n] for n in near) / len(near)
-            if (near := left.get(item, []) + right.get(item, []))
-            else place[item]
-            for item in column
-        }
-        for item, y in zip(column, spread([wish[i] for i in column], [_room(i) for i in column]), strict=True):
-            place[item] = y
+        move(column, {item: wish(item, left, right) for item in column})
     top = min(place.values())
     return {item: y - top for item, y in place.items()}
-
-
-def _room(item: _Item) -> float:
-    return _GAP[len(item) == 1]
 
 
 def spread(wish: list[float], room: list[float]) -> list[float]:

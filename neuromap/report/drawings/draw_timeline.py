@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -493,7 +494,9 @@ class Reach:
 
 def shortest_reach(pattern: RolloutPattern, source: str) -> Reach:
     """Frames after which each node first depends on an input: paths with fewest streaming edges."""
-    outgoing = _outgoing(pattern.items())
+    outgoing: dict[str, list[tuple[str, int]]] = {}
+    for (u, v), r in pattern.items():
+        outgoing.setdefault(u, []).append((v, r))
     frames, previous = {source: 0}, {}
     number = {name: k for k, name in enumerate(pattern.network.nodes)}
     heap = [(0, number[source], source)]
@@ -511,29 +514,16 @@ def longest_reach(pattern: RolloutPattern, source: str) -> Reach | None:
     """Frames after which each node depends on nothing before the onset, self-edges masked."""
     # ``None`` where the network has cycles other than self-edges: there the longest path is a search, which is the
     # schedule's business.
-    outgoing = _outgoing((key, r) for key, r in pattern.items() if key[0] != key[1])
-    waiting: dict[str, int] = dict.fromkeys(pattern.network.nodes, 0)
-    for targets in outgoing.values():
-        for v, _ in targets:
-            waiting[v] += 1
-    ready = [name for name, count in waiting.items() if count == 0]
+    entering: dict[str, dict[str, int]] = {name: {} for name in pattern.network.nodes}
+    for (u, v), r in pattern.items():
+        if u != v:
+            entering[v][u] = r
+    try:
+        order = list(TopologicalSorter(entering).static_order())
+    except CycleError:
+        return None
     frames, previous = {source: 0}, {}
-    done = 0
-    while ready:
-        u = ready.pop()
-        done += 1
-        for v, r in outgoing.get(u, ()):
-            if u in frames and frames[u] + r > frames.get(v, -1):
-                frames[v] = frames[u] + r
-                previous[v] = u
-            waiting[v] -= 1
-            if waiting[v] == 0:
-                ready.append(v)
-    return Reach(frames, previous) if done == len(waiting) else None
-
-
-def _outgoing(edges: Iterable[tuple[EdgeKey, int]]) -> dict[str, list[tuple[str, int]]]:
-    outgoing: dict[str, list[tuple[str, int]]] = {}
-    for (u, v), r in edges:
-        outgoing.setdefault(u, []).append((v, r))
-    return outgoing
+    for v in order:
+        if ways := [(frames[u] + r, u) for u, r in entering[v].items() if u in frames]:
+            frames[v], previous[v] = max(ways)
+    return Reach(frames, previous)
