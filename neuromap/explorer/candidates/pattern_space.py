@@ -283,31 +283,25 @@ def pattern_space(
 def _sample(graph: Graph, seeds: Sequence[RolloutPattern], most: int, seed: int) -> Values:
     """Flip edges of the patterns known so far, at random, until there are enough or hardly a new one is found."""
     rng = np.random.default_rng(seed)
-    network = graph.network
-    found = dict.fromkeys(pattern.values for pattern in seeds)
-    known = list(found)
+    known = list(dict.fromkeys(pattern.values for pattern in seeds))
+    found = set(known)
+
+    def add(flipped: list[int]) -> None:
+        values = tuple(flipped)
+        if values not in found and (graph.is_ordered or RolloutPattern(graph.network, values).is_valid):
+            found.add(values)
+            known.append(values)
+
     fixed = set(graph.self_edges)
     free = [e for e in range(graph.n_edges) if e not in fixed]
-    for values in list(found):  # all patterns one edge away, then any
+    for values in list(known):  # all patterns one edge away, then any
         for e in free:
-            _add(network, found, known, (*values[:e], 1 - values[e], *values[e + 1 :]), graph.is_ordered)
+            add([*values[:e], 1 - values[e], *values[e + 1 :]])
     tries = 0
     while free and len(found) < most and tries < 50 * most:
         tries += 1
         flipped = list(known[int(rng.integers(len(known)))])
         for e in rng.choice(free, size=int(rng.integers(1, 4)), replace=True).tolist():
             flipped[e] = 1 - flipped[e]
-        _add(network, found, known, tuple(flipped), graph.is_ordered)
+        add(flipped)
     return np.array(known[:most], np.uint8)
-
-
-def _add(
-    network: Network,
-    found: dict[tuple[int, ...], None],
-    known: list[tuple[int, ...]],
-    values: tuple[int, ...],
-    is_ordered: bool,
-) -> None:
-    if values not in found and (is_ordered or RolloutPattern(network, values).is_valid):
-        found[values] = None
-        known.append(values)

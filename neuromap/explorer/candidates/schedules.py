@@ -14,7 +14,7 @@ too; then the key holds by how many steps the nodes' bias spikes are apart, and 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from graphlib import TopologicalSorter
@@ -215,11 +215,11 @@ def _ordered(graph: Graph, values: Values, execution: str, soonest: bool) -> Sch
     chosen = chosen_period(execution) or 1
     r = np.ascontiguousarray(values.T).astype(_wide_enough(graph, chosen))
     into = [[e for e in graph.entering(v) if graph.sources[e] != v] for v in range(graph.n_nodes)]
-    if execution == "windowed":
-        phase = _windowed_phases(graph, into, r)
+    if execution == "windowed":  # frame 0 is known, so a streaming edge waits for nothing (a self-edge for one step)
+        phase = _phases(graph, into, r, lambda e, before: before * (1 - r[e]) + 1)
         period = phase.max(axis=0)
-    else:
-        phase = _pipelined_phases(graph, into, r, chosen)
+    else:  # an edge weighs 1 - R P; a self-edge has delay P whatever the phase
+        phase = _phases(graph, into, r, lambda e, before: before + 1 - r[e] * chosen)
         period = np.full(len(values), chosen, r.dtype)
     _sample_as_late_as_possible(graph, r, period, phase)
     delays = phase[list(graph.targets)] - phase[list(graph.sources)] + r * period
@@ -242,21 +242,12 @@ def _wide_enough(graph: Graph, period: int) -> type[np.signedinteger[Any]]:
     return np.int16 if (graph.n_nodes + 2) * (period + 2) < 2**14 else np.int32
 
 
-def _windowed_phases(graph: Graph, into: Sequence[Sequence[int]], r: Narrow) -> Narrow:
-    """Compute T of frame 1: frame 0 is known, so a streaming edge waits for nothing (a self-edge for one step)."""
+def _phases(graph: Graph, into: Sequence[Sequence[int]], r: Narrow, behind: Callable[[int, Narrow], Narrow]) -> Narrow:
+    """Compute when each node is known, all that it reads being there; ``behind`` an edge, by the phase before it."""
     phase = np.zeros((graph.n_nodes, r.shape[1]), r.dtype)
     for v in graph.order:
         if into[v]:
-            phase[v] = reduce(np.maximum, (phase[graph.sources[e]] * (1 - r[e]) + 1 for e in into[v]))
-    return phase
-
-
-def _pipelined_phases(graph: Graph, into: Sequence[Sequence[int]], r: Narrow, period: int) -> Narrow:
-    """Compute the longest walks, where an edge weighs 1 - R P; a self-edge has delay P whatever the phase."""
-    phase = np.zeros((graph.n_nodes, r.shape[1]), r.dtype)
-    for v in graph.order:
-        if into[v]:
-            phase[v] = reduce(np.maximum, (phase[graph.sources[e]] + 1 - r[e] * period for e in into[v]))
+            phase[v] = reduce(np.maximum, (behind(e, phase[graph.sources[e]]) for e in into[v]))
     return phase
 
 
