@@ -23,7 +23,7 @@ from neuromap.explorer.candidates.schedules import Graph, graph_of, schedules_of
 from neuromap.explorer.candidates.trained_spaces import trained_spaces
 from neuromap.explorer.search.best_first import Effort, map_best_first, measured_tolerance
 from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy
-from neuromap.explorer.search.front import OpenRows, front_of, open_rows, unlisted_rows
+from neuromap.explorer.search.front import OpenRows, front_of, unlisted_rows
 from neuromap.explorer.search.gap import gap_of
 from neuromap.explorer.search.measured import N_FIGURES
 from neuromap.explorer.search.measurements import Measurements, fingerprint_of_setting
@@ -206,7 +206,7 @@ def explore(network: Network, search: ExploreOptions) -> Exploration:
             # search: map rows until no other can be on a front
             if tolerance is None:
                 tolerance = measured_tolerance(rows, measurements, effort, len(stimuli), search.progress)
-            still_open = open_rows(rows, _allowed_by(limits), tolerance, asked.objectives)
+            still_open = OpenRows(rows, _allowed_by(limits), tolerance, asked.objectives)
             complete = map_best_first(still_open, measurements, effort, search.progress)
             unlisted = None if weights or space.is_complete else unlisted_rows(choices, names, asked, n_classes)
             gap = gap_of(still_open, space, complete, limits is not None, unlisted)

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import NamedTuple, Self
 
 from neuromap.arrays.frozen import ReadOnly
+from neuromap.arrays.times import Time
 from neuromap.errors import PatternError
 from neuromap.files.argument_checks import needs
 from neuromap.network.network import Network
@@ -26,7 +27,7 @@ class NamedPatterns(ReadOnly):
     names: Mapping[tuple[int, ...], str]  # name by R of every edge
 
     @cached_property
-    def curve(self) -> list[CurvePoint]:
+    def curve(self) -> list[StepTimes]:
         """What windowed execution takes at least under any pattern of the given one's class."""
         return class_curve(self.given)
 
@@ -105,15 +106,16 @@ class LeastResponses(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CurvePoint:
-    """What windowed execution takes at least under patterns of a class with some inference factor."""
+class StepTimes:
+    """Times in update steps that rows of one execution take at least."""
 
-    period: int  # their inference factor F, in update steps
+    execution: str  # the execution
+    period: Time  # frame period; of windowed execution the inference factor F of its patterns
     least: LeastResponses
 
 
-def class_curve(pattern: RolloutPattern) -> list[CurvePoint]:
-    """Bound the times of windowed execution of all patterns of a class."""
+def class_curve(pattern: RolloutPattern) -> list[StepTimes]:
+    """Bound the times of windowed execution of all patterns of a class, one F after the other."""
     try:
         best = best_in_class(pattern)
     except PatternError:
@@ -121,7 +123,7 @@ def class_curve(pattern: RolloutPattern) -> list[CurvePoint]:
     network = pattern.network
     most = len(network.nodes) - len(network.inputs)
     last = _point(best, most)
-    points: list[CurvePoint] = []
+    points: list[StepTimes] = []
     for period in range(best.inference_factor, most + 1):
         points.append(_point(best, period))
         if points[-1].least[:2] == last.least[:2]:  # from here on a longer period brings nothing
@@ -129,11 +131,13 @@ def class_curve(pattern: RolloutPattern) -> list[CurvePoint]:
     return points
 
 
-def patterns_on_curve(pattern: RolloutPattern, points: list[CurvePoint]) -> list[RolloutPattern]:
+def patterns_on_curve(pattern: RolloutPattern, points: Sequence[StepTimes]) -> list[RolloutPattern]:
     """Make the patterns of a class that may come as early as its bounds: those of least shifts for each F."""
-    found = (pattern_with_factor(pattern, point.period) for point in points)
+    found = (pattern_with_factor(pattern, int(point.period)) for point in points)
     return [one for one in found if one is not None]
 
 
-def _point(pattern: RolloutPattern, period: int) -> CurvePoint:
-    return CurvePoint(period, LeastResponses.soonest(Rollout(pattern.network, pattern, f"pipelined:{period}")))
+def _point(pattern: RolloutPattern, period: int) -> StepTimes:
+    return StepTimes(
+        "windowed", period, LeastResponses.soonest(Rollout(pattern.network, pattern, f"pipelined:{period}"))
+    )

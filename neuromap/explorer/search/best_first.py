@@ -56,13 +56,9 @@ class Effort(Card):
     began: float = field(default_factory=time.monotonic)  # when the request began, by the monotonic clock
 
     def __post_init__(self) -> None:
-        if self.seconds is not None:
-            real_number("seconds", self.seconds)
-        if self.most_mapped is not None:
-            whole_number("most_mapped", self.most_mapped)
-        if self.seconds is not None and not 0 <= self.seconds < float("inf"):
+        if self.seconds is not None and not 0 <= real_number("seconds", self.seconds) < float("inf"):
             raise InputError(f"seconds = {self.seconds}: must be 0 or more, and finite")
-        if self.most_mapped is not None and self.most_mapped < 0:
+        if self.most_mapped is not None and whole_number("most_mapped", self.most_mapped) < 0:
             raise InputError(f"most_mapped = {self.most_mapped}: must be 0 or more")
 
     @property

@@ -151,11 +151,11 @@ class DeadlineAccuracy:
 
     def of(self, network: Network, values: Values, n_frames: int) -> float:
         """Accuracy of the last of so many frames, as a part of the images; 0 where there is none."""
-        return self._curve(network, values, n_frames)[-1] if n_frames else 0.0
+        return self._by_network[network].first(values, n_frames)[-1] if n_frames else 0.0
 
     def at_most(self, network: Network, values: Values, n_frames: int) -> float:
         """Accuracy that a pattern has at most where at most so many frames are known."""
-        return max(self._curve(network, values, n_frames), default=0.0)
+        return max(self._by_network[network].first(values, n_frames), default=0.0)
 
     def class_at_most(self, network: Network, values: Values, n_frames: int, *, exact: bool) -> float:
         """Accuracy that every pattern of a behaviour class has at most, with at most so many frames."""
@@ -165,9 +165,6 @@ class DeadlineAccuracy:
         if not self._by_network[network].are_of_class:
             return 1.0
         return self.of(network, values, n_frames) if exact else self.at_most(network, values, n_frames)
-
-    def _curve(self, network: Network, values: Values, n_frames: int) -> tuple[float, ...]:
-        return self._by_network[network].first(values, n_frames)
 
 
 class _Curves:

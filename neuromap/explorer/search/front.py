@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from neuromap.arrays.array_types import Bools, Floats
-from neuromap.arrays.times import Time, largest_gap, whole
-from neuromap.explorer.answer.objectives import CORES, OBJECTIVES, Objective
+from neuromap.arrays.times import largest_gap, whole
+from neuromap.explorer.answer.objectives import CORES, Objective
 from neuromap.explorer.answer.rows import ExploredRow, RowStatus
 from neuromap.explorer.candidates.asked import Asked, MappingChoice
-from neuromap.explorer.candidates.named_patterns import LeastResponses, NamedPatterns
+from neuromap.explorer.candidates.named_patterns import LeastResponses, NamedPatterns, StepTimes
 from neuromap.explorer.search.deadline_accuracy import Group, RowPlace
 from neuromap.explorer.search.measured import N_FIGURES, Figures, Measured, compared, figures_of, fixed_tick, nan_of
 from neuromap.explorer.search.search_rows import SearchRows
@@ -35,31 +35,38 @@ class Found:
 
 
 class OpenRows:
-    """State of a search: what was found, and which rows are excluded by it. Made by :func:`open_rows`."""
+    """State of a search: what was found, and which rows are excluded by it."""
 
     # Every row is in one of four states. All rows of a group that is beyond the limits are *beyond* them, from the
     # beginning on. Any other row begins *open*, and leaves that state once, for good: it is *found*, or *excluded*,
     # with its whole group by the figures of a mapped row or alone by a bound of its own. No row is both found and
     # excluded alone; a row that is found remains so when its group is excluded afterwards.
-    # all_rows, beyond, tolerance, objectives: as given
+    # allows: whether a row may be within the limits
+    # all_rows, tolerance, objectives: as given
     # found: rows that were mapped or refused, in their order
-    # shapes: beyond (groups,)
 
     def __init__(
-        self, all_rows: SearchRows, beyond: Bools, tolerance: float, objectives: Sequence[Objective] = OBJECTIVES
+        self,
+        all_rows: SearchRows,
+        allows: Callable[[ExploredRow], bool],
+        tolerance: float,
+        objectives: Sequence[Objective],
     ) -> None:
-        self.all_rows, self.beyond, self.tolerance, self.objectives = all_rows, beyond, tolerance, tuple(objectives)
+        self.all_rows, self.tolerance, self.objectives = all_rows, tolerance, objectives
         self.found: dict[RowPlace, Found] = {}
-        self._excluded_groups = np.zeros(len(all_rows.groups), np.bool_)
+        groups = all_rows.groups
+        firsts = (RowPlace(number, int(group.rows[0])) for number, group in enumerate(groups))
+        self._beyond = np.array([not allows(all_rows.describe(place)) for place in firsts], np.bool_)
+        self._excluded_groups = np.zeros(len(groups), np.bool_)
         self._excluded_alone: set[RowPlace] = set()
         self._core_bounds: dict[RowPlace, int] = {}
         self._accuracy_bounds: dict[RowPlace, float | None] = {}
         self._rivals: dict[bool, list[Figures]] = {True: [], False: []}
-        self._is_timed = any(group.choice.chip.is_timed for group in all_rows.groups)
-        bounds = [self.compared(group.bounds) for group in all_rows.groups]
+        self._is_timed = any(group.choice.chip.is_timed for group in groups)
+        bounds = [self.compared(group.bounds) for group in groups]
         self._bounds = np.array(bounds, np.float64).reshape(-1, N_FIGURES)
-        self._given = np.array([group.is_given_class for group in all_rows.groups], np.bool_)
-        groups, within = all_rows.groups, np.flatnonzero(~beyond).tolist()
+        self._given = np.array([group.is_given_class for group in groups], np.bool_)
+        within = np.flatnonzero(~self._beyond).tolist()
         self._ranked = sorted(
             within, key=lambda g: (not self._given[g], groups[g].cheapest_estimate, groups[g].bounds.times, g)
         )
@@ -77,7 +84,7 @@ class OpenRows:
 
     def is_open(self, place: RowPlace) -> bool:
         """Whether a row is open, by what is known so far."""
-        group_is_open = not (self._excluded_groups[place.group] or self.beyond[place.group])
+        group_is_open = not (self._excluded_groups[place.group] or self._beyond[place.group])
         return group_is_open and place not in self.found and place not in self._excluded_alone
 
     def exclude_alone(self, place: RowPlace) -> bool:
@@ -125,7 +132,7 @@ class OpenRows:
         counts = [
             (number, len(group.rows) - left[number])
             for number, group in enumerate(self.all_rows.groups)
-            if not self._excluded_groups[number] and not self.beyond[number]
+            if not self._excluded_groups[number] and not self._beyond[number]
         ]
         return [(number, count) for number, count in counts if count > 0]
 
@@ -192,20 +199,6 @@ class OpenRows:
     def _is_excluded(self, bounds: Figures, is_given_class: bool) -> bool:
         rivals = [self.compared(rival) for rival in self.rivals(is_given_class)]
         return bool(excluded_by([self.compared(bounds)], rivals, self.tolerance)[0])
-
-
-def open_rows(
-    all_rows: SearchRows,
-    allows: Callable[[ExploredRow], bool],
-    tolerance: float,
-    objectives: Sequence[Objective] = OBJECTIVES,
-) -> OpenRows:
-    """Begin a search: all rows are open but those beyond the limits."""
-    beyond = [
-        not allows(all_rows.describe(RowPlace(number, int(group.rows[0]))))
-        for number, group in enumerate(all_rows.groups)
-    ]
-    return OpenRows(all_rows, np.array(beyond, np.bool_), tolerance, objectives)
 
 
 def _may_exclude(is_given_class: bool, others: Bools | bool) -> Bools:
@@ -307,15 +300,6 @@ def _beaten(table: Floats, against: Floats, as_good_below: float, better_below: 
 
 
 @dataclass(frozen=True)
-class StepTimes:
-    """Times in update steps that rows of one execution take at least."""
-
-    execution: str  # the execution
-    period: Time  # frame period
-    least: LeastResponses
-
-
-@dataclass(frozen=True)
 class Unlisted:
     """Rows that are not listed, of one mapping choice."""
 
@@ -332,7 +316,7 @@ def step_times_in_class(
     least = pipelined_period(maximum_cycle_ratio(given))
     for execution in executions:
         if execution == "windowed":
-            found += [StepTimes(execution, point.period, point.least) for point in names.curve]
+            found += names.curve
         elif pipelined and (chosen_period(execution) or least) >= least:
             rollout = Rollout(given.network, given, execution)
             may_gain = soonest and isinstance(rollout.frame_period, int)  # at unequal intervals phases never move
