@@ -20,7 +20,7 @@ from neuromap.render.numbers import ordinal
 from neuromap.render.svg import PHONE, drawing, element, label, names_width, number, shorten, standalone, with_pdf
 from neuromap.render.value import form
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
-from neuromap.report.drawings.draw_chip import COLOURS, MOST_TOOLTIPS, BoardGrid, board_grid, draw_chip, draw_links
+from neuromap.report.drawings.draw_chip import COLOURS, MOST_TOOLTIPS, BoardGrid, Key, board_grid, draw_chip, draw_links
 from neuromap.report.drawings.draw_network import MOST_EDGES, WINDOW, draw_network, draw_window
 from neuromap.report.drawings.draw_timeline import draw_overview, draw_timeline
 from neuromap.report.figures.latency_report import LatencyReport
@@ -297,7 +297,6 @@ _RATE = "part of the neurons that are shown which send a {} in a tick, on averag
 # The cores in use, shaded by a figure: neurons, copies, spikes.
 # Shades of the scale; cores with 0 have one more.
 SHADES = 6
-_LINE = 20.0
 
 
 class CoreFigure(NamedTuple):
@@ -321,9 +320,10 @@ def draw_shade(cores: CoreMap, figure: CoreFigure, heading: str = "", *, narrow:
     parts = [label(grid.left, 20, heading, "heading", anchor="start")] if heading else []
     parts += grid.frame()
     parts += _squares(square, mean, levels, grid, figure)
-    key, bottom = _key(figure, levels, most, grid)
-    inset, bottom = grid.inset(bottom + 14)
-    return drawing(grid.width, grid.height(bottom - grid.top), [*parts, *key, *inset], f"Cores in use by {figure.name}")
+    key = _key(figure, levels, most, grid)
+    inset, bottom = grid.inset(key.y + 14)
+    description = f"Cores in use by {figure.name}"
+    return drawing(grid.width, grid.height(bottom - grid.top), [*parts, *key.parts, *inset], description)
 
 
 def _squares(
@@ -345,26 +345,17 @@ def _squares(
     return parts + [element("path", d="".join(paths[k]), class_=f"core shade-{k}") for k in sorted(paths)]
 
 
-def _key(figure: CoreFigure, levels: NDArray[np.int64], most: float, grid: BoardGrid) -> tuple[list[str], float]:
-    """Draw the scale; return its lower edge too."""
-    left, y = grid.key
-    parts = [
-        label(left, y + 11.5, figure.name + ",", "small", "start"),
-        label(left, y + 27.5, figure.of, "small", "start"),
-    ]
-    y += 38
+def _key(figure: CoreFigure, levels: NDArray[np.int64], most: float, grid: BoardGrid) -> Key:
+    key = Key(grid)
+    key.write(f"{figure.name},", figure.of)
+    key.y += 2
     for level in sorted(set(levels.tolist()), reverse=True):
         low, high = most * (level - 1) / SHADES, most * level / SHADES
         text = f"above {low:.3g} to {high:.3g}{figure.unit}" if level else f"0{figure.unit}"
-        parts.append(element("rect", x=left, y=y, width=14, height=14, class_=f"core shade-{level}"))
-        parts.append(label(left + 22, y + 11.5, text, "small", "start"))
-        y += _LINE
+        key.square(f"core shade-{level}", text)
     if grid.block > 1:
-        parts.append(
-            label(left, y + 11.5, f"a square: mean of up to {grid.block} × {grid.block} cores", "small", "start")
-        )
-        y += _LINE
-    return parts, y
+        key.write(f"a square: mean of up to {grid.block} × {grid.block} cores")
+    return key
 
 
 to_figures = save_figures

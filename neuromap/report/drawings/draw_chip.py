@@ -35,9 +35,10 @@ def draw_chip(cores: CoreMap, heading: str = "", *, narrow: bool = False) -> str
     parts += grid.frame()
     parts += _blocks(cores, grid) if grid.block > 1 else _cores(cores, grid)
     parts += _dead(cores, grid)
-    key, bottom = _key(cores, grid)
-    inset, bottom = grid.inset(bottom + 14)
-    return drawing(grid.width, grid.height(bottom - grid.top), [*parts, *key, *inset], "Chip map: cores in use by node")
+    key = _key(cores, grid)
+    inset, bottom = grid.inset(key.y + 14)
+    description = "Chip map: cores in use by node"
+    return drawing(grid.width, grid.height(bottom - grid.top), [*parts, *key.parts, *inset], description)
 
 
 def node_class(node: int) -> str:
@@ -139,26 +140,19 @@ def _tooltip(cores: CoreMap, k: int, x: int, y: int) -> str:
     return text + ("; of them " + " and ".join(notes) if notes else "")
 
 
-def _key(cores: CoreMap, grid: BoardGrid) -> tuple[list[str], float]:
-    """Draw the key; return its lower edge too."""
-    left, y = grid.key
+def _key(cores: CoreMap, grid: BoardGrid) -> Key:
+    key = Key(grid)
     nodes = [-1] * bool((cores.main < 0).any()) + np.flatnonzero(cores.cores_of_node).tolist()
-    parts = []
     for node in nodes[:_MOST_NAMED]:
         name = "without labels" if node < 0 else cores.names[node]
         count = int((cores.main < 0).sum() if node < 0 else cores.cores_of_node[node])
         text = f"{shorten(name, 18)}: {count} core{'s' * (count != 1)}"
-        parts.append(element("rect", x=left, y=y, width=14, height=14, class_=node_class(node)))
-        parts.append(label(left + 22, y + 11.5, text, "small", "start", f"{name}: neurons in {counted(count, 'core')}"))
-        y += _LINE
+        key.square(node_class(node), text, f"{name}: neurons in {counted(count, 'core')}")
     if len(nodes) > _MOST_NAMED:
-        parts.append(label(left, y + 11.5, f"and {len(nodes) - _MOST_NAMED} more nodes", "small", "start"))
-        y += _LINE
+        key.write(f"and {len(nodes) - _MOST_NAMED} more nodes")
     if grid.block > 1:
-        text = f"a square: up to {grid.block} × {grid.block} cores,"
-        parts.append(label(left, y + 11.5, text, "small", "start"))
-        parts.append(label(left, y + 11.5 + 16, "coloured by the node of most of them", "small", "start"))
-        return parts, y + _LINE + 16
+        key.write(f"a square: up to {grid.block} × {grid.block} cores,", "coloured by the node of most of them")
+        return key
     notes = []
     if (cores.second >= 0).any():
         square = element("rect", x=0, y=-7, width=14, height=14, class_="core unlabelled")
@@ -171,10 +165,9 @@ def _key(cores: CoreMap, grid: BoardGrid) -> tuple[list[str], float]:
     if cores.dead:
         notes.append((element("path", d="M3 -4l8 8m0 -8l-8 8", class_="dead-mark"), "dead core"))
     for mark, text in notes:
-        parts.append(element("g", mark, transform=f"translate({number(left)} {number(y + 7)})"))
-        parts.append(label(left + 22, y + 11.5, text, "small", "start"))
-        y += _LINE
-    return parts, y
+        key.parts.append(element("g", mark, transform=f"translate({number(key.left)} {number(key.y + 7)})"))
+        key.write(text, indent=22)
+    return key
 
 
 def _diamond(x: float, y: float, r: float) -> str:
@@ -339,6 +332,25 @@ class BoardGrid:
         return parts, y + 20 + height
 
 
+class Key:
+    """The key beside a picture of a board, written from top to bottom; ``y`` is where its next line begins."""
+
+    def __init__(self, grid: BoardGrid) -> None:
+        self.left, self.y = grid.key
+        self.parts: list[str] = []
+
+    def write(self, *lines: str, indent: float = 0, title: str = "") -> None:
+        """Write an entry of one or more lines."""
+        for k, line in enumerate(lines):
+            self.parts.append(label(self.left + indent, self.y + 11.5 + 16 * k, line, "small", "start", title))
+        self.y += _LINE + 16 * (len(lines) - 1)
+
+    def square(self, class_: str, text: str, title: str = "") -> None:
+        """Say what a colour means."""
+        self.parts.append(element("rect", x=self.left, y=self.y, width=14, height=14, class_=class_))
+        self.write(text, indent=22, title=title)
+
+
 def board_grid(
     region: tuple[int, int, int, int],
     board: tuple[int, int],
@@ -401,10 +413,10 @@ def draw_links(
     busiest = _busiest(np.asarray(peaks)) if most else None
     if busiest is not None:
         parts += _mark(busiest, most, grid)
-    key, bottom = _key_of_links(bounds, busiest, most, grid)
-    parts = [part.replace("spike", sent) for part in (*parts, *key)]  # no name of a user is among them
+    key = _key_of_links(bounds, busiest, most, grid)
+    parts = [part.replace("spike", sent) for part in (*parts, *key.parts)]  # no name of a user is among them
     description = f"Load of links: most {sent}s in one tick"
-    return drawing(grid.width, grid.height(bottom - grid.top), [*above, *parts], description)
+    return drawing(grid.width, grid.height(key.y - grid.top), [*above, *parts], description)
 
 
 def _of_squares(peaks: NDArray[Any], grid: BoardGrid) -> NDArray[np.int64]:
@@ -461,8 +473,7 @@ def _links(loads: NDArray[np.int64], grid: BoardGrid, bounds: list[int]) -> list
             else:
                 paths["link"].append(path)
         if paths:
-            low = 1 if level == 1 else bounds[level - 2] + 1 if level else 0
-            tip = f"{_range(low, bounds[level - 1])} spikes per tick, most in one tick" if level else "never used"
+            tip = f"{_range(level, bounds)} spikes per tick, most in one tick" if level else "never used"
             class_ = _class(level, bounds, grid)
             parts.append(element("path", d="".join(paths["link"]), class_=class_, title=tip, **_stroke(level, grid)))
     return parts
@@ -540,36 +551,27 @@ def _name(link: LinkName) -> str:
     return f"({link.x}, {link.y}) {link.direction}"
 
 
-def _range(low: int, high: int) -> str:
+def _range(level: int, bounds: list[int]) -> str:
+    """Write the loads of a class."""
+    low, high = bounds[level - 2] + 1 if level > 1 else 1, bounds[level - 1]
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _key_of_links(bounds: list[int], busiest: LinkName | None, most: int, grid: BoardGrid) -> tuple[list[str], float]:
-    """Draw the scale; return its lower edge too."""
-    left, y = grid.key
-    parts = [
-        label(left, y + 11.5, "spikes per tick,", "small", "start"),
-        label(left, y + 27.5, "most in one tick of the run", "small", "start"),
-    ]
-    y += 38
+def _key_of_links(bounds: list[int], busiest: LinkName | None, most: int, grid: BoardGrid) -> Key:
+    key = Key(grid)
+    key.write("spikes per tick,", "most in one tick of the run")
+    key.y += 2
     if busiest is None:
-        parts.append(label(left, y + 11.5, "no spike crosses a link", "small", "start"))
-        return parts, y + _LINE
+        key.write("no spike crosses a link")
+        return key
     for level in range(len(bounds), _lowest(grid) - 1, -1):
-        low = 1 if level == 1 else bounds[level - 2] + 1 if level else 0
-        text = _range(low, bounds[level - 1]) if level else "0 (never used)"
-        line = f"M{number(left)} {number(y + 7)}h26"
+        text = _range(level, bounds) if level else "0 (never used)"
+        line = f"M{number(key.left)} {number(key.y + 7)}h26"
         width = 1.2 + 0.8 * level if level else 0.8
-        parts.append(element("path", d=line, class_=_class(level, bounds), stroke_width=width))
-        parts.append(label(left + 36, y + 11.5, text, "small", "start"))
-        y += _LINE
-    parts.append(element("circle", cx=left + 13, cy=y + 8, r=7, class_="busiest"))
-    parts.append(label(left + 36, y + 11.5, f"busiest: {_name(busiest)}", "small", "start"))
-    parts.append(label(left + 36, y + 27.5, f"{counted(most, 'spike')} in one tick", "small", "start"))
-    y += _LINE + 16
+        key.parts.append(element("path", d=line, class_=_class(level, bounds), stroke_width=width))
+        key.write(text, indent=36)
+    key.parts.append(element("circle", cx=key.left + 13, cy=key.y + 8, r=7, class_="busiest"))
+    key.write(f"busiest: {_name(busiest)}", f"{counted(most, 'spike')} in one tick", indent=36)
     if grid.block > 1:
-        text = f"a square: up to {grid.block} × {grid.block} cores;"
-        parts.append(label(left, y + 11.5, text, "small", "start"))
-        parts.append(label(left, y + 27.5, "a line: the most of its links", "small", "start"))
-        y += _LINE + 16
-    return parts, y
+        key.write(f"a square: up to {grid.block} × {grid.block} cores;", "a line: the most of its links")
+    return key
