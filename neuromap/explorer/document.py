@@ -25,6 +25,7 @@ from neuromap.render.document import (
     PART,
     POSITIVE,
     RATE,
+    STIMULUS,
     TEXT,
     TIME_AXIS,
     Shape,
@@ -168,16 +169,7 @@ _EXPLORATION = record(
         behaviour_class=COUNT(at="given_class"),
     )(at="found"),
     chips=each(CHIP, minItems=1)(at="found.chips"),
-    stimulus=record(
-        kind=enum("given", "random"),
-        n_frames=INTEGER(minimum=2),
-        seed=INTEGER.optional,
-        density=NUMBER.or_null.optional,
-        file=TEXT.optional,
-        n_stimuli=POSITIVE(maximum=100),
-    )
-    .by(dict)
-    .or_null(at=lambda asked: asked.found.stimulus or None),
+    stimulus=STIMULUS.or_null(at=lambda asked: asked.found.stimulus or None),
     time_axis=TIME_AXIS(at=lambda asked: time_axes(row.candidate.execution for row in asked.found.rows)).by(dict),
     energy_tolerance=AMOUNT(at="found.energy_tolerance", exclusiveMaximum=1),
     deadline=_DEADLINE(at="found.deadline").optional,

@@ -287,6 +287,14 @@ CHIP = record(
 TIME_AXIS = record({"windowed": TEXT, "pipelined": TEXT, "pipelined:best": TEXT.optional})(
     "What the time axis of each execution is."
 )
+STIMULUS = record(
+    kind=enum("given", "random"),
+    n_frames=INTEGER(minimum=2),
+    seed=INTEGER.optional,
+    density=NUMBER.or_null.optional,
+    file=TEXT.optional,
+    n_stimuli=POSITIVE(maximum=100),
+).by(dict)
 GAPS = record(
     frames=COUNT,
     ticks=COUNT,
