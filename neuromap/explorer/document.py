@@ -34,7 +34,6 @@ from neuromap.render.document import (
     document,
     each,
     enum,
-    json_text,
     record,
     record_of,
 )
@@ -234,11 +233,6 @@ def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advi
     """Make the JSON-ready form of an exploration."""
     # gives plain values only; every key is explained in the schema. What is not defined is ``None``
     return DOCUMENT.of(_Asked(exploration, limits or Limits(), advice))
-
-
-def to_json(exploration: Exploration, limits: Limits | None = None, advice: Advice | None = None) -> str:
-    """Write an exploration as JSON text; arguments as for :func:`to_dict`."""
-    return json_text(to_dict(exploration, limits, advice))
 
 
 # An exploration as CSV, or as a table of pandas: one line per row.

@@ -23,7 +23,7 @@ from neuromap.explorer.answer.exploration import Exploration, Gap
 from neuromap.explorer.answer.limits import Limits, value_of
 from neuromap.explorer.answer.objectives import OBJECTIVES
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
-from neuromap.explorer.document import exploration_schema, to_csv, to_dict, to_json
+from neuromap.explorer.document import exploration_schema, to_csv, to_dict
 from neuromap.explorer.draw_front import constant_line, draw_front, make_axis, to_svg
 from neuromap.explorer.page import front_chart, to_html
 from neuromap.explorer.text import count_line, render_text
@@ -184,8 +184,8 @@ def test_what_is_not_defined_is_null(some):
     assert document["best"] is None
     by_status = {row["status"]: row for row in document["rows"]}
     assert all(by_status["not mapped"][name] is None for name in ("cores", "energy_joules", "verified", "message"))
-    assert "NaN" not in to_json(some)
-    assert "Infinity" not in to_json(some)
+    assert "NaN" not in some.to_json()
+    assert "Infinity" not in some.to_json()
 
 
 def test_csv_holds_the_rows_of_json(some):
