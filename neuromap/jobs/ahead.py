@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Generic, NamedTuple, Self, TypeVar
 
 from neuromap.errors import NeuromapError
+from neuromap.version import __version__
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -109,6 +110,14 @@ class JobRunner(ABC, Generic[Job, Result]):
             done = [DoneJob(job, not_failed(result)) for job, result in self.next_done()]
             n_under_way -= len(done)
             yield done
+
+
+def require_one_version(asked: str) -> None:
+    """Refuse work for a command of another version than that of this worker."""
+    if asked != __version__:
+        raise NeuromapError(
+            f"a worker has neuromap {__version__}, this command {asked}; install one version everywhere"
+        )
 
 
 def not_lost(result: Result | Lost) -> Result:

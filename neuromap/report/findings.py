@@ -86,10 +86,6 @@ def _cores(row: ReportRow) -> int | None:
     return None if row.usage is None else row.usage.cores
 
 
-def _joules_per_frame(row: ReportRow) -> float | None:
-    return None if row.energy is None or row.figures is None else row.figures.energy.joules_per_frame
-
-
 def _static(rows: Sequence[ReportRow]) -> str:
     """Say how much of the energy of rows flows whatever the network does; empty where the chip file does not say."""
     energies = (row.figures.energy for row in rows if row.figures is not None)
@@ -124,7 +120,7 @@ _COMPARISONS = (
     _Comparison("cost", _cores, lambda value, chip: counted(value, "core"), "take{s}", " the fewest,"),
     _Comparison(
         "cost",
-        _joules_per_frame,
+        lambda row: row.joules_per_frame,
         lambda value, chip: f"{joules(value)} a frame",
         "need{s}",
         " the least energy:",

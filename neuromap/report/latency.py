@@ -5,9 +5,8 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
@@ -17,7 +16,7 @@ from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_file import ChipPoint, load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.jobs.ahead import DoneJob, JobRunner, Lost
+from neuromap.jobs.ahead import DoneJob, Lost, require_one_version
 from neuromap.jobs.runners import Workers, job_runner
 from neuromap.jobs.silent import silent
 from neuromap.mapping.map_rollout import MappedRollout, map_with_stages
@@ -26,6 +25,7 @@ from neuromap.mapping.tile.tilings import Tilings
 from neuromap.network.build import require_weights
 from neuromap.network.network import Network
 from neuromap.options import keywords_of
+from neuromap.render.document import ANY, NUMBER, record
 from neuromap.render.numbers import as_number
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
@@ -47,8 +47,8 @@ from neuromap.version import __version__
 
 # Runs of a job, at most: as many are done again where its worker dies.
 _SEEDS_PER_JOB = 16
+# Runs that share a program, and their keys.
 _Job = tuple[RunJob, tuple[str, ...]]
-_Runner = JobRunner[RunJob, tuple[RunOutcome, ...]]
 
 
 def run_sweep(
@@ -98,9 +98,10 @@ def run_sweep(
         n_done = sum(key in done for key in keys)
         progress(spec.name, n_done, len(keys))
         with job_runner(measure_runs, work_of(spec), workers.at_most(len(keys) - n_done), "sweep") as runner:
-            for batch in _batches(runner, _jobs(planned, done)):
-                kept.add(batch)
-                n_done += len(batch)
+            for batch in runner.results(_jobs(planned, done)):
+                outcomes = [keyed for ended in batch for keyed in _outcomes(ended)]
+                kept.add(outcomes)
+                n_done += len(outcomes)
                 progress(spec.name, n_done, len(keys))
     return load_runs(store)
 
@@ -123,20 +124,9 @@ def _jobs(planned: Iterable[_Job], done: set[str]) -> Iterator[_Job]:
             yield job._replace(seeds=seeds), its_keys
 
 
-def _batches(runner: _Runner, jobs: Iterable[_Job]) -> Iterator[list[tuple[str, RunOutcome]]]:
-    """Do jobs, and give what became of their runs, by key, as it comes."""
-    keys: dict[RunJob, tuple[str, ...]] = {}
-
-    def taken() -> Iterator[RunJob]:
-        for job, its_keys in jobs:
-            keys[job] = its_keys
-            yield job
-
-    for batch in runner.results(taken()):
-        yield [pair for done in batch for pair in _outcomes(done, keys.pop(done.job))]
-
-
-def _outcomes(done: DoneJob[RunJob, tuple[RunOutcome, ...]], keys: tuple[str, ...]) -> list[tuple[str, RunOutcome]]:
+def _outcomes(done: DoneJob[_Job, tuple[RunOutcome, ...]]) -> list[tuple[str, RunOutcome]]:
+    """Give what became of the runs of a job, by key."""
+    _, keys = done.job
     if isinstance(done.result, Lost):
         lost = RunOutcome("lost", "process", NeuromapError.exit_code, done.result.message)
         return [(key, lost) for key in keys]
@@ -146,7 +136,6 @@ def _outcomes(done: DoneJob[RunJob, tuple[RunOutcome, ...]], keys: tuple[str, ..
 # Runs of a sweep that share a program: mapped once, then measured for every seed.
 
 
-Found = TypeVar("Found")
 # What all jobs share: the version of neuromap that asks, and the spec.
 Work = tuple[str, SweepSpec]
 
@@ -156,54 +145,46 @@ def work_of(spec: SweepSpec) -> Work:
     return __version__, spec
 
 
-def measure_runs(work: Work, job: RunJob) -> tuple[RunOutcome, ...]:
+def measure_runs(work: Work, keyed: _Job) -> tuple[RunOutcome, ...]:
     """Do the runs of a job."""
     version, spec = work
-    if version != __version__:
-        raise NeuromapError(
-            f"a worker has neuromap {__version__}, this command {version}; install one version everywhere"
-        )
-    rollout = _tried("schedule", partial(_scheduled, spec, job))
-    if isinstance(rollout, RunOutcome):
-        return (rollout,) * len(job.seeds)
-    mapped = _tried("map", partial(map_with_stages, rollout, spec.chips[job.chip].chip, spec.options))
-    if isinstance(mapped, RunOutcome):
-        return (mapped,) * len(job.seeds)
-    known = _tried("map", partial(row_of_program, mapped.rollout, mapped.program))
-    if isinstance(known, RunOutcome):
-        return (known,) * len(job.seeds)
-    return tuple(_tried("simulate", partial(_simulated, spec, mapped, known, seed)) for seed in job.seeds)
-
-
-def _scheduled(spec: SweepSpec, job: RunJob) -> Rollout:
-    pattern = spec.patterns[job.pattern]
-    return Rollout(pattern.network, pattern, job.execution)
+    require_one_version(version)
+    job, _ = keyed
+    pattern, stage = spec.patterns[job.pattern], "schedule"
+    try:
+        rollout = Rollout(pattern.network, pattern, job.execution)
+        stage = "map"
+        mapped = map_with_stages(rollout, spec.chips[job.chip].chip, spec.options)
+        known = row_of_program(mapped.rollout, mapped.program)
+    except Exception as error:
+        return (_ended(stage, error),) * len(job.seeds)
+    return tuple(_simulated(spec, mapped, known, seed) for seed in job.seeds)
 
 
 def _simulated(spec: SweepSpec, mapped: MappedRollout, known: ReportRow, seed: int) -> RunOutcome:
-    frames, _ = choose_frames(mapped.rollout.network, None, RandomFrames(spec.n_frames, seed, spec.density))
     choice = EngineChoice(spec.engine, 1, spec.noise_seed)
-    row = make_row(mapped.rollout, mapped.program, [frames], choice, known)
-    figures = row_figures(row)
+    try:
+        frames, _ = choose_frames(mapped.rollout.network, None, RandomFrames(spec.n_frames, seed, spec.density))
+        row = make_row(mapped.rollout, mapped.program, [frames], choice, known)
+        figures = row_figures(row)
+    except Exception as error:
+        return _ended("simulate", error)
     if row.verified is False:
         message = "" if row.verification is None else row.verification.message
         return RunOutcome("mapped", "simulate", VerificationError.exit_code, message, figures)
     return RunOutcome("mapped", figures=figures)
 
 
-def _tried(stage: str, work: Callable[[], Found]) -> Found | RunOutcome:
-    """Do a stage; whatever it raises is what became of the run."""
-    try:
-        return work()
-    except NeuromapError as error:
+def _ended(stage: str, error: Exception) -> RunOutcome:
+    """Say what became of a run one of whose stages raised; the other runs go on, also after a fault of ours."""
+    if isinstance(error, NeuromapError):
         return RunOutcome(_status(stage, error), stage, error.exit_code, _line(str(error)))
-    except MemoryError:
+    if isinstance(error, MemoryError):
         return RunOutcome("failed", stage, NeuromapError.exit_code, "out of memory; use fewer processes")
-    except Exception as error:  # a fault of ours: the other runs need not wait until it is mended
-        where = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{where.filename.rpartition('/')[2]}, line {where.lineno}"
-        line = f"internal error, please report it: {type(error).__name__}: {error} ({place})"
-        return RunOutcome("failed", stage, NeuromapError.exit_code, _line(line))
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{where.filename.rpartition('/')[2]}, line {where.lineno}"
+    line = f"internal error, please report it: {type(error).__name__}: {error} ({place})"
+    return RunOutcome("failed", stage, NeuromapError.exit_code, _line(line))
 
 
 def _status(stage: str, error: NeuromapError) -> RunStatus:
@@ -217,50 +198,43 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-# Figures of a run, taken from its row of the report.
-_Part = Mapping[str, Callable[[Any], Any]]
-_OF_ROW: _Part = ReadOnlyMapping(
+# Figures of a run: where its row of the report has them.
+_FIGURES: Mapping[str, str] = ReadOnlyMapping(
     {
-        "frame_period_ticks": lambda row: None if row.frame_period_ticks is None else float(row.frame_period_ticks),
-        "largest_gap_ticks": lambda row: row.largest_gap_ticks,
-        "sampling_frequency_hz": lambda row: row.sampling_frequency_hz,
-        "predicted_first_response_ticks": lambda row: row.predicted.first_response_ticks,
-        "measured_first_response_ticks": lambda row: row.measured.first_response_ticks,
-        "measured_first_response_seconds": lambda row: row.measured.first_response_seconds,
-        "predicted_full_response_ticks": lambda row: row.predicted.full_response_ticks,
-        "measured_full_response_ticks": lambda row: row.measured.full_response_ticks,
-        "measured_full_response_seconds": lambda row: row.measured.full_response_seconds,
-        "worst_case_reaction_ticks": lambda row: row.worst_case_reaction_ticks,
-        "core_bound": lambda row: None if row.core_bound is None else row.core_bound.total,
-        "verified": lambda row: row.verified,
+        "frame_period_ticks": "frame_period_ticks",
+        "largest_gap_ticks": "largest_gap_ticks",
+        "sampling_frequency_hz": "sampling_frequency_hz",
+        "predicted_first_response_ticks": "predicted.first_response_ticks",
+        "measured_first_response_ticks": "measured.first_response_ticks",
+        "measured_first_response_seconds": "measured.first_response_seconds",
+        "predicted_full_response_ticks": "predicted.full_response_ticks",
+        "measured_full_response_ticks": "measured.full_response_ticks",
+        "measured_full_response_seconds": "measured.full_response_seconds",
+        "worst_case_reaction_ticks": "worst_case_reaction_ticks",
+        "core_bound": "core_bound.total",
+        "verified": "verified",
+        "cores": "usage.cores",
+        "neurons": "usage.neurons",
+        "copies": "usage.copies",
+        "relays": "usage.relays",
+        "mean_hops": "usage.mean_hops",
+        "longest_way_hops": "usage.longest_way",
+        "spikes_per_frame": "figures.network_on_chip.spikes_per_frame",
+        "hops_per_frame": "figures.network_on_chip.hops_per_frame",
+        "synaptic_events_per_frame": "figures.work.synaptic_events_per_frame",
+        "joules_per_frame": "figures.energy.joules_per_frame",
+        "watts": "figures.energy.watts",
     }
 )
-_OF_USAGE: _Part = ReadOnlyMapping(
-    {
-        "cores": lambda usage: usage.cores,
-        "neurons": lambda usage: usage.neurons,
-        "copies": lambda usage: usage.copies,
-        "relays": lambda usage: usage.relays,
-        "mean_hops": lambda usage: usage.mean_hops,
-        "longest_way_hops": lambda usage: usage.longest_way,
-    }
-)
-_OF_FIGURES: _Part = ReadOnlyMapping(
-    {
-        "spikes_per_frame": lambda figures: figures.network_on_chip.spikes_per_frame,
-        "hops_per_frame": lambda figures: figures.network_on_chip.hops_per_frame,
-        "synaptic_events_per_frame": lambda figures: figures.work.synaptic_events_per_frame,
-        "joules_per_frame": lambda figures: figures.energy.joules_per_frame,
-        "watts": lambda figures: figures.energy.watts,
-    }
+_KNOWN = record(
+    {key: ANY(at=place).optional for key, place in _FIGURES.items()}, frame_period_ticks=NUMBER.by(float).optional
 )
 
 
 def row_figures(row: ReportRow) -> dict[str, float | bool]:
     """Give the figures of a run that are known."""
-    parts = ((_OF_ROW, row), (_OF_USAGE, row.usage), (_OF_FIGURES, row.figures))
-    found = {key: take(part) for figures, part in parts if part is not None for key, take in figures.items()}
-    return {key: value for key, value in found.items() if value is not None}
+    found: dict[str, float | bool] = _KNOWN.write(row)
+    return found
 
 
 _COLUMNS = (
@@ -351,7 +325,7 @@ def _row(row: ReportRow, point: ChipPoint, chip: ChipSpec) -> SweepRow:
         "core_bound": None if row.core_bound is None else row.core_bound.total,
         "frame_period_ticks": None if row.frame_period_ticks is None else as_number(row.frame_period_ticks),
         "first_response_ticks": row.measured.first_response_ticks,
-        "energy_joules": None if row.figures is None else row.figures.energy.joules_per_frame,
+        "energy_joules": row.joules_per_frame,
         "verified": row.verified,
     }
     if point.chip.is_timed:
@@ -450,7 +424,7 @@ def latency_report(network: Network, asked: ReportOptions) -> LatencyReport:
     options = MappingOptions() if asked.options is None else asked.options
     needs("latency_report: options", options, MappingOptions)
     require_weights(network)
-    spec, progress = load_chip(asked.chip), asked.progress
+    spec, progress = load_chip(asked.chip), asked.progress or silent
     default = network.pattern_names[:2]
     chosen, summary = _patterns(network, default if asked.patterns is None else asked.patterns)
     wanted = _executions(EXECUTIONS[: len(default)] if asked.executions is None else asked.executions)
@@ -464,8 +438,7 @@ def latency_report(network: Network, asked: ReportOptions) -> LatencyReport:
     total = len(chosen) * len(wanted)
     for pattern in chosen:
         for execution in wanted:
-            if progress is not None:
-                progress(f"{pattern.name}, {execution}", len(rows), total)
+            progress(f"{pattern.name}, {execution}", len(rows), total)
             try:
                 rollout = _rollout(network, pattern, execution)
                 mapped = map_with_stages(rollout, spec, options, tilings=tilings)
@@ -488,9 +461,7 @@ def latency_report(network: Network, asked: ReportOptions) -> LatencyReport:
                 )
                 row = replace(row, accuracy=found)
             rows.append(row)
-    if progress is not None:
-        progress("done", total, total)
-
+    progress("done", total, total)
     return _report(network, spec, rows, stimulus, summary)
 
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from neuromap.arrays.times import Time, whole
-from neuromap.errors import DoesNotFitError, InputError, NeuromapError, VerificationError
+from neuromap.errors import DoesNotFitError, InputError, VerificationError
 from neuromap.explorer.answer.rows import Candidate, RowSeconds
 from neuromap.explorer.search.measured import N_TIMES, Measured, fixed_tick, times_of
 from neuromap.explorer.search.setting import Setting
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.jobs.ahead import Ahead
+from neuromap.jobs.ahead import Ahead, require_one_version
 from neuromap.jobs.results_file import Fingerprint, with_checksum
 from neuromap.jobs.runners import Workers, job_runner
 from neuromap.mapping.map_rollout import map_with_stages
@@ -131,10 +131,7 @@ class RowWork(NamedTuple):
 
 def measure_row(work: RowWork, job: tuple[str, Candidate]) -> Measured:
     """Measure a candidate."""
-    if work.version != __version__:
-        raise NeuromapError(
-            f"a worker has neuromap {__version__}, this command {work.version}; install one version everywhere"
-        )
+    require_one_version(work.version)
     return evaluate(work.setting, job[1], work.known, work.until_here)
 
 

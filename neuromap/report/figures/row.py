@@ -514,6 +514,11 @@ class ReportRow(ReadOnly, Card):
         }
 
     @property
+    def joules_per_frame(self) -> float | None:
+        """Energy per frame in steady operation; ``None`` where it is not known."""
+        return None if self.figures is None else self.figures.energy.joules_per_frame
+
+    @property
     def largest_gap_ticks(self) -> int | None:
         """Most ticks between two frames of one node: the frame period, rounded up."""
         return None if self.frame_period_ticks is None else largest_gap(self.frame_period_ticks)
