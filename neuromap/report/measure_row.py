@@ -54,19 +54,6 @@ from neuromap.verification.law import difference_of_runs, extend_frames, hold_ag
 from neuromap.verification.wave import measure
 
 
-def run_figures(
-    steady: SteadyActivity, pattern: RolloutPattern, program: ChipProgram, late: LateFigures | None = None
-) -> RunFigures:
-    """Make the figures of a row."""
-    return RunFigures(
-        _mesh(steady, late),
-        _work(steady),
-        _energy(steady),
-        _node_times(steady.activity, steady.chip, pattern),
-        _tick_times(steady, program),
-    )
-
-
 def _tick_times(steady: SteadyActivity, program: ChipProgram) -> TickTimeFigures | None:
     times, frames = steady.activity.times, steady.seconds
     if times is None or frames is None:
@@ -252,11 +239,25 @@ def make_row(
                 if is_period and name in answered
             },
         )
-    row = replace(known or row_of_program(rollout, program), verification=verification)
-    row = replace(row, proven=verification.verified and is_proven(rollout, program))
+    proven = verification.verified and is_proven(rollout, program)
+    row = replace(known or row_of_program(rollout, program), verification=verification, proven=proven)
     if steady is not None:
-        row = _with_activity(row, rollout.pattern, program, steady, checked, choice)
-        row = replace(row, sampling_frequency_hz=clock.frequency(program.period))
+        row = replace(
+            row,
+            sampling_frequency_hz=clock.frequency(program.period),
+            activity=steady.activity,
+            energy=steady.energy,
+            seconds=steady.seconds,
+            figures=RunFigures(
+                _mesh(steady, _late(steady.activity, program, checked, choice)),
+                _work(steady),
+                _energy(steady),
+                _node_times(steady.activity, steady.chip, rollout.pattern),
+                _tick_times(steady, program),
+            ),
+            cores=core_map(program),
+            raster=record_raster(program, checked, choice),
+        )
     row = _overall(row, rollout, outputs)
     if not is_period:
         return row
@@ -345,27 +346,6 @@ def _on_board(program: ChipProgram) -> bool:
     """Whether all cores are places of the board; else spikes have no ways."""
     place, chip = program.coordinates, program.chip
     return bool((place >= 0).all() and (place < (chip.columns, chip.rows)).all())
-
-
-def _with_activity(
-    row: ReportRow,
-    pattern: RolloutPattern,
-    program: ChipProgram,
-    steady: SteadyActivity,
-    frames: Mapping[str, NDArray[np.bool_]],
-    choice: EngineChoice,
-) -> ReportRow:
-    """Add what the stimuli do on the chip in steady operation, and what that costs."""
-    late = _late(steady.activity, program, frames, choice)
-    return replace(
-        row,
-        activity=steady.activity,
-        energy=steady.energy,
-        seconds=steady.seconds,
-        figures=run_figures(steady, pattern, program, late),
-        cores=core_map(program),
-        raster=record_raster(program, frames, choice),
-    )
 
 
 def _late(
@@ -485,15 +465,14 @@ def _sample_ticks(program: ChipProgram, port: NodePort, n_ticks: int) -> Ints:
 # What lies where on the board, read from a program.
 def core_map(program: ChipProgram) -> CoreMap:
     """Tell what lies in every core."""
-    n_cores, n_nodes = program.n_cores, max(1, len(program.nodes))
+    n_cores, n_nodes = program.n_cores, max(2, len(program.nodes))
     core, neuron = np.nonzero(program.neuron_node >= 0)
     held = np.bincount(core * n_nodes + program.neuron_node[core, neuron], minlength=n_cores * n_nodes)
     held = held.reshape(n_cores, n_nodes)
     order = np.argsort(-held, axis=1, kind="stable")
     every = np.arange(n_cores)
-    main, main_neurons = order[:, 0], held[every, order[:, 0]]
-    second = order[:, 1] if n_nodes > 1 else np.zeros(n_cores, np.int64)
-    second_neurons = held[every, second] if n_nodes > 1 else np.zeros(n_cores, np.int64)
+    main, second = order[:, 0], order[:, 1]
+    main_neurons, second_neurons = held[every, main], held[every, second]
     splitters, parts = (
         np.zeros(n_cores, np.int64) if marks is None else marks.sum(axis=1)
         for marks in (program.is_splitter, program.is_part)
