@@ -177,8 +177,7 @@ def seconds_over_cores(
     ]
     if not network.is_spiking and (best_of_all := _best_of_all(work, executions, numbers, output)):
         every = [best_of_all, *(row.figures for row in rows)]
-        best = (Seconds(*(min(getattr(f[k], name) for f in every) for name in FIGURES)) for k in range(len(numbers)))
-        rows.append(CoresRow(BEST, "", tuple(best)))
+        rows.append(CoresRow(BEST, "", tuple(map(_least, *every))))
     (ahead, first), *others = rollouts.items()
     most = max(work.least_cores, work.most_cores)
     # all that compute every node in every tick are no faster than streaming
@@ -216,11 +215,12 @@ def _best_of_all(
         return ()
     kinds = [e for e in executions if ":" not in e]  # a chosen period is too short for some patterns
     every = [Rollout(work.network, p, e) for p in islice(enumerate_valid(work.network), MOST_PATTERNS) for e in kinds]
-    found = []
-    for n in cores:
-        seconds = [work.seconds(rollout, n, output) for rollout in every]
-        found.append(Seconds(*(min(getattr(one, figure) for one in seconds) for figure in FIGURES)))
-    return tuple(found) if every else ()
+    return tuple(_least(*(work.seconds(rollout, n, output) for rollout in every)) for n in cores) if every else ()
+
+
+def _least(*seconds: Seconds) -> Seconds:
+    """Give the least of every figure."""
+    return Seconds(*(min(getattr(one, figure) for one in seconds) for figure in FIGURES))
 
 
 # Forms.
