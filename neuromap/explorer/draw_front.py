@@ -63,8 +63,7 @@ def picture(
         drawn.append(Panel(objective, known, limits or Limits(), wide, one_front=exploration.deadline is not None))
     beside = any(panel.has_neighbours for panel in drawn)
     energy = any(has_given_weights(row, panel.objective) for panel in drawn for _, row in panel.rows)
-    notes = LegendNotes(beside=beside, given_weights=energy)
-    parts, top = draw_legend(exploration, shown, limits or Limits(), width, notes)
+    parts, top = draw_legend(exploration, shown, limits or Limits(), width, beside=beside, given_weights=energy)
     for k, panel in enumerate(drawn):
         x, y = (k % columns) * wide, top + (k // columns) * HEIGHT
         place = f"translate({number(x)} {number(y)})"
@@ -72,6 +71,11 @@ def picture(
     height = top + HEIGHT * -(-len(panels) // columns)
     titles = ", ".join(o.title for o in panels)
     return drawing(width, height, parts, f"Rollouts of {exploration.network.name}: cores against {titles}")
+
+
+def chip_words(exploration: Exploration) -> str:
+    """Name the chips, with the length of their ticks."""
+    return ", ".join(f"{chip.name} ({tick_words(chip)})" for chip in exploration.chips)
 
 
 def times_from(exploration: Exploration) -> str:
@@ -96,9 +100,8 @@ def to_svg(exploration: Exploration, limits: Limits | None = None, *, every: boo
     if drawn is None:
         raise DoesNotFitError("picture of the front: no row fits a chip, so there is nothing to draw")
     width, height = (float(drawn.split(f' {name}="')[1].split('"')[0]) for name in ("width", "height"))
-    chips = ", ".join(f"{chip.name} ({tick_words(chip)})" for chip in exploration.chips)
-    notes = [f"Times as {times_from(exploration)}, each row on the time axis of its execution; {chips}."]
-    notes += [line] if (line := constant_line(exploration)) else []
+    times = f"Times as {times_from(exploration)}, each row on the time axis of its execution"
+    notes = [line for line in (f"{times}; {chip_words(exploration)}.", constant_line(exploration)) if line]
     style = files("neuromap.explorer").joinpath("templates", "front.css").read_text(encoding="utf-8")
     parts = [
         element("style", f"\n{style}"),
@@ -397,52 +400,45 @@ def shape(execution: str, x: float, y: float, radius: float) -> str:
     return element("circle", cx=x, cy=y, r=radius, class_="shape")
 
 
-@dataclass(frozen=True)
-class LegendNotes:
-    """What a legend says of the panels besides the marks that rows have."""
-
-    beside: bool = False  # whether marks of equal figures stand beside each other
-    given_weights: bool = False  # whether energies are drawn of rows that need retraining
-
-
 def draw_legend(
     exploration: Exploration,
     rows: Sequence[ExploredRow],
     limits: Limits,
     width: float,
-    notes: LegendNotes = LegendNotes(),
+    *,
+    beside: bool,
+    given_weights: bool,
 ) -> tuple[list[str], float]:
-    """Draw the legend."""
+    """Draw the legend; give its lower edge too."""
+    # beside: whether marks of equal figures stand beside each other
+    # given_weights: whether energies are drawn of rows that need retraining
     given = shorten(exploration.given.name, 24)
-    entries: list[tuple[str, str]] = []
-    if any(not row.needs_retraining for row in rows):
-        mine = f"behaviour class of {given}: no retraining"
-        text = mine if exploration.deadline is None else "on the front"
-        entries.append((_mark("same front", "pipelined"), text))
-    if any(row.needs_retraining for row in rows):
-        entries.append((_mark("other front", "pipelined"), "other classes: need retraining"))
+    mine, best = f"behaviour class of {given}: no retraining", "best of the given class"
+    if exploration.deadline is not None:
+        mine, best = "on the front", "best of all classes"
+    mapped = [row for row in rows if row.status == "mapped"]
     executions = {execution_kind(row.candidate.execution) for row in rows}
-    entries += [(_mark("other", name), f"{name} execution") for name in ("windowed", "pipelined") if name in executions]
-    if any(row.status == "mapped" and not row.on_front and not row.on_class_front for row in rows):
-        entries.append((_mark("other", "pipelined", 4.0), "hollow: on no front"))
-    if any(row.status == "not mapped" for row in rows):
-        reach = element("path", d="M8 0H26M22 -3L26 0L22 3", class_="reach")
-        entries.append((_mark("other open", "pipelined", extra=reach), "not mapped: somewhere at or right of here"))
-    if any(row.status == "mapped" and not row.needs_retraining for row in rows):
-        best = "best of the given class" if exploration.deadline is None else "best of all classes"
-        entries.append((element("path", d="M0 0H26", class_="stair same"), best))
-    if any(row.status == "mapped" and row.needs_retraining for row in rows):
-        entries.append((element("path", d="M0 0H26", class_="stair every"), "best of all classes"))
-    if limits:
-        entries.append((element("path", d="M0 0H26", class_="limit"), "limit"))
-    if limits and any(not limits.allows(row) for row in rows):
-        entries.append((_mark("other outside", "pipelined"), "faint: outside the limits"))
-    if notes.beside:
-        entries.append((_pair(), "side by side: equal figures, in the middle between the marks"))
-    if notes.given_weights:
-        entries.append(("", "energy of other classes: with the given weights, before retraining"))
+    reach = element("path", d="M8 0H26M22 -3L26 0L22 3", class_="reach")
+    entries = (  # whether it occurs, its mark, what that means
+        (any(not row.needs_retraining for row in rows), _mark("same front"), mine),
+        (any(row.needs_retraining for row in rows), _mark("other front"), "other classes: need retraining"),
+        ("windowed" in executions, _mark("other", "windowed"), "windowed execution"),
+        ("pipelined" in executions, _mark("other"), "pipelined execution"),
+        (
+            any(not row.on_front and not row.on_class_front for row in mapped),
+            _mark("other", radius=4.0),
+            "hollow: on no front",
+        ),
+        (len(mapped) < len(rows), _mark("other open", extra=reach), "not mapped: somewhere at or right of here"),
+        (any(not row.needs_retraining for row in mapped), _line("stair same"), best),
+        (any(row.needs_retraining for row in mapped), _line("stair every"), "best of all classes"),
+        (bool(limits), _line("limit"), "limit"),
+        (not all(map(limits.allows, rows)), _mark("other outside"), "faint: outside the limits"),
+        (beside, _pair(), "side by side: equal figures, in the middle between the marks"),
+        (given_weights, "", "energy of other classes: with the given weights, before retraining"),
+    )
     parts, x, y = [], 18.0, _LINE
-    for drawn, text in entries:
+    for drawn, text in ((mark, meaning) for occurs, mark, meaning in entries if occurs):
         lines = wrap(text, int((width - 52) / _LETTER))
         wide = 34 + _LETTER * max(map(len, lines)) + 16
         if x > 18 and x + wide > width:
@@ -461,5 +457,9 @@ def _pair() -> str:
     return element("g", *marks, class_="mark other")
 
 
-def _mark(kind: str, execution: str, radius: float = 5.5, extra: str = "") -> str:
+def _line(class_: str) -> str:
+    return element("path", d="M0 0H26", class_=class_)
+
+
+def _mark(kind: str, execution: str = "pipelined", radius: float = 5.5, extra: str = "") -> str:
     return element("g", extra, shape(execution, 13.0 if not extra else 8.0, 0.0, radius), class_=f"mark {kind}")

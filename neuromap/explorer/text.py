@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -23,14 +24,13 @@ from neuromap.explorer.answer.exploration import Deadline, Exploration
 from neuromap.explorer.answer.limits import Limits, best_rows, value_of
 from neuromap.explorer.answer.objectives import ACCURACY, CORES, ENERGY, FIRST, OBJECTIVES, SAMPLING
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
-from neuromap.explorer.draw_front import draw_front, times_from, to_svg
+from neuromap.explorer.draw_front import chip_words, draw_front, times_from, to_svg
 from neuromap.files.messages import counted
-from neuromap.hardware.chip.chip_spec import tick_words
 from neuromap.network.network import Network
 from neuromap.render.numbers import mean_period_lines, percent, plain, short_count
 from neuromap.render.quantities import figure, scale_for, with_unit
 from neuromap.render.svg import inline_image
-from neuromap.render.table import Column, Table, print_findings, print_rest, print_text, printed
+from neuromap.render.table import Column, Table, print_findings, print_lines, print_rest, print_text, printed, sentence
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.reaction_note import reaction_note
 from neuromap.rollout.schedule.rollout import Rollout
@@ -121,34 +121,21 @@ def _written(
 
 def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Column[_Numbered]]:
     short, units = short_names(exploration, rows), column_units(rows)
-    several = {
-        "chip": len({row.candidate.chip for row in rows}) > 1,
-        "splitters": len({row.candidate.splitters for row in rows}) > 1,
-        "ticks": len({row.candidate.ticks_per_step for row in rows}) > 1,
-        "wide": len({(row.candidate.wide, row.candidate.wide_ticks) for row in rows}) > 1,
-        "phases": len({row.candidate.phases for row in rows}) > 1,
-        "spread": len({row.candidate.spread for row in rows}) > 1,
-        "class": any(row.needs_retraining for row in rows) or exploration.deadline is not None,
-        "energy": is_known(rows, ENERGY),
-    }
+    choices = [
+        _written("chip", lambda row: row.candidate.chip, left=True),
+        _written("splitters", lambda row: row.candidate.splitters, left=True),
+        _written("ticks\nper\nstep", lambda row: plain(row.candidate.ticks_per_step)),
+        _written("ticks\nof a\nsum", lambda row: _ticks_of_sums(row.candidate)),
+        _written("phases", lambda row: row.candidate.phases, left=True),
+        _written("short\nticks on\n[cores]", lambda row: plain(row.candidate.spread)),
+    ]
     columns = [
         Column[_Numbered]("#", lambda numbered: str(numbered[0])),
         _written("pattern", lambda row: short.get(row.pattern, row.pattern), left=True, wraps=True),
         _written("execution", lambda row: row.candidate.execution, left=True),
+        *(column for column in choices if len({column.cell((0, row)) for row in rows}) > 1),  # that tell rows apart
     ]
-    if several["chip"]:
-        columns.append(_written("chip", lambda row: row.candidate.chip, left=True))
-    if several["splitters"]:
-        columns.append(_written("splitters", lambda row: row.candidate.splitters, left=True))
-    if several["ticks"]:
-        columns.append(_written("ticks\nper\nstep", lambda row: plain(row.candidate.ticks_per_step)))
-    if several["wide"]:
-        columns.append(_written("ticks\nof a\nsum", lambda row: _ticks_of_sums(row.candidate)))
-    if several["phases"]:
-        columns.append(_written("phases", lambda row: row.candidate.phases, left=True))
-    if several["spread"]:
-        columns.append(_written("short\nticks on\n[cores]", lambda row: plain(row.candidate.spread)))
-    if several["class"]:
+    if any(row.needs_retraining for row in rows) or exploration.deadline is not None:
         columns.append(_written("class", lambda row: str(row.behaviour_class), rank=4))
     columns += [
         _written("patterns\nin this\nrow", lambda row: short_count(row.n_patterns), rank=9),
@@ -161,7 +148,7 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
         after = with_unit(exploration.deadline.seconds, "s")
         columns.append(_written(f"accuracy\nat deadline\n[% at {after}]", accuracy_cell))
     columns.append(_written("cores", _cores))
-    if several["energy"]:
+    if is_known(rows, ENERGY):
         columns.append(_written(f"energy\nper frame\n[{units.energy}]", units.energy_cell))
     return [*columns, _written("front", front_words, left=True, rank=9), _written("verified", _verdict, rank=5)]
 
@@ -203,22 +190,19 @@ def print_exploration(
     """Print the tables with what they hold for."""
     # every: also mapped rows on no front
     listing = list_rows(exploration, limits, every=every)
-    chips = ", ".join(f"{chip.name} ({tick_words(chip)})" for chip in exploration.chips)
     checked = f", verified with {describe_frames(exploration.stimulus)}" if exploration.stimulus else ""
-    console.print(f"{exploration.network.name} on {chips}{checked}", markup=False, highlight=False)
+    print_lines(console, [f"{exploration.network.name} on {chip_words(exploration)}{checked}"])
     table = exploration_table(exploration, listing)
     for title, members in listing.groups(exploration):
-        console.print(title, markup=False, highlight=False)
+        print_lines(console, [title])
         table.print(console, members)
-    for line in note_lines(exploration, listing, limits):
-        console.print(line, markup=False, highlight=False)
+    print_lines(console, note_lines(exploration, listing, limits))
 
 
 def print_answers(exploration: Exploration, console: Console, limits: Limits | None, page: str | None) -> None:
     """Print what was found and the figures that are read first, or where the page with all of them is."""
     listing, best = list_rows(exploration, limits), deadline_line(exploration, limits)
-    chips = ", ".join(f"{chip.name} ({tick_words(chip)})" for chip in exploration.chips)
-    print_text(console, f"{exploration.network.name} on {chips}: {count_line(exploration)}")
+    print_text(console, f"{exploration.network.name} on {chip_words(exploration)}: {count_line(exploration)}")
     print_findings(console, [*_leading(exploration, listing), gap_line(exploration).rstrip(".")])
     for line in [f"#{number}: {row.message}" for number, row in listing.all if row.message]:
         print_text(console, line)
@@ -412,24 +396,23 @@ def _untrained_text(number: int) -> str:
 def gap_line(exploration: Exploration) -> str:
     """Say what the fronts are worth, as a sentence."""
     text = exploration.gap.statement.strip()
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+    return sentence(text if text.endswith(".") else f"{text}.")
 
 
 def refusals(exploration: Exploration, listing: Listing) -> dict[str, str]:
     """Give every reason why rows are no more than they are, once, with the patterns and rows that it concerns."""
-    found: dict[str, list[tuple[int, ExploredRow]]] = {}
+    found: dict[str, list[_Numbered]] = {}
     for number, row in listing.all:
         if row.message:
             found.setdefault(row.message, []).append((number, row))
     return {message: _concerned(exploration, rows) for message, rows in found.items()}
 
 
-def _concerned(exploration: Exploration, rows: Sequence[tuple[int, ExploredRow]]) -> str:
+def _concerned(exploration: Exploration, rows: Sequence[_Numbered]) -> str:
     """Say whom a refusal concerns: ``2 patterns (#3)``, ``all 16 patterns (#1 to #7)``."""
-    by_execution: dict[tuple[str, str], int] = {}
+    by_execution = Counter[tuple[str, str]]()
     for _, row in rows:
-        key = row.candidate.execution, row.candidate.chip
-        by_execution[key] = by_execution.get(key, 0) + row.n_patterns
+        by_execution[row.candidate.execution, row.candidate.chip] += row.n_patterns
     patterns, every = max(by_execution.values()), exploration.n_valid_patterns
     whom = (
         f"all {every} patterns" if every is not None and 1 < every <= patterns else _counted(patterns, "pattern", "s")
@@ -473,14 +456,13 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
     if not exploration.classes_are_of_network and any(row.needs_retraining for row in rows):
         notes.append(MET_CLASSES)
     notes += _sign_lines(exploration, rows)
-    if listing.n_outside and limits:
-        notes.append(f"{rows_text(listing.n_outside)} outside the limits ({limits}) left out.")
-    if listing.n_alike:
-        notes.append(f"{rows_text(listing.n_alike)} with the figures of one above left out (--all shows them).")
-    if listing.n_open:
-        notes.append(f"{rows_text(listing.n_open)} that were not mapped left out (--all shows them).")
-    if listing.n_off_front:
-        notes.append(f"{rows_text(listing.n_off_front)} on no front left out (--all shows them).")
+    left_out = (
+        (listing.n_outside if limits else 0, f"outside the limits ({limits}) left out."),
+        (listing.n_alike, "with the figures of one above left out (--all shows them)."),
+        (listing.n_open, "that were not mapped left out (--all shows them)."),
+        (listing.n_off_front, "on no front left out (--all shows them)."),
+    )
+    notes += [f"{rows_text(number)} {which}" for number, which in left_out if number]
     told = refusals(exploration, listing)
     notes += [f"{whom}: {message}" for message, whom in told.items()]
     gap = gap_line(exploration)

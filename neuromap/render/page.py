@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.files.messages import counted
 from neuromap.render.numbers import joules, plain, seconds
+from neuromap.render.table import sentence
 from neuromap.version import __version__
 
 if TYPE_CHECKING:
@@ -47,11 +48,6 @@ def render_page(package: str, template: str, /, filters: Mapping[str, Any] = Rea
     environment = page_environment(package)
     environment.filters.update(filters)
     return environment.get_template(template).render(**{"version": __version__, **words})
-
-
-def sentence(text: str) -> str:
-    """Begin with a capital letter."""
-    return text[:1].upper() + text[1:]
 
 
 class PageScript(NamedTuple):
@@ -119,14 +115,8 @@ class Chart(NamedTuple):
 
     def document(self) -> dict[str, object]:
         """Give the chart as plain values, as the script reads it."""
-        return {
-            "rows": [dict(row) for row in self.rows],
-            "axes": [axis._asdict() for axis in self.axes],
-            "filters": dict(self.filters),
-            "colour": self.colour,
-            "shape": self.shape,
-            "told": [axis._asdict() for axis in self.told],
-        }
+        axes, told = ([axis._asdict() for axis in some] for some in (self.axes, self.told))
+        return {**self._asdict(), "axes": axes, "told": told}
 
 
 @cache

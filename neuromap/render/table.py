@@ -95,8 +95,7 @@ class Table(Generic[Row]):
     def left_out(self, width: int) -> list[str]:
         """Name the columns that the brief table lacks."""
         shown = self.brief(width)
-        names = (_HEADER.fullmatch(column.header) for k, column in enumerate(self.columns) if k not in shown)
-        return [" ".join(found[1].split()) for found in names if found is not None]
+        return [_title_and_unit(column)[0] for k, column in enumerate(self.columns) if k not in shown]
 
     def _widths(self) -> list[int]:
         """Columns of text that every column takes, with the gap behind it."""
@@ -150,7 +149,7 @@ class Table(Generic[Row]):
         head = "".join(f"<th{_class('left' * column.left)}>{_head(column)}</th>" for column in self.columns)
         body = "".join(f"<tr>{''.join(self._page_cells(row))}</tr>\n" for row in self.rows)
         title = escape(self.title)
-        notes = "".join(f"<p>{escape(note[:1].upper() + note[1:])}</p>\n" for note in self.notes)
+        notes = "".join(f"<p>{escape(sentence(note))}</p>\n" for note in self.notes)
         return Markup(
             f'<div class="scroll{" stacked" * stacks}" tabindex="0" role="region" aria-label="{title}">'
             f"<table data-sorted>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n"
@@ -163,7 +162,7 @@ class Table(Generic[Row]):
             classes = ["left"] * column.left + ["name"] * (k == 0) + ["said-cell"] * (k > 0 and len(text) > _LONG_CELL)
             classes += [column.mark(row)] if column.mark is not None else []
             tag, scope = ("th", ' scope="row"') if k == 0 else ("td", "")
-            head = escape(_titles(column)[0])
+            head = escape(sentence(_title_and_unit(column)[0]))
             yield f'<{tag}{scope}{_class(" ".join(filter(None, classes)))} data-head="{head}">{escape(text)}</{tag}>'
 
 
@@ -222,21 +221,28 @@ def fact_table(caption: str, facts: Iterable[tuple[str, object]]) -> str:
 
 def _head(column: Column[Any]) -> str:
     """Give the head of a column on a page: begun with a capital letter, its unit small below, linked to its meaning."""
-    title, unit = _titles(column)
-    title = escape(title)
+    title, unit = _title_and_unit(column)
+    title = escape(sentence(title))
     linked = f'<a href="#def-{column.term}">{title}</a>' if column.term else title
     return linked + (f"<small>{escape(unit)}</small>" if unit else "")
 
 
-def _titles(column: Column[Any]) -> tuple[str, str]:
-    """Give the head of a column, begun with a capital letter, and its unit."""
+def _title_and_unit(column: Column[Any]) -> tuple[str, str]:
+    """Give the head of a column and its unit, each in one line."""
     found = _HEADER.fullmatch(column.header)
-    title, unit = (" ".join((part or "").split()) for part in found.groups()) if found else (column.header, "")
-    return title[:1].upper() + title[1:], unit
+    assert found is not None, "any header matches"
+    title, unit = (" ".join(part.split()) for part in found.groups(""))
+    return title, unit
 
 
 def _class(names: str) -> str:
     return f' class="{names}"' if names else ""
+
+
+def print_lines(console: Console, lines: Iterable[str]) -> None:
+    """Print lines as they are."""
+    for line in lines:
+        console.print(line, markup=False, highlight=False)
 
 
 def print_text(console: Console, text: str, *, indent: str = "") -> None:
@@ -272,6 +278,11 @@ def printed(show: Callable[[Console], object], width: int) -> str:
 def escaped(text: str) -> str:
     """Write what is no printable character, line feeds too, as Python escapes it."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def sentence(text: str) -> str:
+    """Begin with a capital letter."""
+    return text[:1].upper() + text[1:]
 
 
 def printable_line(text: str, longest: int) -> str:

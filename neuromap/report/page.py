@@ -54,8 +54,8 @@ from neuromap.render.document import (
     record_of,
 )
 from neuromap.render.numbers import joules, mean_period_lines, percent, plain, seconds
-from neuromap.render.page import data_block, page_script, render_page, sentence
-from neuromap.render.table import Column, Table, csv_text, data_frame
+from neuromap.render.page import data_block, page_script, render_page
+from neuromap.render.table import Column, Table, csv_text, data_frame, sentence
 from neuromap.render.value import form
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.drawings.draw_network import MOST_EDGES, WINDOW, draw_network, draw_window, layout

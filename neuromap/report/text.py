@@ -13,7 +13,7 @@ from neuromap.hardware.program.ports import left_out_line
 from neuromap.hardware.program.usage import copies_line
 from neuromap.render.numbers import mean_period_lines, plain, seconds, short_count
 from neuromap.render.svg import inline_image, standalone
-from neuromap.render.table import Column, Table, print_findings, print_rest, print_text, printed
+from neuromap.render.table import Column, Table, print_findings, print_lines, print_rest, print_text, printed
 from neuromap.render.value import form
 from neuromap.report.drawings.draw_timeline import draw_overview
 from neuromap.report.figures.latency_report import LatencyReport
@@ -126,7 +126,7 @@ def _answer_table(report: LatencyReport) -> Table[ReportRow]:
     """Give the same with the energy, of which the console shows what fits."""
     table = latency_table(report)
     energy = _run_column("energy\n[µJ per\nframe]", lambda f: scaled(f.energy.joules_per_frame, 1e-6))
-    known = any(row.figures is not None and row.figures.energy.joules_per_frame is not None for row in report.rows)
+    known = any(row.joules_per_frame is not None for row in report.rows)
     *others, verdict = table.columns
     return replace(table, columns=[*others, energy, verdict]) if known else table
 
@@ -156,30 +156,29 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
         f"{report.network.name} on {report.chip.name}, {tick_words(report.chip)}, "
         f"verified with {describe_frames(report.stimulus)}"
     ]
-    below = [f"{name}: {time_axis(name)}." for name in dict.fromkeys(row.execution for row in report.rows)]
-    below += mean_period_lines(row.frame_period_ticks for row in report.rows)
-    below.append(
-        "first and full response from stimulus onset: predicted from the schedule / measured on the program "
-        "(-: not defined)."
+    timed = (
+        "µs: ticks as long as their work, in steady operation over the stimuli: the bound from counts / the event "
+        "simulation; worst-case reaction: the bound; mean tick, sampling frequency: the event simulation."
     )
-    if report.chip.is_timed:
-        below.append(
-            "µs: ticks as long as their work, in steady operation over the stimuli: the bound from counts / the event "
-            "simulation; worst-case reaction: the bound; mean tick, sampling frequency: the event simulation."
-        )
-    if (line := reaction_line(report)) is not None:
-        below.append(line)
-    if (line := difference_line(report)) is not None:
-        below.append(line)
-    if any(row.core_bound is not None for row in report.rows):
-        below.append("cores: in use (≥: a lower bound on those of any mapping).")
-    if any(row.full_response_exact is False for row in report.rows):
-        below.append("≤: the search for the longest path was cut off; an upper bound.")
-    if (line := sequential_line(report)) is not None:
-        below.append(line)
-    below += [line] if (line := class_line(report)) else []
-    below += [line] if (line := most_copies_line(report)) else []
-    return above, [*below, *left_out_lines(report), *_refusals(report)]
+    is_bounded = any(row.core_bound is not None for row in report.rows)
+    is_cut_off = any(row.full_response_exact is False for row in report.rows)
+    below = [
+        *(f"{name}: {time_axis(name)}." for name in dict.fromkeys(row.execution for row in report.rows)),
+        *mean_period_lines(row.frame_period_ticks for row in report.rows),
+        "first and full response from stimulus onset: predicted from the schedule / measured on the program "
+        "(-: not defined).",
+        timed if report.chip.is_timed else None,
+        reaction_line(report),
+        difference_line(report),
+        "cores: in use (≥: a lower bound on those of any mapping)." if is_bounded else None,
+        "≤: the search for the longest path was cut off; an upper bound." if is_cut_off else None,
+        sequential_line(report),
+        class_line(report),
+        most_copies_line(report),
+        *left_out_lines(report),
+        *_refusals(report),
+    ]
+    return above, list(filter(None, below))
 
 
 def _refusals(report: LatencyReport) -> list[str]:
@@ -198,19 +197,15 @@ def _refusals(report: LatencyReport) -> list[str]:
 def print_report(report: LatencyReport, console: Console) -> None:
     """Print the tables with what they hold for."""
     above, below = summary_lines(report)
-    told = accuracy_line(report)
-    parts: tuple[tuple[list[str], Table[ReportRow] | None, list[str]], ...] = (
-        (above, latency_table(report), below),
-        ([], run_table(report), run_lines(report)),
-        ([], accuracy_table(report), [] if told is None else [told]),
-    )
-    for heads, table, notes in parts:
-        for line in heads:
-            console.print(line, markup=False, highlight=False)
+    print_lines(console, above)
+    for table, notes in (
+        (latency_table(report), below),
+        (run_table(report), run_lines(report)),
+        (accuracy_table(report), filter(None, [accuracy_line(report)])),
+    ):
         if table is not None:
             table.print(console)
-        for line in notes:
-            console.print(line, markup=False, highlight=False)
+        print_lines(console, notes)
     if report.faults is not None:
         console.print()
         for line in str(form(report.faults, "text", console.width)).splitlines():
@@ -331,7 +326,7 @@ def _run_column(header: str, cell: Callable[[RunFigures], str]) -> Column[Report
 
 def run_table(report: LatencyReport) -> Table[ReportRow] | None:
     """Give network-on-chip and energy of every row; columns that say nothing on this chip are left out."""
-    found = [row.figures for row in report.rows if row.figures is not None]
+    found = report.figures
     if not found:
         return None
     sent = report.sent
@@ -388,7 +383,7 @@ def _chain(figures: RunFigures) -> str:
 
 def run_lines(report: LatencyReport) -> list[str]:
     """Say what the second table holds for."""
-    found = [row.figures for row in report.rows if row.figures is not None]
+    found = report.figures
     if not found:
         return []
     lines = [

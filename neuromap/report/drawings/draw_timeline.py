@@ -16,6 +16,7 @@ from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.render.numbers import plain, round_up, seconds
 from neuromap.render.svg import PHONE, arrow, drawing, element, label, names_width, number, shorten
+from neuromap.render.table import sentence
 from neuromap.report.drawings.draw_network import layout
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
@@ -72,8 +73,7 @@ def _lanes(
     reaches: list[tuple[float, float]] = []
     for execution in dict.fromkeys(row.execution for row in rows):
         mine = [row for row in rows if row.execution == execution]
-        heading = f"{execution[:1].upper()}{execution[1:]} execution"
-        parts.append(label(left, y + 19, heading, "heading", anchor="start"))
+        parts.append(label(left, y + 19, f"{sentence(execution)} execution", "heading", anchor="start"))
         y += _HEAD
         reaches.append((y - 4, y + height * len(mine)))
         for row in mine:

@@ -12,7 +12,7 @@ from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 from neuromap.render.value import Documented, Formed, Framed, Paged, Printed, form, forms_of
-from neuromap.report.figures.row import ReportRow
+from neuromap.report.figures.row import ReportRow, RunFigures
 from neuromap.version import __version__
 
 
@@ -75,6 +75,11 @@ class LatencyReport(ReadOnly, Documented, Framed, Paged, Printed):
     def sent(self) -> str:
         """What neurons send: spikes, or messages where they are graded; one of them."""
         return "message" if self.network.is_graded else "spike"
+
+    @property
+    def figures(self) -> list[RunFigures]:
+        """Figures in steady operation, of the rows that have them."""
+        return [row.figures for row in self.rows if row.figures is not None]
 
     @property
     def verified(self) -> bool:
