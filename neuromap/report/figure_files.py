@@ -1,4 +1,4 @@
-"""A rollout pattern in a notebook: its rollout window with the tableau, and its facts."""
+"""All figures of a report: for the page, and as files of their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from neuromap.render.svg import PHONE, drawing, element, label, names_width, num
 from neuromap.render.value import form
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.drawings.draw_chip import COLOURS, MOST_TOOLTIPS, BoardGrid, Key, board_grid, draw_chip, draw_links
-from neuromap.report.drawings.draw_network import MOST_EDGES, WINDOW, draw_network, draw_window
+from neuromap.report.drawings.draw_network import MOST_EDGES, draw_network, window_of
 from neuromap.report.drawings.draw_timeline import draw_overview, draw_timeline
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import CoreMap, ReportRow, SpikeRaster
@@ -91,47 +91,31 @@ def check_no_figure(path: str | Path, folder: str | Path) -> None:
 # All figures of a report: for the page, and as files of their own, SVG and PDF.
 
 
-class RowFigures(NamedTuple):
-    """What is drawn of the chip in one row, each an ``<svg>`` element."""
-
-    chip: str  # the cores in use, by node
-    # neurons, copies, spikes: the same, by a figure of each core; the spikes are of the raster
-    neurons: str
-    copies: str
-    spikes: str
-    links: str  # the most spikes in a tick, link by link
-    raster: str  # spikes of the first ticks
-
-
-def draw_row(row: ReportRow, heading: str = "", *, narrow: bool = False) -> RowFigures | None:
-    """Draw what a row does on the chip."""
-    # gives ``None`` where nothing was mapped
+def draw_row(row: ReportRow, heading: str = "", *, narrow: bool = False) -> dict[str, str]:
+    """Draw what a row does on the chip: an ``<svg>`` element for every kind of figure; none where nothing is mapped."""
     if row.cores is None or row.activity is None or row.raster is None:
-        return None
+        return {}
 
     def head(what: str) -> str:
         return f"{heading}: {what}" if heading else ""
 
     cores, sent = row.cores, "message" if row.verification is not None and row.verification.is_graded else "spike"
-    neurons, copies, spikes = (
-        draw_shade(cores, figure, head(f"cores by {figure.name}"), narrow=narrow)
-        for figure in _core_figures(cores, row.raster, sent)
-    )
-    return RowFigures(
-        draw_chip(cores, head("cores in use by node"), narrow=narrow),
-        neurons,
-        copies,
-        spikes,
-        draw_links(cores, row.activity.traffic.peak_loads, head("load of links"), sent=sent, narrow=narrow),
-        draw_raster(row.raster, head(f"{sent}s over ticks"), sent=sent, narrow=narrow),
-    )
-
-
-def _core_figures(cores: CoreMap, raster: SpikeRaster, sent: str) -> Iterator[CoreFigure]:
-    yield CoreFigure("neurons in use", 100 * cores.neurons / cores.places, " %", f"of {cores.places} of a core")
-    yield CoreFigure("neurons with copies", cores.copied, "", "on this core or others")
-    ticks = max(1, raster.n_ticks)
-    yield CoreFigure(f"{sent}s per tick", raster.core_spikes / ticks, "", f"mean over the first {ticks} ticks")
+    ticks = max(1, row.raster.n_ticks)
+    in_use, of_raster = 100 * cores.neurons / cores.places, row.raster.core_spikes / ticks
+    shades = {
+        "neurons": CoreFigure("neurons in use", in_use, " %", f"of {cores.places} of a core"),
+        "copies": CoreFigure("neurons with copies", cores.copied, "", "on this core or others"),
+        "spikes": CoreFigure(f"{sent}s per tick", of_raster, "", f"mean over the first {ticks} ticks"),
+    }
+    return {
+        "chip": draw_chip(cores, head("cores in use by node"), narrow=narrow),
+        **{
+            kind: draw_shade(cores, figure, head(f"cores by {figure.name}"), narrow=narrow)
+            for kind, figure in shades.items()
+        },
+        "links": draw_links(cores, row.activity.traffic.peak_loads, head("load of links"), sent=sent, narrow=narrow),
+        "raster": draw_raster(row.raster, head(f"{sent}s over ticks"), sent=sent, narrow=narrow),
+    }
 
 
 def row_pattern(report: LatencyReport, row: ReportRow) -> RolloutPattern:
@@ -148,29 +132,22 @@ def figure_files(report: LatencyReport) -> dict[str, str]:
         "accuracy.svg": draw_accuracy(distinct_rows(report)),
         "faults.svg": None if report.faults is None else str(form(report.faults, "drawing")),
     }
-    drawn: dict[tuple[object, ...], None] = {}
+    drawn = set[tuple[object, ...]]()
     names = _Names(found)
     can_be_drawn = len(report.network.edges) <= MOST_EDGES
     for place, row in enumerate(report.rows, start=1):
         key = (row.pattern, row.streaming_edges, row.bridging_edges)
         if can_be_drawn and key not in drawn:
-            drawn[key] = None
-            found |= names.of(_slug(row.pattern), place, _pattern_figures(report, row))
-        figures = draw_row(row, f"{report.network.name} on {report.chip.name}, {row.pattern}, {row.execution}")
-        kinds = {} if figures is None else dict(figures._asdict())
+            drawn.add(key)
+            pattern = row_pattern(report, row)
+            figures = {"network": draw_network(report.network, pattern), "window": window_of(pattern)}
+            found |= names.of(_slug(row.pattern), place, figures)
+        heading = f"{report.network.name} on {report.chip.name}, {row.pattern}, {row.execution}"
+        kinds: dict[str, str | None] = {**draw_row(row, heading)}
         if can_be_drawn and not report.network.is_spiking and row.status == "mapped":
             kinds["timeline"] = draw_timeline(row, report.chip)
         found |= names.of(f"{_slug(row.pattern)}-{_slug(row.execution)}", place, kinds)
     return {name: standalone(picture) for name, picture in found.items() if picture is not None}
-
-
-def _pattern_figures(report: LatencyReport, row: ReportRow) -> dict[str, str | None]:
-    pattern = row_pattern(report, row)
-    has_window = pattern.is_valid and not report.network.is_spiking
-    return {
-        "network": draw_network(report.network, pattern),
-        "window": draw_window(report.network, pattern, WINDOW) if has_window else None,
-    }
 
 
 class _Names:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from neuromap.accuracy.accuracy import moment_text
@@ -58,9 +58,9 @@ from neuromap.render.page import data_block, page_script, render_page
 from neuromap.render.table import Column, Table, csv_text, data_frame, sentence
 from neuromap.render.value import form
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
-from neuromap.report.drawings.draw_network import MOST_EDGES, WINDOW, draw_network, draw_window, layout
+from neuromap.report.drawings.draw_network import MOST_EDGES, WINDOW, draw_network, layout, window_of
 from neuromap.report.drawings.draw_timeline import draw_narrow_overview, draw_overview, draw_timeline
-from neuromap.report.figure_files import RowFigures, draw_row, row_pattern
+from neuromap.report.figure_files import draw_row, row_pattern
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import (
     EnergyFigures,
@@ -441,35 +441,6 @@ _SHRUNK = 430
 _BESIDE = 5
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """A row with its drawings; ``number`` tells it from others on the page."""
-
-    number: int
-    row: ReportRow
-    timeline: str | None
-    figures: RowFigures | None
-    narrow: RowFigures | None  # for telephones
-
-
-@dataclass(frozen=True)
-class _Section:
-    """What the page shows of one pattern; ``edges`` are as the script of cones reads them."""
-
-    name: str
-    streaming: tuple[str, ...]
-    n_edges: int
-    behaviour_class: int | None
-    inference_factor: int | None
-    cycle: tuple[str, ...]
-    network: str | None
-    narrow_network: str | None
-    wide: bool
-    window: str | None
-    edges: str
-    rows: tuple[_Drawn, ...]
-
-
 def to_html(report: LatencyReport) -> str:
     """Write a report as one HTML page.
 
@@ -483,7 +454,11 @@ def to_html(report: LatencyReport) -> str:
     str
         The page, UTF-8; all names are escaped.
     """
-    difference, overview, rows = difference_line(report), draw_overview(report), distinct_rows(report)
+    difference, overview, rows = difference_line(report) or "", draw_overview(report), distinct_rows(report)
+    periods = [row.frame_period_ticks for row in report.rows]
+    figures = next(iter(report.figures), None)
+    energy = {} if figures is None else figures.energy.terms
+    timed = [] if figures is None else list(figures.node_times.nodes)
     return render_page(
         "neuromap.report",
         "report.html.jinja",
@@ -501,10 +476,7 @@ def to_html(report: LatencyReport) -> str:
         ],
         findings=_by_execution(findings(report)),
         axes={name: time_axis(name) for name in dict.fromkeys(row.execution for row in report.rows)},
-        means=[
-            *mean_period_lines(row.frame_period_ticks for row in report.rows),
-            *filter(None, [reaction_line(report)]),
-        ],
+        means=list(filter(None, [*mean_period_lines(periods), reaction_line(report)])),
         frames=describe_frames(report.stimulus),
         summary=_summary(report, rows),
         rows=rows,
@@ -516,15 +488,13 @@ def to_html(report: LatencyReport) -> str:
         accuracy_line=accuracy_line(report),
         accuracy_title=accuracy_title(report),
         sections=_sections(report, rows),
+        is_wide=max(layout(report.network).layer.values()) >= _BESIDE,
         names=json.dumps(list(report.network.nodes)),
         faults=None if report.faults is None else form(report.faults, "section"),
         run_table=run_table(report),
-        terms=_terms(report),
-        timed=_timed_nodes(report),
-        notes=[
-            *([sentence(difference)] if difference else []),
-            *filter(None, [sequential_line(report), class_line(report)]),
-        ],
+        terms=[key for key, term in energy.items() if term.joules_each is not None],
+        timed=timed if len(timed) <= _MOST_NODES else [],
+        notes=list(filter(None, [sentence(difference), sequential_line(report), class_line(report)])),
         copies=most_copies_line(report),
         left_out=left_out_lines(report),
         multiple=len(report.network.outputs) > 1,
@@ -560,10 +530,9 @@ def _summary(report: LatencyReport, rows: Sequence[ReportRow]) -> Table[ReportRo
         return ticks(row.frame_period_ticks, 1 / row.sampling_frequency_hz if row.sampling_frequency_hz else None)
 
     def energy(row: ReportRow) -> str:
-        found = None if row.figures is None else row.figures.energy
-        share = None if found is None else found.static_share
+        share = None if row.figures is None else row.figures.energy.static_share
         part = "" if share is None else f", {percent(math.floor(1000 * share + 1e-9) / 1000)} static"
-        return f"{joules(None if found is None else found.joules_per_frame)}{part}"
+        return f"{joules(row.joules_per_frame)}{part}"
 
     def best(row: ReportRow) -> str:
         if row.accuracy is None:
@@ -583,7 +552,7 @@ def _summary(report: LatencyReport, rows: Sequence[ReportRow]) -> Table[ReportRo
         Column("a frame every", period),
         Column("cores", lambda row: plain(None if row.usage is None else row.usage.cores)),
     ]
-    if any(row.figures is not None and row.figures.energy.joules_per_frame is not None for row in rows):
+    if any(row.joules_per_frame is not None for row in rows):
         columns.append(Column("energy [per frame]", energy))
     if any(row.accuracy is not None for row in rows):
         columns.append(Column("best accuracy", best))
@@ -604,43 +573,36 @@ def _how(svg: str) -> str:
     return " long" if width > _LONG else " fit" if width <= _SHRUNK else ""
 
 
-def _layers(network: Network) -> int:
-    return max(layout(network).layer.values()) + 1
-
-
-def _sections(report: LatencyReport, every: Sequence[ReportRow]) -> list[_Section]:
+def _sections(report: LatencyReport, every: Sequence[ReportRow]) -> list[dict[str, Any]]:
+    """Draw what the page shows of every pattern; ``edges`` are as the script of cones reads them."""
     groups: dict[tuple[str, tuple[EdgeKey, ...], tuple[tuple[EdgeKey, int], ...]], list[ReportRow]] = {}
     for row in every:
         groups.setdefault((row.pattern, row.streaming_edges, row.bridging_edges), []).append(row)
     network = report.network
     is_drawn = len(network.edges) <= MOST_EDGES
     sections = []
-    room, number = MOST_PICTURES, 0
-    for (name, streaming, _), rows in groups.items():
+    room, numbers = MOST_PICTURES, count()  # a number tells a row from others on the page
+    for rows in groups.values():
         pattern = row_pattern(report, rows[0])
-        shows_window = pattern.is_valid and not network.is_spiking  # whose edges bridge as many frames as their delays
         drawn = []
         for row in rows:
             timeline = draw_timeline(row, report.chip) if is_drawn and not network.is_spiking else None
             figures, narrow = draw_row(row), draw_row(row, narrow=True)
-            room -= sum(map(len, (*(figures or ()), *(narrow or ()))))
-            drawn.append(_Drawn(number, row, timeline, *((figures, narrow) if room >= 0 else (None, None))))
-            number += 1
-        sections.append(
-            _Section(
-                name=name,
-                streaming=tuple(f"{u} → {v}" for u, v in streaming),
-                n_edges=len(network.edges),
-                behaviour_class=rows[0].behaviour_class,
-                inference_factor=rows[0].inference_factor,
-                cycle=rows[0].cycle,
-                network=draw_network(network, pattern) if is_drawn else None,
-                narrow_network=draw_network(network, pattern, down=True) if is_drawn else None,
-                wide=_layers(network) > _BESIDE,
-                window=draw_window(network, pattern, WINDOW) if is_drawn and shows_window else None,
-                edges=_edges(network, pattern),
-                rows=tuple(drawn),
+            room -= sum(map(len, (*figures.values(), *narrow.values())))
+            if room < 0:
+                figures, narrow = {}, {}
+            drawn.append(
+                {"number": next(numbers), "row": row, "timeline": timeline, "figures": figures, "narrow": narrow}
             )
+        sections.append(
+            {
+                "row": rows[0],
+                "network": draw_network(network, pattern) if is_drawn else None,
+                "narrow_network": draw_network(network, pattern, down=True) if is_drawn else None,
+                "window": window_of(pattern) if is_drawn else None,
+                "edges": _edges(network, pattern),
+                "rows": drawn,
+            }
         )
     return sections
 
@@ -648,18 +610,3 @@ def _sections(report: LatencyReport, every: Sequence[ReportRow]) -> list[_Sectio
 def _edges(network: Network, pattern: RolloutPattern) -> str:
     position = {name: k for k, name in enumerate(network.nodes)}
     return json.dumps([[position[u], position[v], r] for (u, v), r in pattern.items()], separators=(",", ":"))
-
-
-def _terms(report: LatencyReport) -> list[str]:
-    """Keys of the energy terms that the chip file has figures of."""
-    figures = next((row.figures for row in report.rows if row.figures is not None), None)
-    if figures is None:
-        return []
-    return [key for key, term in figures.energy.terms.items() if term.joules_each is not None]
-
-
-def _timed_nodes(report: LatencyReport) -> list[str]:
-    """Nodes of the table of node times; none where there are too many."""
-    figures = next((row.figures for row in report.rows if row.figures is not None), None)
-    nodes = [] if figures is None else list(figures.node_times.nodes)
-    return nodes if len(nodes) <= _MOST_NODES else []

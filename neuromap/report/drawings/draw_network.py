@@ -302,7 +302,13 @@ _FRAME, _ROW = 74.0, 52.0
 _TOP = 40.0
 
 
-def draw_window(network: Network, pattern: RolloutPattern, window: int = 3) -> str:
+def window_of(pattern: RolloutPattern) -> str | None:
+    """Draw the rollout window of a pattern, where it has one: it is valid, and no edge bridges frames as delays do."""
+    is_shown = pattern.is_valid and not pattern.network.is_spiking
+    return draw_window(pattern.network, pattern) if is_shown else None
+
+
+def draw_window(network: Network, pattern: RolloutPattern, window: int = WINDOW) -> str:
     """Draw the rollout window of a valid pattern with its tableau."""
     # gives one ``<svg>`` element; the numbers are update steps. Nodes bear ``data-at`` (frame and position in
     # ``network.nodes``, with a dot between) and ``data-step``, edges ``data-from`` and ``data-to``
@@ -372,6 +378,4 @@ def to_notebook(pattern: RolloutPattern) -> str:
     table = fact_table(type(pattern).__name__, pattern._facts().items())
     if len(network.edges) > MOST_EDGES:
         return table
-    shows_window = pattern.is_valid and not network.is_spiking
-    drawn = draw_window(network, pattern, WINDOW) if shows_window else draw_network(network, pattern)
-    return inline_image(standalone(drawn)) + table
+    return inline_image(standalone(window_of(pattern) or draw_network(network, pattern))) + table
