@@ -105,7 +105,7 @@ class _File:
             stream.read(len(self._head))
             for at in range(0, end, _PORTION):
                 part = np.frombuffer(stream.read(min(_PORTION, end - at)), np.uint8)
-                digest.update(part)
+                digest.update(part.data)
                 if at + len(part) < min(at + _PORTION, end):
                     raise InputError(f"{self._promise(promised)}, it has only {at + len(part)}; fetch it again")
                 low, high = max(at, first), min(at + len(part), last)

@@ -15,7 +15,7 @@ from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.diagnosis.apply_remedy import Request
 from neuromap.mapping.diagnosis.early_refusal import refuse_early
 from neuromap.mapping.map_rollout import MappedRollout, map_with_stages
-from neuromap.mapping.options.budget import Budget, Progress
+from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.network.build import require_weights
 from neuromap.render.numbers import as_number
@@ -90,23 +90,17 @@ def sweep_mappings(
     )
 
 
-def map_or_refuse_early(request: Request, progress: Progress | None = None) -> tuple[MappedRollout, Budget]:
-    """Map a rollout, unless no mapping can bring it onto the board; give what is left of the time, for the bound."""
-    began = time.monotonic()
-    early = refuse_early(request)
-    if early is not None:
-        raise early
-    options = request.options.after(time.monotonic() - began)
-    mapped = map_with_stages(request.rollout, request.chip, options, progress)
-    return mapped, Budget(request.options.after(time.monotonic() - began).seconds)
-
-
 def _row(request: Request, chip: ChipSpec, point: ChipPoint) -> SweepRow:
+    began = time.monotonic()
     try:
-        mapped, budget = map_or_refuse_early(request)
+        early = refuse_early(request)
+        if early is not None:
+            raise early
+        mapped = map_with_stages(request.rollout, request.chip, request.options.after(time.monotonic() - began))
     except DoesNotFitError as refusal:
         message = str(refusal)
         return SweepRow(*point, reason=reason_of(message, refusal.infeasibility, point, chip), message=message)
+    budget = Budget(request.options.after(time.monotonic() - began).seconds)
     figures = _figures(mapped, budget)
     return SweepRow(*point, figures=figures, cut_short=(*mapped.cut_short, *budget.cut))
 

@@ -82,7 +82,8 @@ def map_command(
     chip several values, one table says what each chip takes.
     """
     from neuromap.mapping.diagnosis.apply_remedy import Request
-    from neuromap.sweep.map_each import map_or_refuse_early
+    from neuromap.mapping.diagnosis.early_refusal import refuse_early
+    from neuromap.mapping.options.budget import Budget
 
     if dry_run and output is not None:
         raise InputError(f"--output {output}: --dry-run writes no program; leave one of them away")
@@ -107,10 +108,15 @@ def map_command(
     began = monotonic()
     with progress_bar("mapping") as progress:
         try:
-            mapping, budget = map_or_refuse_early(request, progress)
+            early = refuse_early(request)
+            if early is not None:
+                raise early
+            options = request.options.after(monotonic() - began)
+            mapping = nm.mapping.map_with_stages(rollout, spec, options, progress)
         except DoesNotFitError as refusal:
             seconds = TRYING if flags.seconds is None else max(0.0, flags.seconds - (monotonic() - began))
             raise _with_remedies(refusal, request, seconds) from None
+    budget = Budget(request.options.after(monotonic() - began).seconds)
     if output is not None:
         mapping.program.save(output)
     _print_mapping(mapping, budget, output, every=every, as_json=as_json)
