@@ -104,13 +104,13 @@ class _File:
         with self._open() as stream:
             stream.read(len(self._head))
             for at in range(0, end, _PORTION):
-                part = np.frombuffer(stream.read(min(_PORTION, end - at)), np.uint8)
-                digest.update(part.data)
+                part = stream.read(min(_PORTION, end - at))
+                digest.update(part)
                 if at + len(part) < min(at + _PORTION, end):
                     raise InputError(f"{self._promise(promised)}, it has only {at + len(part)}; fetch it again")
                 low, high = max(at, first), min(at + len(part), last)
                 if low < high:
-                    place[low - first : high - first] = part[low - at : high - at]
+                    place[low - first : high - first] = np.frombuffer(part[low - at : high - at], np.uint8)
             if end == promised and stream.read(1):
                 raise InputError(f"{self._promise(promised)}, it has more; fetch it again")
         if end == promised and digest.hexdigest() == CHECKSUMS[self._name]:

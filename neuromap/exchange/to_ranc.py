@@ -45,7 +45,7 @@ def export_ranc(
         "expected.txt": _expected(run, image),
         "README.md": _readme(run, image),
     }
-    last = {"ticks to run": n_ticks + 1, "run it": f"{_COMMAND} {n_ticks + 1}"}
+    last: dict[str, int | str] = {"ticks to run": n_ticks + 1, "run it": f"{_COMMAND} {n_ticks + 1}"}
     return _exported("ranc", run, image, contents, {}, last)
 
 

@@ -70,9 +70,9 @@ def _compared(panel: Any, answers: tuple[FirstAnswer, ...]) -> None:
         mine, look = [a for a in answers if a.pattern == pattern], (_COLOURS[number], _MARKERS[number])
         errors = [a.standard_error or 0.0 for a in mine]
         _draw_ours(panel, range(len(mine)), [a.accuracy for a in mine], errors, pattern, look)
-        told = [(k, a.published) for k, a in enumerate(mine) if a.published is not None]
+        told = {k: a.published for k, a in enumerate(mine) if a.published is not None}
         if told:
-            _draw_published(panel, *zip(*told, strict=True), pattern, look)
+            _draw_published(panel, list(told), list(told.values()), pattern, look)
     panel.set_xticks(range(len(networks)), [f"{name}\nstep {step}" for name, step in networks], fontsize=7)
     panel.set_title("at the first sequential response", fontsize=9)
     panel.set_xlabel("network, update steps since onset, windowed")

@@ -97,7 +97,7 @@ class FewFrames:
 
     def solve(self, n_frames: int) -> tuple[list[tuple[int, int]] | None, bool]:
         """Give inputs and frames that are 1 so that an output differs in the last frame; and whether none can."""
-        asked = [(who, i) for who in self.inputs for i in range(n_frames)]
+        asked: list[tuple[Any, int]] = [(who, i) for who in self.inputs for i in range(n_frames)]
         asked += [(who, i) for who in self.sums for i in range(1, n_frames)]
         column = {one: k for k, one in enumerate(asked)}
         if len(column) > _MOST_BITS:

@@ -198,7 +198,7 @@ class MappedPlan(ReadOnly, Card):
     lines: tuple[LineGroup, ...] = ()  # what carries decoded values on crossbar cores; empty for other chips
 
     @property
-    def ensembles(self) -> tuple[PlannedEnsemble, ...] | tuple[CrossbarEnsemble, ...]:
+    def ensembles(self) -> tuple[PlannedEnsemble | CrossbarEnsemble, ...]:
         """Ensembles of the plan."""
         return self.plan.ensembles
 

@@ -19,7 +19,6 @@ from typing import Annotated, Any, ClassVar, Generic, TypeVar, get_args, get_ori
 import typer
 from typer.core import TyperCommand
 
-import neuromap as nm
 from neuromap.errors import InputError, NetworkError, NeuromapError
 from neuromap.options import COMMON, Option, named, options_of
 
@@ -174,8 +173,9 @@ def _patterns(_: typer.Context) -> Iterable[str]:
 
 def _formats(_: typer.Context) -> Iterable[str]:
     from neuromap.backends.scripts import SCRIPT_FORMATS
+    from neuromap.exchange.formats import IMPORT_FORMATS
 
-    return [*nm.exchange.IMPORT_FORMATS, *SCRIPT_FORMATS]
+    return [*IMPORT_FORMATS, *SCRIPT_FORMATS]
 
 
 _EXECUTIONS = ("windowed", "pipelined", "pipelined:best")

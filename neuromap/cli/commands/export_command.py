@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, check_destinations
 from neuromap.cli.arguments.run_options import FrameFlags, check_run_length
@@ -52,9 +51,10 @@ def export_command(
     With a program go the input frames that it is shown, and what neuromap's chip answers to them, so that the other
     tool's answer can be compared.
     """
+    from neuromap.exchange.formats import EXPORT_FORMATS, export_file
     from neuromap.files.whole_file import check_folder
 
-    known = nm.exchange.EXPORT_FORMATS.find(to)
+    known = EXPORT_FORMATS.find(to)
     random = fed.random()
     files = {f"{known.source} file": source, "stimulus file": fed.frames, "program file of the trace": program}
     if known.folder:
@@ -67,7 +67,7 @@ def export_command(
         check_run_length(fed.n_frames)
     elif fed:
         raise InputError(f"--to {to}: takes no input frames; leave out --stimulus, --frames, --seed and --density")
-    found = nm.exchange.export_file(
+    found = export_file(
         source,
         to,
         output,

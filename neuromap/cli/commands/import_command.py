@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, EVERY, SOURCES, check_destinations, chip_file_of, weights_beside
 from neuromap.cli.printing.text_output import print_form, print_json, print_written, text_console, text_width
@@ -17,11 +16,12 @@ from neuromap.render.numbers import joules, seconds
 
 if TYPE_CHECKING:
     from neuromap.backends.imported import Imported as FromScript
+    from neuromap.exchange.imported import Imported
 
 
-def import_of_script(format: str, script: Path, found: FromScript) -> nm.exchange.Imported:
+def import_of_script(format: str, script: Path, found: FromScript) -> Imported:
     """Give the network of a script as an import, with what its run told as notes."""
-    from neuromap.exchange.imported import Note
+    from neuromap.exchange.imported import Imported, Note
     from neuromap.quantise.quantisation import read_quantisation
 
     run = found.figures["report"]
@@ -38,7 +38,7 @@ def import_of_script(format: str, script: Path, found: FromScript) -> nm.exchang
         notes.append(Note("chip", "gave exactly the spikes of the network in integers"))
     if run["joules"] is not None:
         notes.append(Note("energy", f"{joules(run['joules'])} in that run, by the figures that the chip file has"))
-    return nm.exchange.Imported(
+    return Imported(
         network=found.network,
         format=format,
         source=str(script),
@@ -111,12 +111,13 @@ def import_command(
     is imported.
     """
     from neuromap.backends.scripts import SCRIPT_FORMATS
+    from neuromap.exchange.formats import IMPORT_FORMATS, import_file
     from neuromap.exchange.of_imports import print_answers
     from neuromap.exchange.page import findings
     from neuromap.registry import unknown
     from neuromap.render.value import form
 
-    is_script = format not in nm.exchange.IMPORT_FORMATS and format in SCRIPT_FORMATS
+    is_script = format not in IMPORT_FORMATS and format in SCRIPT_FORMATS
     files = {
         "script" if is_script else "file": source,
         "chip file": None if chip is None else chip_file_of(chip),
@@ -133,9 +134,9 @@ def import_command(
             raise InputError(f"format {format}: is a script, which takes no {given}; set it there")
         _import_script(format, source, output, chip, html, every=every, as_json=as_json)
         return
-    if format not in nm.exchange.IMPORT_FORMATS:
-        raise InputError(f"format {unknown(format, [*nm.exchange.IMPORT_FORMATS, *SCRIPT_FORMATS])}")
-    found = nm.exchange.import_file(source, format, chip=chip, **options)
+    if format not in IMPORT_FORMATS:
+        raise InputError(f"format {unknown(format, [*IMPORT_FORMATS, *SCRIPT_FORMATS])}")
+    found = import_file(source, format, chip=chip, **options)
     if pins is not None:
         if not found.cores:
             raise InputError(f"--pins {pins}: {source} does not say in which core a neuron is; leave it out")
@@ -159,7 +160,7 @@ def import_command(
     print_written(console, output, html)
 
 
-def _write(found: nm.exchange.Imported, output: str | None, html: str | None) -> None:
+def _write(found: Imported, output: str | None, html: str | None) -> None:
     """Write the network, then the page, which is made before either."""
     from neuromap.files.whole_file import write_whole
 

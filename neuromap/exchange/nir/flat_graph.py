@@ -261,15 +261,14 @@ def _checked(name: str, node: NirNode, shape: tuple[int, ...]) -> tuple[int, ...
 
 def window_matrix(name: str, node: NirNode, source: tuple[int, ...], target: tuple[int, ...]) -> csr_array:
     """Write a convolution or a pool as a matrix, shape (values of target, values of source)."""
-    is_conv = node.kind in ("Conv1d", "Conv2d")
-    weight = node.parameters["weight"] if is_conv else np.ones((1, 1, *_kernel(name, node)))
-    if math.prod(weight.shape[1:]) * math.prod(target) > MAX_WEIGHTS:
+    weight = node.parameters.get("weight")  # which no pool has
+    kernel = (1, *_kernel(name, node)) if weight is None else weight.shape[1:]
+    if math.prod(kernel) * math.prod(target) > MAX_WEIGHTS:
         raise NotSupportedError(f"node {name} ({node.kind}): has more than {MAX_WEIGHTS} weights as a matrix; split it")
-    settings: dict[str, Any] = dict(_windows(name, node, weight.shape[2:]))
-    if is_conv:
-        settings["groups"] = int(node.parameters["groups"].ravel()[0])
-        one = Operator(name, "conv", (), "", settings=settings, constants=(weight,))
-        return conv_matrix(one, (1, *source), (1, *target))
-    # sums, or means over the whole window, zeros of the padding among them
-    settings |= {"mean": node.kind == "AvgPool2d", "counts_padding": True}
-    return mean_matrix(Operator(name, "average", (), "", settings=settings), (1, *source), (1, *target))
+    settings: dict[str, Any] = dict(_windows(name, node, kernel[1:]))
+    if weight is None:  # sums, or means over the whole window, zeros of the padding among them
+        settings |= {"mean": node.kind == "AvgPool2d", "counts_padding": True}
+        return mean_matrix(Operator(name, "average", (), "", settings=settings), (1, *source), (1, *target))
+    settings["groups"] = int(node.parameters["groups"].ravel()[0])
+    one = Operator(name, "conv", (), "", settings=settings, constants=(weight,))
+    return conv_matrix(one, (1, *source), (1, *target))

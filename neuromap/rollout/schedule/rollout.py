@@ -355,7 +355,7 @@ class Rollout(Card):
         """Full response of every output, in update steps or ticks, and whether it is exact."""
         known, q = self._known_parts, self.frame_period.denominator
         bounds = longest_paths(self._slowest, self._onsets, self.frame_period.numerator)  # upper ones, and paths found
-        steps = {v: [(known[v] + sums[v]) // q for sums in bounds] for v in self._indexed.graph.outputs}
+        steps = {v: [(known[v] + sums[v]) // q for sums in bounds] for v in self._outputs.values()}
         return self._of_outputs({v: FullResponse(most, most == found) for v, (most, found) in steps.items()})
 
     def first_response(self, output: str) -> int:
@@ -418,8 +418,7 @@ class Rollout(Card):
         return {v: (self._known_parts[v] + parts) // self.frame_period.denominator for v, parts in least.items()}
 
     def _of_outputs(self, of_nodes: Mapping[int, _T]) -> Mapping[str, _T]:
-        numbered = zip(self.network.outputs, self._indexed.graph.outputs, strict=True)
-        return ReadOnlyMapping({name: of_nodes[v] for name, v in numbered if v in of_nodes})
+        return ReadOnlyMapping({name: of_nodes[v] for name, v in self._outputs.items() if v in of_nodes})
 
     @cached_property
     def answers(self) -> Mapping[str, int]:
@@ -582,8 +581,10 @@ class Rollout(Card):
         return tuple(tick - ticks[onset] for tick in ticks[:n_frames])
 
     @cached_property
-    def _outputs(self) -> frozenset[str]:
-        return frozenset(self.network.outputs)
+    def _outputs(self) -> Mapping[str, int]:
+        """Outputs with their numbers; the network of the pattern may have others."""
+        number = {name: v for v, name in enumerate(self.network.nodes)}
+        return {name: number[name] for name in self.network.outputs}
 
     def _require_output(self, output: str) -> None:
         if output not in self._outputs:
