@@ -16,6 +16,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.neuron_capacity import Crowd
 from neuromap.mapping.bounds.readers import ChipKey, Key
 from neuromap.mapping.bounds.window_axons import areas
+from neuromap.rollout.cycles.sequential_values import quiet_solver
 
 # Of all groups together, about.
 LEVELS = 300
@@ -384,13 +385,14 @@ class MixedCores:
         gain = self._gain(prices)
         integer = np.zeros(len(gain), np.int64)
         integer[: self._n_levels] = 1
-        found: Any = milp(
-            -gain,
-            integrality=integer,
-            bounds=Bounds(0, self._upper),
-            constraints=LinearConstraint(self._matrix(), ub=[limit for _, limit in self._rows]),
-            options={"node_limit": NODES, "mip_rel_gap": 1e-3, "presolve": False},
-        )
+        with quiet_solver():
+            found: Any = milp(
+                -gain,
+                integrality=integer,
+                bounds=Bounds(0, self._upper),
+                constraints=LinearConstraint(self._matrix(), ub=[limit for _, limit in self._rows]),
+                options={"node_limit": NODES, "mip_rel_gap": 1e-3, "presolve": False},
+            )
         if found.x is None or found.mip_dual_bound is None:
             return None
         ends = np.cumsum([self.parts, self.feeds, self.populations])
