@@ -105,7 +105,7 @@ def _of_intensities(neuron: GradedNeuron, seen: tuple[float, float]) -> dict[str
 
 def _graded(taken: TakenGraded, structure: Structure) -> Imported:
     """Give a graded network, with notes on what it computes and what of it is another than the source's."""
-    network, work = taken.network, _work(structure, taken.network)
+    network = taken.network
     computed = len(network.nodes) - len(network.inputs)
     kept = [
         Note("integers", f"{counted(computed, 'graded node')}, with the source's integers, counted from zero points")
@@ -142,6 +142,14 @@ def _graded(taken: TakenGraded, structure: Structure) -> Imported:
         Note(f"output {tensor}", f"is left to the host: {why}", "compute it from the values of the last node")
         for tensor, why in taken.opaque.items()
     ]
+    return _taken(network, structure, kept, approximated, refused)
+
+
+def _taken(
+    network: Network, structure: Structure, kept: Iterable[Note], approximated: Iterable[Note], refused: Iterable[Note]
+) -> Imported:
+    """Give a network that computes what the graph does, with the work of its nodes."""
+    work = _work(structure, network)
     return Imported(
         replace(network, tables={"work": work} if work else {}),
         format="",
@@ -215,7 +223,7 @@ def _fitting_shapes(shapes: Mapping[str, Shape | None]) -> tuple[dict[str, Shape
 
 def _in_frame_code(taken: TakenWeights, structure: Structure) -> Imported:
     """Give a network with weights and thresholds, with what was kept, approximated and refused."""
-    network, work = taken.network, _work(structure, taken.network)
+    network = taken.network
     computed = [node for name, node in network.nodes.items() if name not in network.inputs]
     kept = [
         Note(
@@ -249,15 +257,7 @@ def _in_frame_code(taken: TakenWeights, structure: Structure) -> Imported:
         )
         for name, number in taken.unsure.items()
     ]
-    return Imported(
-        replace(network, tables={"work": work} if work else {}),
-        format="",
-        source="",
-        kept=tuple(kept),
-        approximated=tuple(approximated),
-        refused=(*refused, *_unread(structure)),
-        work=work,
-    )
+    return _taken(network, structure, kept, approximated, refused)
 
 
 def _readout(end: str, found: SpikeSums | None, taken: TakenWeights) -> tuple[list[Note], list[Note]]:

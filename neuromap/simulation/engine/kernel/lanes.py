@@ -1,29 +1,21 @@
 """Lanes: vectors of integers as first-class values in compiled code.
 
-A core's neurons sit side by side in the lanes of a vector. This file is the whole vocabulary that the kernels
-use for them; everything beside this folder is plain Numba. The intermediate code is written in groups of 32
+A core's neurons sit side by side in the lanes of a vector. This file is what the kernels use for them; single elements,
+words of bits and whole arrays have ``words.py``. The intermediate code is written in groups of 32
 lanes and names no instruction set: LLVM makes masked AVX-512, AVX2 or NEON instructions of it.
 
 Types
     ``Lanes(bits, groups)`` holds ``32 * groups`` integers, ``Mask(groups)`` as many truth values. ``groups`` is
     part of the type; where a function needs it, it is given as a tuple of that length (``width``).
 Memory
-    ``load(width, array, index)``, ``store(array, index, lanes)``, ``load_mask``, ``store_mask``, ``prefetch``,
-    ``prefetch_far``: ``array`` is flat and contiguous, ``index`` counts its elements; masks are arrays of uint32,
-    one per group.
-    ``get(array, index)`` and ``put(array, index, value)`` are ``array[index]`` for single elements, without the
-    step that lets a negative index count from the end.
+    ``load(width, array, index)``, ``store(array, index, lanes)``, ``load_mask``, ``store_mask``: ``array`` is flat and
+    contiguous, ``index`` counts its elements; masks are arrays of uint32, one per group.
 Arithmetic
     ``a + b``, ``a - b``, ``a * b``, ``a & b``, ``a | b``, ``a ^ b``, ``shift_right``, ``least``, ``greatest``,
     ``widen``, ``broadcast``, ``ramp``
 Masks
     ``a >= b``, ``a < b``, ``a != b``, ``where(mask, a, b)``, ``add_where(mask, a, b)``, ``m & n``, ``m | n``,
     ``~m``, ``any_lane``
-Words
-    ``trailing_zeros``, ``count_ones``, ``list_ones`` on uint64; ``count_row`` on rows of synapse bits;
-    ``nonzero_bytes`` and ``clear_bytes`` on 64 flags
-Arrays
-    ``copy_values(to, values, index, n)`` and ``clear_values(array)``, which as loops would take a second to compile
 
 Only :mod:`neuromap.simulation.engine.kernel` imports this, and only when a fast engine is made: Numba is slow to
 import.
@@ -51,20 +43,6 @@ from neuromap.simulation.engine.kernel.emission import (
     is_flat,
     lane_vector,
     splat,
-)
-from neuromap.simulation.engine.kernel.words import (  # noqa: F401 - the whole vocabulary is to be had here
-    clear_bytes,
-    clear_values,
-    copy_values,
-    count_ones,
-    count_row,
-    get,
-    list_ones,
-    nonzero_bytes,
-    prefetch,
-    prefetch_far,
-    put,
-    trailing_zeros,
 )
 
 

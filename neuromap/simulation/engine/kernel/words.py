@@ -1,6 +1,7 @@
-"""Single elements, words of bits, prefetching: the part of the vocabulary that is not about lanes.
+"""Single elements, words of bits, prefetching, whole arrays: what kernels use beside the vectors of ``lanes.py``.
 
-The kernels take it from :mod:`neuromap.simulation.engine.kernel.lanes`, whose docstring lists it.
+``get`` and ``put`` are ``array[index]`` without the step that lets a negative index count from the end. ``copy_values``
+and ``clear_values`` would take a second to compile as loops.
 """
 
 from __future__ import annotations

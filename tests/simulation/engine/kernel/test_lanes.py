@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 from numba import njit
 
 from neuromap.simulation.engine.kernel import lanes as L
+from neuromap.simulation.engine.kernel import words as W
 
 DTYPES = [np.int8, np.int16, np.int32, np.int64]
 # Each is compiled in a second: all widths of lanes for the fewest and the most groups, and for all groups one.
@@ -43,7 +44,7 @@ def every_operation(width, a, b, m, n, scalar, by, out, masks, flags):
     L.store_mask(masks, START + 4 * groups, s | t)
     L.store_mask(masks, START + 5 * groups, ~s)
     flags[0], flags[1], flags[2] = L.any_lane(s), L.any_lane(s & ~s), L.any_lane(t | ~t)
-    flags[3] = L.count_row(width, m, START)
+    flags[3] = W.count_row(width, m, START)
 
 
 def bits_of(words):
@@ -126,7 +127,7 @@ def test_bytes_without_a_sign_are_widened_as_if_they_had_one():
 @njit
 def copied(source, target):
     for k in range(len(source)):
-        L.put(target, k, L.get(source, k))
+        W.put(target, k, W.get(source, k))
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, np.uint8, np.uint16, np.uint32, np.uint64])
@@ -141,7 +142,7 @@ def test_single_elements(dtype):
 
 @njit
 def listed(array, position, base, word):
-    return L.list_ones(array, position, base, word)
+    return W.list_ones(array, position, base, word)
 
 
 @pytest.mark.parametrize("dtype", [np.uint16, np.uint32, np.uint64])
@@ -160,7 +161,7 @@ def test_listing_the_set_bits(dtype, word, part, position):
 
 @njit
 def counted(word):
-    return L.count_ones(word), L.trailing_zeros(word)
+    return W.count_ones(word), W.trailing_zeros(word)
 
 
 @given(word=st.integers(1, 2**64 - 1))
@@ -171,7 +172,7 @@ def test_words(word):
 
 @njit
 def counted_row(width, array, index):
-    return L.count_row(width, array, index)
+    return W.count_row(width, array, index)
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4, 8, 16, 24])
@@ -185,8 +186,8 @@ def test_counting_a_row(groups):
 
 @njit
 def asked_for(array, index):
-    L.prefetch(array, index)
-    L.prefetch_far(array, index)
+    W.prefetch(array, index)
+    W.prefetch_far(array, index)
 
 
 @pytest.mark.parametrize("index", [0, -1, 10**6, 2**60, -(2**60)])
@@ -198,8 +199,8 @@ def test_asking_for_any_place_is_safe(index):
 
 @njit
 def flags_taken(array, index):
-    word = L.nonzero_bytes(array, index)
-    L.clear_bytes(array, index)
+    word = W.nonzero_bytes(array, index)
+    W.clear_bytes(array, index)
     return word
 
 
@@ -215,8 +216,8 @@ def test_64_flags(flags, index):
 
 @njit
 def copied_and_cleared(to, values, index, n, other):
-    L.copy_values(to, values, index, n)
-    L.clear_values(other)
+    W.copy_values(to, values, index, n)
+    W.clear_values(other)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint64])
