@@ -18,7 +18,6 @@ import importlib.util
 import json
 import os
 import random
-import resource
 import select
 import shutil
 import signal
@@ -34,14 +33,13 @@ from pathlib import Path
 
 import mutate
 from faulty import FAULTY
-from one_reader import graded_program, list_program, program
+from one_reader import graded_program, limit_memory, list_program, program
 from readers import PRELOADED, READERS
 
 from neuromap.errors import NeuromapError
 from neuromap.files.confined import confined
 
 CORPUS = Path(__file__).parent / "corpus"
-MEMORY = 2**30
 SECONDS, WALL_SECONDS, PREPARING_SECONDS = 10.0, 60.0, 400.0
 MOST_KEPT_BYTES = 2**16
 _IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -331,7 +329,7 @@ def _work(name, seeds, folder, cases, pipe):
     path.write_bytes(seeds[0])
     with suppress(Exception):  # which is told when it is read again
         read()  # what is imported and compiled for it does not count
-    _limit()
+    limit_memory()
     for label, case in cases:
         say("make")
         try:
@@ -384,12 +382,6 @@ def _where(error):
         return ""
     name = own[-1].filename.rpartition(f"{os.sep}neuromap{os.sep}")[2]
     return f"{name}:{own[-1].name}"
-
-
-def _limit():
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    bound = pages * resource.getpagesize() + MEMORY
-    resource.setrlimit(resource.RLIMIT_AS, (bound, resource.getrlimit(resource.RLIMIT_AS)[1]))
 
 
 # --------------------------------------------------------------------------------------------------------------- corpus

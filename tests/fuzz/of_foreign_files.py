@@ -1,6 +1,7 @@
 """Readers of networks and programs of other tools."""
 
 import json
+from zlib import crc32
 
 import numpy as np
 from one_reader import EXAMPLES, frames, network, program, reader, small
@@ -12,8 +13,10 @@ import neuromap as nm
 
 def read_nir(path, _):
     from neuromap.exchange.nir import from_nir
+    from neuromap.exchange.nir.import_nir import STEPS
 
-    from_nir(path)
+    # what comes of comparing spike trains takes Elephant ten times as long as reading
+    from_nir(path, compare=STEPS if crc32(path.read_bytes()) % 16 == 0 else 0)
 
 
 def make_nir(folder):
@@ -26,7 +29,7 @@ def make_nir(folder):
     ]
 
 
-reader("nir", "a.nir", make_nir, read_nir, needs=("h5py", "nir"))
+reader("nir", "a.nir", make_nir, read_nir, needs=("h5py", "nir"), loads=("elephant.spike_train_dissimilarity",))
 
 
 def make_onnx(_):

@@ -7,45 +7,64 @@ in an error, ours must not have taken a meaning out of damaged text.
 
 import hashlib
 import os
-import pickle
-import select
-import signal
 import sys
 import tomllib
+from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
 import seals
 from of_foreign_files import make_nir
 from of_own_files import make_networks, make_programs
-from one_reader import list_program, reader, recorded, saved
+from one_reader import limit_memory, list_program, reader, recorded, saved
 
 import neuromap as nm
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "plugins"))
 
 
-def by_another(read):
-    """Read with a library that may crash or hang, in a process of its own; None where it gives nothing."""
-    reading, writing = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        try:
-            with os.fdopen(writing, "wb") as pipe:
-                pipe.write(pickle.dumps(read()))
-        finally:
-            os._exit(0)
-    os.close(writing)
-    parts = []
-    while select.select([reading], [], [], 5.0)[0] and (part := os.read(reading, 2**20)):
-        parts.append(part)
-    os.close(reading)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    try:
-        return pickle.loads(b"".join(parts))
-    except (EOFError, pickle.UnpicklingError):
-        return None
+def by_another(read, path):
+    """Read with a library that may crash or hang, in a process that is kept for it; None where it gives nothing."""
+    kept = os.getpid(), read
+    if kept not in _kept:
+        _kept[kept] = _begin(read)
+    process, pipe = _kept[kept]
+    with suppress(EOFError, OSError):
+        pipe.send(path)
+        if pipe.poll(5.0):
+            return pipe.recv()
+    del _kept[kept]
+    process.kill()
+    process.join()
+    return None
+
+
+_kept = {}
+
+
+def _begin(read):
+    ours, its = _FORK.Pipe()
+    process = _FORK.Process(target=_answer, args=(read, its), daemon=True)
+    process.start()
+    its.close()
+    return process, ours
+
+
+def _answer(read, pipe):
+    # whoever waits for the end of a pipe that this process was born with would wait for it
+    os.closerange(3, pipe.fileno())
+    os.closerange(pipe.fileno() + 1, 1024)
+    limit_memory()
+    with suppress(EOFError):
+        while path := pipe.recv():
+            found = None
+            with suppress(Exception):
+                found = read(path)
+            pipe.send(found)
+
+
+_FORK = get_context("fork")  # forking for every file took longer than reading it
 
 
 def digest(array):
@@ -173,15 +192,15 @@ def read_nir_twice(path, _):
     from neuromap.formats.nir import read_nir
 
     mine = read_nir(path)
-
-    def theirs():
-        import nir
-
-        graph = nir.read(path, type_check=False)  # shapes that do not fit are refused later, by what is built of it
-        return of_nir(graph.nodes, graph.edges, theirs_of_nir)
-
-    if (other := by_another(theirs)) is not None:
+    if (other := by_another(_nir_of_its_library, path)) is not None:
         _same_nir(of_nir(mine.nodes, mine.edges, ours_of_nir), other)
+
+
+def _nir_of_its_library(path):
+    import nir
+
+    graph = nir.read(path, type_check=False)  # shapes that do not fit are refused later, by what is built of it
+    return of_nir(graph.nodes, graph.edges, theirs_of_nir)
 
 
 def _same_nir(mine, other):
@@ -206,24 +225,24 @@ def read_trace_twice(path, _):
     from neuromap.simulation.trace.load_trace import load_trace
 
     mine = load_trace(path)
-
-    def theirs():
-        import h5py
-
-        with h5py.File(path) as file:
-            row = file["spikes/neurons/node_ids"][:].astype(np.int64)
-            found = {"tick": file["spikes/neurons/ticks"][:]}
-            found |= {key: file[f"neurons/{key}"][:][row] for key in ("node", "index", "core", "neuron")}
-            found["counts"] = file["counts"][:]
-            found["potentials"] = file["report/potentials/data"][:]
-        return {key: digest(array) for key, array in found.items()}
-
-    if (other := by_another(theirs)) is not None:
+    if (other := by_another(_trace_by_h5py, path)) is not None:
         table = mine.potential_table
         held = {key: getattr(mine, key) for key in ("tick", "node", "index", "core", "neuron", "counts")}
         held["potentials"] = None if table is None else table.values
         for key, array in held.items():
             assert array is None or digest(array) == other[key], key
+
+
+def _trace_by_h5py(path):
+    import h5py
+
+    with h5py.File(path) as file:
+        row = file["spikes/neurons/node_ids"][:].astype(np.int64)
+        found = {"tick": file["spikes/neurons/ticks"][:]}
+        found |= {key: file[f"neurons/{key}"][:][row] for key in ("node", "index", "core", "neuron")}
+        found["counts"] = file["counts"][:]
+        found["potentials"] = file["report/potentials/data"][:]
+    return {key: digest(array) for key, array in found.items()}
 
 
 reader(
@@ -244,7 +263,8 @@ def read_program_lifted(path, _):
     from neuromap.simulation.run.simulate import run_events
 
     found = nm.load_program(path)
-    if found.shape[0] * found.shape[1] > 4096 or found.period > 100:
+    neurons = found.shape[0] * found.shape[1] + sum(port.size for port in found.nodes)  # a node may be told to be large
+    if neurons > 8192 or found.period > 100:
         return
     lifted = nm.lift(found)
     n_ticks, rng = int(3 * found.period), np.random.default_rng(1)

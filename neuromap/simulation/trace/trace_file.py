@@ -263,7 +263,7 @@ class Hdf5Stream:
 # Source of the layout: the SONATA data format of the Allen Institute and the Blue Brain Project (Dai et al., PLoS
 # Comput. Biol. 16(2), 2020), its spike file and its report of elements. ``docs/simulation.md`` lists what is in a
 # file. Nothing is compressed: the wheels of libsonata, the format's own reader, come without the filters.
-_EVENTS_IN_BLOCK = 1 << 16
+_EVENTS_IN_BLOCK = 1 << 13
 _TICKS_IN_BLOCK = 64
 _NEURONS_IN_BLOCK = 1024
 
