@@ -548,6 +548,7 @@ class _Reader:
             raise InputError(f"{where}: holds objects; numbers and texts are allowed")
         if count > 2 * MAX_EDGES or data.dtype.itemsize * count > _MAX_TEXT:
             raise InputError(f"{where}: holds {count} texts; at most {2 * MAX_EDGES} short ones are allowed")
+        self._require_stored(data, where, count)
         longest = _MAX_TEXT if data.shape == () else 2 * MAX_NAME
         texts = [_text(part, where, longest) for part in np.asarray(data[()], object).ravel().tolist()]
         self._characters += sum(map(len, texts))

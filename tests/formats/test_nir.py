@@ -119,6 +119,10 @@ HOSTILE = {
     ),
     "not stored": (changed_weight(shape=(2**12, 2**12), dtype="f8"), "states 134217728 bytes and stores 0"),
     "chunks not stored": (changed_weight(shape=(2**12, 2**12), dtype="f8", chunks=(64, 64)), "and stores 0"),
+    "texts not stored": (
+        changed_weight(shape=(2**19,), dtype=h5py.string_dtype(), chunks=(1024,)),
+        "states 4194304 bytes and stores 0",
+    ),
     "deep": (deep, "is nested 35 deep"),
     "long name": (long_name, "needs up to 300 printable characters"),
     "newline": (lambda group: group["nodes"].create_group("a\nb"), r"holds the name 'a\\nb'"),

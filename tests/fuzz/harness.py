@@ -51,6 +51,7 @@ CHILDREN_COST = 10
 
 # A worker keeps the child that reads foreign files for it, or most of its time would go into starting Python and HDF5.
 confined.__kwdefaults__["keep"] = True
+sys.modules[confined.__module__]._MOST_ANSWERS = 2_000
 
 
 @dataclass(frozen=True)
