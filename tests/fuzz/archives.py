@@ -31,7 +31,7 @@ _ODD_NAMES = (
 BOMB = 1_300 * 2**20
 """Bytes that a bomb unpacks to: more than a reader may take."""
 BOMBS = 0.0003
-"""How many changes make one: reading it takes as long as reading thousands of others."""
+"""Share of the changes that make one: reading it takes as long as reading thousands of others."""
 
 
 @cache

@@ -49,9 +49,10 @@ EACH_WORKER = 2_000
 CHILDREN_COST = 10
 """A reader that starts processes gets so many times fewer mutants."""
 
-# A worker keeps the child that reads foreign files for it, or most of its time would go into starting Python and HDF5.
+# A worker keeps the child that reads foreign files for it, or most of its time would go into starting Python and HDF5:
+# one child for all files of a worker.
 confined.__kwdefaults__["keep"] = True
-sys.modules[confined.__module__]._MOST_ANSWERS = 2_000
+sys.modules[confined.__module__]._MOST_ANSWERS = EACH_WORKER
 
 
 @dataclass(frozen=True)

@@ -263,9 +263,8 @@ def read_program_lifted(path, _):
     from neuromap.simulation.run.simulate import run_events
 
     found = nm.load_program(path)
-    neurons = found.shape[0] * found.shape[1] + sum(port.size for port in found.nodes)  # a node may be told to be large
-    if neurons > 8192 or found.period > 100:
-        return
+    if found.shape[0] * found.shape[1] > 4096 or found.period > 100 or sum(p.size for p in found.nodes) > 2**18:
+        return  # a program of few cores may state a node of 2**24 neurons, and a network holds all of them
     lifted = nm.lift(found)
     n_ticks, rng = int(3 * found.period), np.random.default_rng(1)
     frames = {port.name: rng.random((5, port.size)) < 0.4 for port in found.nodes if port.kind == "input"}
