@@ -40,6 +40,7 @@ def be(name, seconds, place):
         from readers import READERS
 
         harness.preload(*READERS[name].needs, *READERS[name].loads)
+    harness._hurry()
     from neuromap.errors import NeuromapError
 
     reader, folder = READERS[name], Path(place)

@@ -38,6 +38,7 @@ from readers import PRELOADED, READERS
 
 from neuromap.errors import NeuromapError
 from neuromap.files.confined import confined
+from neuromap.formats import nir
 
 CORPUS = Path(__file__).parent / "corpus"
 SECONDS, WALL_SECONDS, PREPARING_SECONDS = 10.0, 60.0, 400.0
@@ -49,10 +50,8 @@ EACH_WORKER = 2_000
 CHILDREN_COST = 10
 """A reader that starts processes gets so many times fewer mutants."""
 
-# A worker keeps the child that reads foreign files for it, or most of its time would go into starting Python and HDF5:
-# one child for all files of a worker.
-confined.__kwdefaults__["keep"] = True
-sys.modules[confined.__module__]._MOST_ANSWERS = EACH_WORKER
+NIR_SECONDS = 1.0
+"""What the child that reads a NIR file may compute, for 5 s elsewhere: HDF5 goes round for ever in one mutant of 250."""
 
 
 @dataclass(frozen=True)
@@ -316,8 +315,19 @@ def _processor_seconds(session):
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+def _hurry():
+    """Keep the child that reads foreign files for a worker, or most of its time would go into starting Python and HDF5.
+
+    What is set here is set in the worker alone: tests of other things run in the process that it is forked off.
+    """
+    confined.__kwdefaults__["keep"] = True
+    sys.modules[confined.__module__]._MOST_ANSWERS = EACH_WORKER
+    nir._SECONDS = NIR_SECONDS
+
+
 def _work(name, seeds, folder, cases, pipe):
     """Be a worker."""
+    _hurry()
     reader = _reader(name)
     say = lambda line: os.write(pipe, (line + "\n").encode())  # noqa: E731
     place = folder / "place"
