@@ -51,7 +51,7 @@ CHILDREN_COST = 10
 """A reader that starts processes gets so many times fewer mutants."""
 
 NIR_SECONDS = 1.0
-"""What the child that reads a NIR file may compute, for 5 s elsewhere: HDF5 goes round for ever in one mutant of 250."""
+"""What reading a NIR file may take, 5 s elsewhere: HDF5 goes round for ever in one mutant of 250."""
 
 
 @dataclass(frozen=True)
