@@ -36,8 +36,7 @@ IMPORTED := import brian2, h5py, hypothesis.extra.numpy, jsonschema, networkx, n
 .PHONY: help demo digits-networks e2e test test-thorough fuzz lint docs paper wheel-check readme clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z0-9-]+:.*## ' Makefile | sed -E 's/^([a-z0-9-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
-		|| grep -hE '^[a-z0-9-]+:.*## ' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 
 $(BIN)/python:
 	@command -v "$(PYTHON)" >/dev/null \

@@ -10,7 +10,7 @@ import json
 import sys
 from itertools import product
 from pathlib import Path
-from statistics import stdev
+from statistics import fmean, stdev
 
 import neuromap as nm
 from neuromap.accuracy import accuracy_on_chip
@@ -54,7 +54,7 @@ def by_tick(runs):
     for tick in range(1, DEADLINE + 1):
         known = [max((t, a) for t, a in zip(run["ticks"], run["accuracy"], strict=True) if t <= tick)[1]
                  for run in runs if run["ticks"][0] <= tick]  # fmt: skip
-        mean = sum(known) / len(known) if known else None
+        mean = fmean(known) if known else None
         error = stdev(known) / len(known) ** 0.5 if len(known) > 1 else None
         found.append({"tick": tick, "accuracy": mean, "standard_error": error})
     return found

@@ -51,6 +51,8 @@ def test_pages_of_the_gallery_hold_all_cells_and_outputs(path, gallery):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_stored_outputs_are_those_of_the_cells(path, refresh):
+    if "import torch" in path.read_text(encoding="utf-8"):
+        pytest.importorskip("torch")
     made = json.loads(refresh["refreshed"](path))
     stored = json.loads(path.read_text(encoding="utf-8"))
     assert any(cell.get("outputs") for cell in stored["cells"])

@@ -6,6 +6,7 @@ and with the integers of weights, decays, thresholds and biases that the chip wa
 rests, slots, orders and switches are the script's own and are computed by Brian2 alone.
 """
 
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import brian2 as b2
@@ -47,6 +48,8 @@ ref : second
 resting : boolean
 """
 VARIABLES = {"currents": ("ge", "gi", "v"), "pulses": ("v",), "leak": ("v",)}
+# Milliseconds. Half a step is rounded up; Brian2 without its compiled queue takes the even one.
+DELAY = 0.25 if find_spec("brian2.synapses.cythonspikequeue") else 0.5
 REFRACTORY = (False, 2 * ms, 0.5 * ms, "ref", "resting")
 
 
@@ -142,7 +145,7 @@ class World:
         made.connect(i=i, j=j)
         size = 3.0 if variable != "v" else 0.4
         weights = rng.choice([1, 1, 1, -1], count) * rng.uniform(0.3, 1, count) * size
-        delays = rng.integers(0, 12, count) * 0.25
+        delays = rng.integers(0, 12, count) * DELAY
         if self.on_chip:
             made.w = weights
         made.delay = delays * ms

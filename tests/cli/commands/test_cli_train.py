@@ -38,6 +38,7 @@ def test_one_run_serves_every_pattern_that_is_given(neuromap):
     ],
 )
 def test_options_that_do_not_fit_are_told(neuromap, words, told):
+    pytest.importorskip("torch")
     done = neuromap("train", NET, *words, *QUICK)
     assert (done.code, done.out) == (2, "")
     assert told in done.err
