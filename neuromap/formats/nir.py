@@ -63,10 +63,15 @@ def graph_of(tree: Mapping[str, Any], version: str = "") -> NirGraph:
         or to a node that is not there, or more than ``MAX_NODES`` nodes, ``MAX_EDGES`` edges, ``MAX_DEPTH`` graphs
         within each other.
     """
-    if not isinstance(tree, Mapping) or tree.get("type") != _GRAPH:
+    if not isinstance(tree, Mapping) or not _is_graph(tree):
         found = tree.get("type") if isinstance(tree, Mapping) else tree
         raise InputError(f"node: type: found {show(found)}; a NIR file holds a NIRGraph, put the node into one")
     return _graph(tree, "", 1, _Counter(), version)
+
+
+def _is_graph(node: Mapping[str, Any]) -> bool:
+    kind = node.get("type")  # an array in a file that is damaged
+    return isinstance(kind, str) and kind == _GRAPH
 
 
 def _graph(tree: Mapping[str, Any], path: str, depth: int, counter: _Counter, version: str = "") -> NirGraph:
@@ -86,8 +91,7 @@ def _graph(tree: Mapping[str, Any], path: str, depth: int, counter: _Counter, ve
         where = f"{path}.{name}" if path else name
         if not isinstance(node, Mapping):
             raise InputError(f"node {where}: found {show(node)}; needs type and parameters")
-        is_graph = node.get("type") == _GRAPH
-        found[name] = _graph(node, where, depth + 1, counter) if is_graph else _node(node, where)
+        found[name] = _graph(node, where, depth + 1, counter) if _is_graph(node) else _node(node, where)
     edges = _edges(tree.get("edges"), here, found, counter)
     return NirGraph(found, edges, _metadata(tree.get("metadata")), version)
 

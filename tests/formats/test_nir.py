@@ -166,6 +166,7 @@ def test_a_bomb_is_refused_before_it_takes_memory(tmp_path):
     [
         ({"n": {"type": "Izhikevich"}}, [], "type: found 'Izhikevich'; NIR has Affine"),
         ({"n": {"type": 3}}, [], "type: found 3"),
+        ({"n": {"type": np.array([1.0, 2.0])}}, [], r"node n: type: found array\(\[1., 2.\]\)"),
         ({"n": 3}, [], "node n: found 3"),
         ({"n": {"type": "LIF"}}, [], "tau: is missing; LIF needs tau, r, v_leak, v_threshold"),
         ({"n": lif(tau=np.array([0.0]))}, [], "tau: found 0; needs numbers above 0"),

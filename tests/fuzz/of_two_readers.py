@@ -135,7 +135,7 @@ def read_onnx_twice(path, _):
     # a network is of one image, however many a batch has
     shape = [1, *(d.dim_value or 1 for d in model.graph.input[0].type.tensor_type.shape.dim[1:])]
     first = next((tensor for tensor, place in taken.places.items() if place.node == net.inputs[0]), None)
-    unknown = not model.graph.input[0].type.tensor_type.elem_type
+    unknown = model.graph.input[0].type.tensor_type.elem_type not in onnx.TensorProto.DataType.values()[1:]
     if first is None or np.prod(shape) > 20_000 or unknown:
         return
     kind = onnx.helper.tensor_dtype_to_np_dtype(model.graph.input[0].type.tensor_type.elem_type)

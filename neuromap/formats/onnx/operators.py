@@ -22,6 +22,8 @@ def _window(node: Any, a: Attributes, kernel: Sequence[int], source: Sequence[in
     n = len(kernel)
     if not all(length > 0 for length in kernel):
         raise InputError(f"kernel: found {show(list(kernel))}; lengths are 1 or more")
+    if "kernel_shape" in a and (told := ints(a, "kernel_shape", n, 1, 1)) != tuple(kernel):
+        raise InputError(f"kernel_shape: found {list(told)}, beside weights of {list(kernel)}; make them agree")
     stride, dilation = ints(a, "strides", n, 1, 1), ints(a, "dilations", n, 1, 1)
     pads = ints(a, "pads", 2 * n, 0)
     auto = a.get("auto_pad", "NOTSET")

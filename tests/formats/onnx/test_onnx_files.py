@@ -139,6 +139,11 @@ def test_flipped_bytes_give_one_line_or_another_network(write, content):
                              stored=[numpy_helper.from_array(np.ones((1,) * 4, np.float32), "w")], shape=(1, 1, 4, 4)),
             "expected 4 integers of 0 or more",
         ),
+        (
+            lambda: graph_of([helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=[2, 1])],
+                             stored=[numpy_helper.from_array(np.ones((1, 1, 1, 2), np.float32), "w")]),
+            "kernel_shape: found [2, 1], beside weights of [1, 2]; make them agree",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_in_one_line(make, words, write):
