@@ -177,7 +177,10 @@ def of_nir(nodes, edges, numbers_of):
 def ours_of_nir(node):
     if type(node).__name__ == "NirGraph":
         return "NIRGraph", (node.nodes, node.edges)
-    return node.kind, node.parameters
+    held = dict(node.parameters)
+    if "w_in" in held:  # the library writes one number out for all neurons
+        held["w_in"] = np.ones_like(held["v_threshold"]) * held["w_in"]
+    return node.kind, held
 
 
 def theirs_of_nir(node):

@@ -37,6 +37,10 @@ def tensor_shapes(model: Any) -> tuple[dict[str, TensorShape | None], list[str]]
     inferred, unread = _inferred(model)
     for name, shape in inferred.items():
         found[name] = found.get(name) if shape is None else tuple(shape)
+    wrong = [name for name, shape in said.items() if shape and inferred.get(name) and shape != found[name]]
+    if wrong:
+        first, more = wrong[0], f" (and so on, for {len(wrong)} tensors)" if len(wrong) > 1 else ""
+        unread.append(f"shapes: the file says {said[first]} of {first}, its operators give {found[first]}: taken{more}")
     return {**said, **{name: shape for name, shape in found.items() if shape is not None or name not in said}}, unread
 
 
@@ -114,11 +118,34 @@ def infer(content: str) -> Answer:
 
     kinds = (onnx.shape_inference.InferenceError, DecodeError, EncodeError, ValueError, RuntimeError, MemoryError)
     try:
-        model = onnx.shape_inference.infer_shapes(b64decode(content), data_prop=True)
+        model = onnx.load_model_from_string(b64decode(content))
+        said = {}
+        for info in (*model.graph.value_info, *model.graph.output):
+            said[info.name] = onnx.TypeProto.FromString(info.type.SerializeToString())
+            if info.type.HasField("tensor_type"):
+                info.type.tensor_type.ClearField("shape")
+        # what operators give goes before what the file says, which is asked where they give nothing
+        model = onnx.shape_inference.infer_shapes(model, data_prop=True)
+        infos = (*model.graph.value_info, *model.graph.output)
+        unknown = [i for i in infos if _shape(i.type) is None and i.name in said and _agree(i.type, said[i.name])]
+        for info in unknown:
+            info.type.CopyFrom(said[info.name])
+        if unknown:
+            model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except kinds as error:
         why = " ".join(str(error).split())[:120] or type(error).__name__
         return {"shapes": {}, "why": [why]}, {}
     return {"shapes": {i.name: _shape(i.type) for i in (*model.graph.value_info, *model.graph.output)}, "why": []}, {}
+
+
+def _agree(found: Any, said: Any) -> bool:
+    """Whether no length that is known differs."""
+    if not found.tensor_type.HasField("shape"):
+        return True
+    ours, theirs = found.tensor_type.shape.dim, said.tensor_type.shape.dim
+    pairs = zip(ours, theirs, strict=False)
+    known = [(a.dim_value, b.dim_value) for a, b in pairs if a.HasField("dim_value") and b.HasField("dim_value")]
+    return len(ours) == len(theirs) and all(a == b for a, b in known)
 
 
 def _shape(kind: Any) -> TensorShape | None:
