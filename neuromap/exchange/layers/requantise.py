@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
+from neuromap.errors import NotSupportedError
 from neuromap.network.spiking_neuron import rounded
 from neuromap.render.value import Card
 
@@ -263,7 +264,11 @@ def joined(
             return Joined(weights, ratio, _differ(total, ratio, given, bounds))
         if best.differ == 0:
             return best
-    assert best is not None
+    if best is None:
+        raise NotSupportedError(
+            f"it adds values of scales {units[0]:.3g} and {units[1]:.3g}; neurons weigh one at most {most} times the other,"
+            " give it closer scales"
+        )
     return best
 
 
