@@ -134,6 +134,8 @@ class GradedNodes:
     ) -> Held:
         """Make a node of sums; without a meaning, its values are the sums themselves."""
         low, high, zero, scale = values
+        if not np.isfinite(read.offset).all() or np.isnan(read.floor).any() or np.isnan(read.ceiling).any():
+            raise NotSupportedError("a bias, shift or bound of it is no finite number; quantise the model again")
         size, shape = math.prod(read.shape), shape_of(read.shape, read.first)
         order = element_order(read.shape, features_first=read.first)
         parts, unit, pair = self._one_unit(read, meaning, (low, high))

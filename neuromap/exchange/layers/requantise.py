@@ -266,8 +266,8 @@ def joined(
             return best
     if best is None:
         raise NotSupportedError(
-            f"it adds values of scales {units[0]:.3g} and {units[1]:.3g}; neurons weigh one at most {most} times the other,"
-            " give it closer scales"
+            f"it adds values of scales {units[0]:.3g} and {units[1]:.3g}; neurons weigh one at most {most} times the "
+            "other, give it closer scales"
         )
     return best
 

@@ -144,6 +144,11 @@ def test_flipped_bytes_give_one_line_or_another_network(write, content):
                              stored=[numpy_helper.from_array(np.ones((1, 1, 1, 2), np.float32), "w")]),
             "kernel_shape: found [2, 1], beside weights of [1, 2]; make them agree",
         ),
+        (
+            lambda: graph_of([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 3], dilations=[4, 1])],
+                             shape=(1, 1, 4, 4)),
+            "kernel: a window of [5, 3] does not fit into [4, 4], what is read and its padding",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_in_one_line(make, words, write):
