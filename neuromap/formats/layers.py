@@ -440,7 +440,7 @@ class GraphReading:
         self, source: str, scale: NDArray[Any], zero: NDArray[Any] | None, gives: str = "", **more: Any
     ) -> str:
         """Take the call, or a part of it, over as a function that makes reals of the integers of a tensor."""
-        constants = [scale, np.zeros((), np.int64) if zero is None else zero.astype(np.int64)]
+        constants = [_of_floats(scale), np.zeros((), np.int64) if zero is None else zero.astype(np.int64)]
         found = {"dequantises": True, **_range(zero), **more}
         shape, called = self.shapes.get(source), "DequantizeLinear"
         return self.add(
@@ -450,7 +450,7 @@ class GraphReading:
     def to_integers(self, source: str, scale: NDArray[Any], zero: NDArray[Any], **more: Any) -> str:
         """Take the call, or a part of it, over as a function that rounds the reals of a tensor to integers."""
         settings = {"quantises": True, **_range(zero), **more}
-        constants = [scale, zero.astype(np.int64)]
+        constants = [_of_floats(scale), zero.astype(np.int64)]
         return self.add("function", [source], settings=settings, constants=constants, called="QuantizeLinear")
 
     def graph(
@@ -496,7 +496,13 @@ def integers_and_scale(
     centred = integers.astype(np.int64)
     if zero is not None:
         centred = centred - along(axis, zero.astype(np.int64), centred.ndim)
-    return centred, np.broadcast_to(along(axis, scale, centred.ndim), centred.shape)
+    return centred, np.broadcast_to(along(axis, _of_floats(scale), centred.ndim), centred.shape)
+
+
+def _of_floats(scale: NDArray[Any]) -> NDArray[Any]:
+    if is_integer(scale) or scale.dtype == np.bool_:
+        raise InputError(f"its scale is of the type {scale.dtype.name}; a scale is a float, quantise the model again")
+    return scale
 
 
 def is_integer(array: NDArray[Any] | None) -> bool:

@@ -128,6 +128,8 @@ def _one(node: Any, label: str, reading: Reading, known: set[str], opset: int) -
     reading.begin(label, node.op_type, node.output[0])
     try:
         _take(node, reading, within, opset if own else None)
+    except InputError as error:
+        raise InputError(f"operator {show_name(label)}: {error}") from None
     except (IndexError, KeyError, TypeError, ValueError, ArithmeticError, AttributeError):
         raise InputError(
             f"operator {show_name(label)}: is not a {show_name(node.op_type)} of ONNX (inputs, attributes); write "

@@ -142,12 +142,18 @@ def test_flipped_bytes_give_one_line_or_another_network(write, content):
         (
             lambda: graph_of([helper.make_node("Conv", ["x", "w"], ["y"], kernel_shape=[2, 1])],
                              stored=[numpy_helper.from_array(np.ones((1, 1, 1, 2), np.float32), "w")]),
-            "kernel_shape: found [2, 1], beside weights of [1, 2]; make them agree",
+            "operator conv: kernel_shape: found [2, 1], beside weights of [1, 2]; make them agree",
         ),
         (
             lambda: graph_of([helper.make_node("MaxPool", ["x"], ["y"], kernel_shape=[2, 3], dilations=[4, 1])],
                              shape=(1, 1, 4, 4)),
             "kernel: a window of [5, 3] does not fit into [4, 4], what is read and its padding",
+        ),
+        (
+            lambda: graph_of([helper.make_node("DequantizeLinear", ["w", "s"], ["y"])],
+                             stored=[TensorProto(name="w", data_type=3, raw_data=b"1"),
+                                     TensorProto(name="s", data_type=12, raw_data=b"1234")]),
+            "operator dequantizelinear: its scale is of the type uint32; a scale is a float",
         ),
     ],
 )  # fmt: skip
