@@ -39,8 +39,8 @@ def tensor_shapes(model: Any) -> tuple[dict[str, TensorShape | None], list[str]]
         found[name] = found.get(name) if shape is None else tuple(shape)
     wrong = [name for name, shape in said.items() if shape and inferred.get(name) and shape != found[name]]
     if wrong:
-        first, more = wrong[0], f" (and so on, for {len(wrong)} tensors)" if len(wrong) > 1 else ""
-        unread.append(f"shapes: the file says {said[first]} of {first}, its operators give {found[first]}: taken{more}")
+        first, more = wrong[0], f", and so for {len(wrong) - 1} more" if len(wrong) > 1 else ""
+        unread.append(f"shapes: the file says {said[first]} of {first}; its operators give {found[first]}, used{more}")
     return {**said, **{name: shape for name, shape in found.items() if shape is not None or name not in said}}, unread
 
 

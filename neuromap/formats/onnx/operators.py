@@ -34,10 +34,10 @@ def _window(node: Any, a: Attributes, kernel: Sequence[int], source: Sequence[in
         ]
         small, large = tuple(t // 2 for t in total), tuple(t - t // 2 for t in total)
         pads = (*small, *large) if auto == "SAME_UPPER" else (*large, *small)
-    elif auto in ("NOTSET", "VALID") and source is not None and len(source) == n + 2 and not a.get("ceil_mode"):
+    elif source is not None and len(source) == n + 2 and node.op_type != "ConvTranspose" and not a.get("ceil_mode"):
         room = [length + pads[k] + pads[n + k] for k, length in enumerate(source[2:])]
         wide = [(length - 1) * d + 1 for length, d in zip(kernel, dilation, strict=True)]
-        if node.op_type != "ConvTranspose" and any(w > r for w, r in zip(wide, room, strict=True)):
+        if any(w > r for w, r in zip(wide, room, strict=True)):
             raise InputError(f"kernel: a window of {wide} does not fit into {room}, what is read and its padding")
     return {"kernel": tuple(kernel), "stride": stride, "dilation": dilation, "pads": pads}
 

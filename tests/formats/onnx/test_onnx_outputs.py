@@ -253,4 +253,4 @@ def test_what_operators_give_goes_before_what_the_file_says():
     shapes, unread = tensor_shapes(helper.make_model(graph, opset_imports=opsets))
     assert {name: shapes[name] for name in "xroy"} == {"x": (1, 4), "r": (1, 4), "o": (1, 7), "y": (1, 7)}
     (note,) = unread
-    assert note == "shapes: the file says (1, 5) of r, its operators give (1, 4): taken"
+    assert note == "shapes: the file says (1, 5) of r; its operators give (1, 4), used"
