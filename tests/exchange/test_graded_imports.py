@@ -195,6 +195,20 @@ def test_float_outputs_are_sums_in_one_unit(tmp_path):
     assert (values_of(taken.network, frames)[node][0][elements] * unit == shown[y].ravel()).all()
 
 
+def test_a_shape_that_was_not_believed_is_named(tmp_path):
+    graph = Graph("powers", 1, (1, 5))
+    y = graph.dense(graph.input(), 3)
+    model = graph.model(y)
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 4
+    onnx.save(model, tmp_path / "net.onnx")
+    found = nm.from_onnx(tmp_path / "net.onnx")
+    (output,) = found.network.outputs
+    assert found.network.nodes[output].size == 3
+    assert found.network.nodes[output].graded is not None
+    (note,) = [note for note in found.refused if note.about == "shapes"]
+    assert note.text == f"the file says (1, 4) of {y}; its operators give (1, 3), used"
+
+
 def test_sums_of_two_scales_that_leave_the_network_are_nearly_exact(tmp_path):
     graph = Graph("scales", 1, (1, 6))
     x = graph.input()

@@ -59,7 +59,8 @@ def take_graph(
         raise InputError("labels and percentile belong to a calibration set; give calibration too")
     else:
         found = _as_it_is(graph, source, chip)
-    return replace(found, format=format, source=source, producer=graph.producer)
+    refused = (*map(_not_read, graph.unread), *found.refused)
+    return replace(found, format=format, source=source, producer=graph.producer, refused=refused)
 
 
 def _as_it_is(whole: OperatorGraph, source: str, chip: ChipSpec | None) -> Imported:
@@ -165,6 +166,14 @@ def _work(structure: Structure, network: Network) -> dict[str, int]:
     """Give the multiply-accumulates of nodes, if those of all are known."""
     works = {layer.name: layer.work for layer in structure.layers if layer.name in network.nodes}
     return {name: work for name, work in works.items() if work is not None} if None not in works.values() else {}
+
+
+def _not_read(clause: str) -> Note:
+    """Say what the reader of a file left out or did not believe."""
+    what, _, text = clause.partition(": ")
+    if what == "shapes":
+        return Note(what, text, "compare them with those of the source, and export it again")
+    return Note("operators", clause, "write the model with operators of ONNX or ATen, or take the node as it is")
 
 
 def _unread(structure: Structure) -> list[Note]:
@@ -319,11 +328,7 @@ def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> 
     if several:
         text = "that stand for several ways between the same nodes: a pattern takes them together"
         approximated.append(Note(_some(several), f"{counted(len(several), 'edge')} {text}"))
-    refused = [
-        Note("operators", text, "write the model with operators of ONNX or ATen, or take the node as it is")
-        for text in graph.unread
-    ]
-    refused += _unread(structure)
+    refused = _unread(structure)
     what, way = "no graded network", "mend that in the source, and quantise it again"
     if not is_quantised(graph):
         what = "not in frame code"
