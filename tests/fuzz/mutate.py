@@ -10,6 +10,7 @@ import math
 import re
 import struct
 import tomllib
+from functools import lru_cache
 from random import Random
 
 MOST_BYTES = 2**22
@@ -247,6 +248,7 @@ _BYTE_CHANGES = (_flip, _set, _truncate, _delete, _duplicate, _repeat, _insert, 
 _WORD = re.compile(rb"[0-9A-Za-z_.+\x80-\xff-]+")
 
 
+@lru_cache(16)
 def _words(data):
     """Places of numbers and words, of at most so many bytes."""
     places = [found.span() for found in _WORD.finditer(data, 0, 100_000)]
@@ -325,6 +327,7 @@ def reshape(data, rng, form=None):
     return damage(data, [data], rng) if change is None else change(data, rng)
 
 
+@lru_cache(16)
 def form_of(data):
     """Tell the form from the bytes."""
     for start, form in _STARTS:
