@@ -56,8 +56,10 @@ def confined(
     memory: int = MEMORY,
     error: type[InputError] = InputError,
     keep: bool = False,
+    library: str = "",
 ) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Call a reader in a child process."""
+    # library: what the reader stands on; importing it counts neither as memory nor as work
     # gives arrays: its arrays, read-only
     if keep:  # one child for files of about one size, where readers ask for memory by the byte
         memory = 1 << (memory - 1).bit_length()
@@ -66,7 +68,8 @@ def confined(
     if child is None or not child.is_there():
         child = _Child(memory)
     work = seconds if work is None else work
-    answer = child.ask({"reader": reader, "asked": asked, "work": work, "folder": _folder()}, seconds)
+    request = {"reader": reader, "library": library, "asked": asked, "work": work, "folder": _folder()}
+    answer = child.ask(request, seconds)
     if keep and answer is not None and child.answers < _MOST_ANSWERS:
         _kept[kept_as] = child
     else:
@@ -200,6 +203,8 @@ def _serve(memory: int) -> int:
         request = json.loads(line)
         module, _, function = request["reader"].partition(":")
         read = getattr(importlib.import_module(module), function)
+        if request["library"]:
+            importlib.import_module(request["library"])
         if not is_limited:  # after the modules of the first reader are there
             _limit_room(memory)
             is_limited = True

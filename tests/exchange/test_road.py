@@ -142,6 +142,7 @@ class Harm:
 
 def changed(file, path, change):
     """Copy an archive, with some of its files changed."""
+    path.parent.mkdir(exist_ok=True)
     with zipfile.ZipFile(file) as old, zipfile.ZipFile(path, "w") as new:
         for name in old.namelist():
             inner = name.partition("/")[2]
@@ -187,6 +188,28 @@ def test_sizes_are_numbers_and_no_expressions(file, tmp_path):
         return json.dumps(model).encode()
 
     assert from_torch_file(changed(file, tmp_path / "a.pt2", change)).work == from_torch_file(file).work
+
+
+class Counting(torch.nn.Module):
+    def forward(self, x):
+        return x + torch.arange(5).sum()
+
+
+def test_what_a_file_computes_takes_no_more_memory_than_it_may(tmp_path):
+    """A file of a few kilobytes asks for 2^29 numbers of 8 bytes."""
+
+    def change(name, data):
+        if not name.endswith("model.json"):
+            return data
+        model = json.loads(data)
+        graph = model["graph_module"]["graph"]
+        (counts,) = [node for node in graph["nodes"] if node["target"] == "torch.ops.aten.arange.default"]
+        counts["inputs"][0]["arg"] = {"as_int": 2**29}
+        return json.dumps(model).encode()
+
+    file = saved(Counting(), tmp_path / "net.pt2", torch.zeros(1, 4))
+    with pytest.raises(InputError, match=r"net\.pt2: cannot be read as a PyTorch program .* can't allocate memory"):
+        from_torch_file(changed(file, tmp_path / "a" / "net.pt2", change))
 
 
 def of_pickle(save):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from neuromap.errors import NotSupportedError
-from neuromap.formats.pytorch.module_graph import _check_operators
+from neuromap.formats.pytorch.exported_file import _check_operators
 
 
 def spec(kind, context):
@@ -22,9 +22,9 @@ def spec(kind, context):
 )
 def test_what_would_be_imported_is_refused(told):
     with pytest.raises(NotSupportedError, match="holds the type"):
-        _check_operators("file", {"signature": {"in_spec": told}})
+        _check_operators({"signature": {"in_spec": told}})
 
 
 def test_tuples_and_dictionaries_are_read():
     nested = spec("builtins.tuple", "null") | {"children_spec": [spec("builtins.dict", '["a", "b"]')]}
-    _check_operators("file", {"in_spec": json.dumps([1, nested]), "out_spec": None})
+    _check_operators({"in_spec": json.dumps([1, nested]), "out_spec": None})

@@ -127,6 +127,20 @@ def _zip(data, rng):
     return _odd_fields(packed, rng) if rng.random() < 0.5 else packed
 
 
+def _torch(data, rng):
+    """A program of PyTorch: mostly its graph, which is one of many members."""
+    members = _members(data)
+    at = next((k for k, (name, _) in enumerate(members) if name.endswith("models/model.json")), None)
+    if at is None or rng.random() < 0.3:
+        return _zip(data, rng)
+    members[at] = (members[at][0], mutate.reshape(members[at][1], rng))
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, content in members:
+            archive.writestr(zipfile.ZipInfo(name or "x"), content)
+    return made.getvalue()
+
+
 def _odd_fields(packed, rng):
     """Change a field of a header: version, flags (encrypted), method, checksum, sizes, lengths, offset, comment."""
     out = bytearray(packed)
@@ -237,5 +251,6 @@ FORMS = {
     "xz": _streams(lambda d: lzma.compress(d, preset=0), lzma.decompress, "xz"),
     "bz2": _streams(bz2.compress, bz2.decompress, "bz2"),
     "zip": _zip,
+    "torch": _torch,
     "tar": _tar,
 }

@@ -39,6 +39,7 @@ from readers import PRELOADED, READERS
 from neuromap.errors import NeuromapError
 from neuromap.files.confined import confined
 from neuromap.formats import nir
+from neuromap.formats.pytorch import module_graph
 
 CORPUS = Path(__file__).parent / "corpus"
 SECONDS, WALL_SECONDS, PREPARING_SECONDS = 10.0, 60.0, 400.0
@@ -52,6 +53,8 @@ CHILDREN_COST = 10
 
 NIR_SECONDS = 1.0
 """What reading a NIR file may take, 5 s elsewhere: HDF5 goes round for ever in one mutant of 250."""
+TORCH_SECONDS = 5.0
+"""What reading a PyTorch program may take, 60 s elsewhere, which is what a large one needs."""
 
 
 @dataclass(frozen=True)
@@ -323,6 +326,7 @@ def _hurry():
     confined.__kwdefaults__["keep"] = True
     sys.modules[confined.__module__]._MOST_ANSWERS = EACH_WORKER
     nir._SECONDS = NIR_SECONDS
+    module_graph._SECONDS = TORCH_SECONDS
 
 
 def _work(name, seeds, folder, cases, pipe):
