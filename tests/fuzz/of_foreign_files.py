@@ -153,6 +153,40 @@ def read_torch(path, _):
 reader("torch-program", "a.pt2", make_torch, read_torch, form="torch", needs=("torch",))
 
 
+def make_sanafe(_):
+    """Once as JSON, which is YAML whose tree can be changed, and once in lines."""
+    import yaml
+
+    soma = {"leak_decay": 1.0, "reset_mode": "hard", "reverse_reset_mode": "none", "log_spikes": True}
+    each = {"threshold": 3.0, "bias": 1.0, "reset": 0.0, "refractory_delay": 0}
+    sizes = {"in": 9, "conv": 8, "out": 2}
+    conv = {"type": "conv2d", "input_width": 3, "input_height": 3, "input_channels": 1, "kernel_count": 2}
+    conv |= {"kernel_width": 2, "kernel_height": 2, "weight": [1.0, -2.0, 3.0, 4.0] * 2}
+    dense = [{"type": "dense"}, {"weight": [1.0, 0.0] * 8}]
+    sparse = {"type": "sparse", "source_target_pairs": [[0, 1], [1, 0]], "weight": [2.0, -1.0]}
+    groups = [
+        {"name": name, "attributes": soma, "neurons": [{f"0..{size - 2}": each}, {size - 1: {**each, "bias": 2.0}}]}
+        for name, size in sizes.items()
+    ]
+    edges = [{"in -> conv": conv}, {"conv -> out": dense}, {"out -> out": sparse}]
+    cores = [{name: {"core": f"{k}.{k}"}} for k, name in enumerate(sizes)]
+    whole = {"network": {"name": "n", "groups": groups, "edges": edges}, "mappings": cores}
+    text = json.dumps(whole)
+    return [
+        text.encode(),
+        *(yaml.safe_dump(json.loads(text), default_flow_style=style).encode() for style in (False, None)),
+    ]
+
+
+def read_sanafe(path, _):
+    from neuromap.exchange.from_sanafe import from_sanafe
+
+    from_sanafe(path)
+
+
+reader("sanafe", "a.yaml", make_sanafe, read_sanafe, needs=("yaml",))
+
+
 # --------------------------------------------------------------------------------------------------- foreign programs
 
 

@@ -406,6 +406,28 @@ def read_store(path, _):
 reader("store", "a.sqlite", make_stores, read_store)
 
 
+def certificates(made):
+    """Seed and reader of the certificate of a program, and of what it claims of it."""
+
+    def make(folder):
+        from neuromap.proof.prove import prove, save_certificate
+
+        proof = prove(nm.Rollout(network(), "streaming"), made())
+        save_certificate(proof.certificate, made(), folder / "a.proof")
+        return [(folder / "a.proof").read_bytes()]
+
+    def read(path, _):
+        from neuromap.proof.prove import check_certificate
+
+        check_certificate(path, made())
+
+    return make, read
+
+
+reader("certificate", "a.proof", *certificates(program), seal=seals.seal_safetensors)
+reader("certificate-lists", "a.proof", *certificates(list_program), seal=seals.seal_safetensors)
+
+
 def make_fault_results(folder):
     from neuromap.faults.fault_study import RESULTS, FaultRun
     from neuromap.jobs.results_file import ResultsFile
