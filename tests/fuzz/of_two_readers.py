@@ -20,6 +20,7 @@ from of_own_files import make_networks, make_programs
 from one_reader import limit_memory, list_program, reader, recorded, saved
 
 import neuromap as nm
+from neuromap.files.confined import confined
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "plugins"))
 
@@ -169,6 +170,72 @@ def read_onnx_twice(path, _):
 
 
 reader("onnx-by-its-reference", "a.onnx", make_quantised, read_onnx_twice, form="protobuf", needs=("onnx",))
+
+
+# PyTorch: what a network in frame code gives, and what PyTorch computes of the same program.
+
+
+def make_frame_code(folder):
+    import torch
+    from frame_layers import descriptions, images, torch_module
+    from hypothesis import Phase, given, settings
+
+    found = []
+
+    @settings(max_examples=8, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
+    @given(descriptions())
+    def keep(description):
+        shown = torch.from_numpy(images(description, 1))
+        torch.export.save(torch.export.export(torch_module(description).eval(), (shown,)), folder / "seed.pt2")
+        found.append((folder / "seed.pt2").read_bytes())
+
+    keep()
+    return found
+
+
+def read_torch_twice(path, _):
+    from neuromap.exchange.layers.find_structure import find_structure
+    from neuromap.exchange.layers.take_weights import take_weights
+    from neuromap.formats.layers import simplified
+    from neuromap.formats.pytorch.module_graph import read_exported
+
+    graph = simplified(read_exported(path))
+    taken = take_weights(graph, find_structure(graph), "net")
+    net = taken.network
+    if len(net.inputs) != 1 or len(net.outputs) != 1 or len(taken.readout) != 1 or taken.unsure or taken.rounded:
+        return
+    (source,), (output,), (sums,) = net.inputs, net.outputs, taken.readout.values()
+    if sums is None or sums.pending:
+        return
+    _, told = confined(f"{__name__}:computed_by_torch", {"path": str(path)}, "program", memory=2**32, library="torch")
+    if not told:
+        return
+    rows, columns, features = net.nodes[source].shape
+    frames = np.zeros((2, net.nodes[source].size), bool)
+    frames[1] = told["shown"][0].reshape(features, rows, columns).transpose(1, 2, 0).ravel()
+    spikes = nm.reference(nm.Rollout(net, "sequential"), {source: frames})[output][1]
+    mine = sums.offset + sums.weights[output] @ spikes.astype(float)
+    assert np.array_equal(mine.astype(np.float32), told["given"][0].ravel().astype(np.float32))
+
+
+def computed_by_torch(path):
+    """Give an input of 0 and 1, and what comes out; in the process that reads files for the package."""
+    import torch
+
+    from neuromap.formats.pytorch.exported_file import _loaded, _plain_copy
+
+    with suppress(Exception), torch.no_grad():  # PyTorch does not take it
+        program = _loaded(_plain_copy(Path(path).read_bytes()))
+        (name,) = program.graph_signature.user_inputs
+        (shape,) = (node.meta["val"].shape for node in program.graph.nodes if node.name == name)
+        shown = torch.from_numpy((np.random.default_rng(0).random(tuple(shape)) < 0.5).astype(np.float32))
+        found = program.module()(shown)
+        given = found[0] if isinstance(found, tuple | list) else found
+        return {}, {"shown": shown.numpy(), "given": given.numpy()}
+    return {}, {}
+
+
+reader("torch-by-itself", "a.pt2", make_frame_code, read_torch_twice, form="torch", needs=("torch", "hypothesis"))
 
 
 # NIR: nodes, numbers and edges, and those that the library nir reads.
