@@ -17,15 +17,24 @@ from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.files.argument_checks import path_given
+from neuromap.files.foreign import foreign_boundary
 from neuromap.files.messages import counted, show_name
-from neuromap.formats.sanafe.read_network import IGNORED, Connection, Group, SanafeNetwork, number, read_sanafe
+from neuromap.formats.sanafe.read_network import (
+    IGNORED,
+    MOST_WEIGHTS,
+    Connection,
+    Group,
+    SanafeNetwork,
+    number,
+    read_sanafe,
+)
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import NO_FLOOR, CurrentNeuron
-from neuromap.network.transforms import Conv, Dense
+from neuromap.network.transforms import Conv, Dense, Shape
 from neuromap.network.weights import StoredWeights
 from neuromap.registry import require_package
 
@@ -68,7 +77,8 @@ def from_sanafe(path: str | Path, *, chip: str | Path | ChipSpec | None = None) 
     spec = load_chip("loihi1" if chip is None else chip)
     found = read_sanafe(path)
     try:
-        return _taken(found, spec, path)
+        with foreign_boundary("a network of SANA-FE"):
+            return _taken(found, spec, path)
     except (InputError, NotSupportedError) as error:
         raise type(error)(f"{show_name(str(path))}: {error}") from None
 
@@ -82,7 +92,12 @@ class _Layout:
 
 
 def _taken(found: SanafeNetwork, chip: ChipSpec, path: Path) -> Imported:
-    layouts = {group.name: _layout(group, found.edges) for group in found.groups}
+    shapes: dict[str, set[Shape]] = {group.name: set() for group in found.groups}
+    for edge in found.edges:
+        if edge.kind == "conv2d":
+            for name, shape in zip((edge.source, edge.target), _ends(edge), strict=True):
+                shapes[name].add(shape)
+    layouts = {group.name: _layout(group, shapes[group.name]) for group in found.groups}
     somas = {group.name: _Somas(group) for group in found.groups if not _is_fed(group)}
     weights = [edge.weight for edge in found.edges]
     own = all(s.is_whole for s in somas.values()) and all((w == np.rint(w)).all() for w in weights)
@@ -95,7 +110,8 @@ def _taken(found: SanafeNetwork, chip: ChipSpec, path: Path) -> Imported:
         for name, layout in layouts.items()
     }
     edges = _edges(found.edges, layouts, unit)
-    unused = [name for name in nodes if not any(name in key for key in edges)]
+    used = {name for key in edges for name in key}
+    unused = [name for name in nodes if name not in used]
     nodes = {name: node for name, node in nodes.items() if name not in unused}
     network = Network(found.name or path.stem, nodes, edges)
     units = "its own units" if own else f"units of 1/{STEPS}"
@@ -243,10 +259,8 @@ def _integers(values: Floats, where: str) -> Ints:
     return np.rint(values).astype(np.int64)
 
 
-def _layout(group: Group, edges: tuple[Connection, ...]) -> _Layout:
+def _layout(group: Group, shapes: set[Shape]) -> _Layout:
     """Find the shape that the convolutions at a group agree on; without one its neurons stand in a row."""
-    shapes = {_ends(edge)[0] for edge in edges if edge.kind == "conv2d" and edge.source == group.name}
-    shapes |= {_ends(edge)[1] for edge in edges if edge.kind == "conv2d" and edge.target == group.name}
     if len(shapes) > 1:
         raise NotSupportedError(
             f"group {show_name(group.name)}: convolutions give it shapes {sorted(shapes)[0]} and {sorted(shapes)[1]}; "
@@ -261,7 +275,7 @@ def _layout(group: Group, edges: tuple[Connection, ...]) -> _Layout:
     return _Layout((rows, columns, features), order)
 
 
-def _ends(edge: Connection) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+def _ends(edge: Connection) -> tuple[Shape, Shape]:
     c = edge.conv
     rows = (c["input_height"] - c["kernel_height"]) // c["stride_height"] + 1
     columns = (c["input_width"] - c["kernel_width"]) // c["stride_width"] + 1
@@ -275,7 +289,8 @@ def _edges(found: tuple[Connection, ...], layouts: dict[str, _Layout], unit: int
     by_pair: dict[EdgeKey, list[Connection]] = {}
     for edge in found:
         by_pair.setdefault((edge.source, edge.target), []).append(edge)
-    edges = {}
+    edges: dict[EdgeKey, Edge] = {}
+    entries = 0
     for (u, v), some in by_pair.items():
         source, target = layouts[u], layouts[v]
         if len(some) == 1 and some[0].kind == "conv2d":
@@ -287,9 +302,12 @@ def _edges(found: tuple[Connection, ...], layouts: dict[str, _Layout], unit: int
                 u, v, Conv(source.shape, target.shape, kernel, stride, "valid", weights=StoredWeights(weight))
             )
             continue
+        entries += len(target.order) * len(source.order)
+        if entries > MOST_WEIGHTS:
+            raise NotSupportedError(
+                f"{some[0].label}: with it matrices have {entries} entries; at most {MOST_WEIGHTS} are taken over"
+            )
         matrix = np.zeros((len(target.order), len(source.order)))
-        if matrix.size > 2**26:
-            raise NotSupportedError(f"{some[0].label}: takes {matrix.size} entries; at most 2**26 are taken over")
         for edge in some:
             if edge.kind == "conv2d":
                 raise NotSupportedError(

@@ -185,6 +185,33 @@ BAD = {
     "half a neuron": (written(edge=pairs_of("[[0, 0.7]]")), InputError, "found '0.7'; needs a whole number"),
     "three ends": (written(edge=pairs_of("[[0, 0, 1], [1, 0, 0]]")), InputError, "needs a list of pairs"),
     "flat pairs": (written(edge=pairs_of("[0, 0]")), InputError, "needs a list of pairs"),
+    "lists of weights": (
+        written(edge="a -> a: {type: dense, weight: [[1], [2], [3], [4]]}"),
+        InputError,
+        "found lists in a list; needs a list of numbers",
+    ),
+    "same name": (written(f"{GROUP}, {GROUP}"), InputError, "two have the name 'a'"),
+    "empty lines": ("\n" * 400_000, InputError, "has no key 'network'|file: found"),  # took time by their square
+    "many keys": (
+        f"network: {{{', '.join(f'a{k}: 1' for k in range(60_000))}, z: 1, z: 2}}",
+        InputError,
+        "'z' is given twice",
+    ),
+    "attributes": (
+        written(f"{{name: a, attributes: {{{', '.join(f'a{k}: 1' for k in range(17))}}}, neurons: [0..4000000]}}"),
+        InputError,
+        "group a: with it neurons have more than 67108864 attributes",
+    ),
+    "cores again and again": (
+        written("{name: a, neurons: [0..4000000]}", pairs_of("[[0, 1]]"), mapping=", ".join(["a: {core: 0.0}"] * 4)),
+        InputError,
+        "mappings a: neurons have cores again and again",
+    ),
+    "a matrix": (
+        written("{name: a, neurons: [0..40000]}", pairs_of("[[0, 1]]")),
+        NotSupportedError,
+        "with it matrices have 1600080001 entries; at most 67108864",
+    ),
     "map": (written(mapping="a.7: {core: 0.0}"), InputError, "needs neurons of 2, and core"),
 }
 

@@ -116,12 +116,13 @@ def fuzz(name, count, *, seed=0, start=0, seconds=None, corpus=True, most_faults
         cases += [(f"{s}/{n}", (s, n)) for s, n in _kept_numbers(name)] if corpus else []
         cases += [(f"{seed}/{n}", (seed, n)) for n in range(len(seeds))]
         later = iter(range(max(start, len(seeds)), start + count))
+        many = EACH_WORKER if seconds is None else 50
+        cases += [(f"{seed}/{n}", (seed, n)) for _, n in zip(range(many), later, strict=False)]
         seen = set()
         while cases and len(outcome.faults) < most_faults:
             done = _run_worker(name, seeds, folder, cases, outcome, seen, hang)
             cases = cases[done:]
             if not cases and (seconds is None or time.monotonic() - began < seconds):
-                many = EACH_WORKER if seconds is None else 50
                 limit = start + count // (CHILDREN_COST if outcome.starts_children else 1)
                 cases = [(f"{seed}/{n}", (seed, n)) for _, n in zip(range(many), later, strict=False) if n < limit]
     outcome.seconds, outcome.processor_seconds = time.monotonic() - began, _children_seconds() - used

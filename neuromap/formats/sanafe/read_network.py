@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,8 +26,8 @@ from neuromap.files.messages import show, show_name
 MAX_FILE_BYTES = 1 << 26
 # Neurons of a file.
 MOST_NEURONS = 1 << 22
-# Entries of a dense edge.
-MOST_WEIGHTS = 1 << 26
+# Entries of a dense edge, and attributes of all neurons: a line gives one to all of a group.
+MOST_WEIGHTS = MOST_VALUES = 1 << 26
 # Attributes that say what is logged, or which unit of a core counts the cost: the spikes do not depend on them.
 IGNORED = frozenset(
     {
@@ -37,7 +38,7 @@ IGNORED = frozenset(
 _CONV = ("input_width", "input_height", "input_channels", "kernel_width", "kernel_height", "kernel_count")
 _STRIDES = ("stride_width", "stride_height")
 _ANCHOR = re.compile(r"(?:^|[\s\[{,:])[&*][^\s,\]}]")
-_NETWORK = re.compile(r"""^[\s{?]*["']?network["']?\s*:""", re.MULTILINE)
+_NETWORK = re.compile(r"""^[ \t\r{?]*["']?network["']?\s*:""", re.MULTILINE)
 _NESTED = re.compile(r"^ {200}|(?:[-?] +){32}", re.MULTILINE)
 _MOST_DEEP = 32
 Values = Mapping[str, Any]
@@ -105,8 +106,8 @@ def _plain(data: bytes) -> Values:
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             found = super().construct_mapping(node, deep)
             if len(found) != len(node.value):
-                keys = [str(key.value) for key, _ in node.value]
-                raise _twice(next(key for key in keys if keys.count(key) > 1))
+                counts = Counter(str(key.value) for key, _ in node.value)
+                raise _twice(next(key for key, count in counts.items() if count > 1))
             return found
 
     try:
@@ -134,25 +135,31 @@ def _plain(data: bytes) -> Values:
 
 def _network(top: Values) -> SanafeNetwork:
     network = _known(_table(top.get("network"), "network"), ("name", "groups", "edges"), "network")
-    groups = tuple(_group(one, k) for k, one in enumerate(_list(network.get("groups"), "network.groups")))
-    by_name = {group.name: group for group in groups}
-    if len(by_name) != len(groups):
-        raise InputError("network.groups: two have the same name; names must differ")
-    if sum(group.size for group in groups) > MOST_NEURONS:
-        raise InputError(f"network.groups: hold more than {MOST_NEURONS} neurons, the most that are read")
+    by_name: dict[str, Group] = {}
+    neurons = values = 0
+    for k, one in enumerate(_list(network.get("groups"), "network.groups")):
+        group = _group(one, k, MOST_VALUES - values)
+        neurons, values = neurons + group.size, values + group.size * len(group.attributes)
+        if by_name.setdefault(group.name, group) is not group:
+            raise InputError(f"network.groups: two have the name {show(group.name)}; names must differ")
+        if neurons > MOST_NEURONS:
+            raise InputError(f"network.groups: hold more than {MOST_NEURONS} neurons, the most that are read")
     edges = []
     for entry in _list(network.get("edges"), "network.edges"):
         for label, said in _table(entry, "network.edges").items():
             edges.append(_edge(label, _merged(said, f"edge {show_name(label)}"), by_name))
     cores: dict[str, Ints] = {}
+    mapped = 0
     for entry in _list(top.get("mappings", []), "mappings"):
         for label, said in _table(entry, "mappings").items():
-            _map(label, _merged(said, f"mappings {show_name(label)}"), by_name, cores)
+            mapped += _map(label, _merged(said, f"mappings {show_name(label)}"), by_name, cores)
+            if mapped > 2 * MOST_NEURONS:
+                raise InputError(f"mappings {show_name(label)}: neurons have cores again and again; give each one once")
     name = network.get("name")
-    return SanafeNetwork(name.strip() if isinstance(name, str) else "", groups, tuple(edges), cores)
+    return SanafeNetwork(name.strip() if isinstance(name, str) else "", (*by_name.values(),), tuple(edges), cores)
 
 
-def _group(entry: Any, number: int) -> Group:
+def _group(entry: Any, number: int, most: int) -> Group:
     table = _table(entry, f"network.groups[{number}]")
     name = table.get("name")
     if not isinstance(name, str) or not name or not name.isprintable():
@@ -169,6 +176,8 @@ def _group(entry: Any, number: int) -> Group:
     if size > MOST_NEURONS or begins[1:] != ends[:-1] or begins[:1] not in ([], [0]):
         raise InputError(f"{where}: neurons: found {size}, not numbered from 0 to {size - 1}; name each once")
     shared = _merged(table.get("attributes", []), f"{where}: attributes")
+    if size * len({*shared, *(key for *_, said in given for key in said)}) > most:
+        raise InputError(f"{where}: with it neurons have more than {MOST_VALUES} attributes, the most that are read")
     attributes: dict[str, list[Any]] = {key: [value] * size for key, value in shared.items()}
     for first, last, said in given:
         for key, value in said.items():
@@ -214,6 +223,8 @@ def _edge(label: str, said: dict[str, Any], groups: Mapping[str, Group]) -> Conn
         needs = len(pairs)
     else:
         raise NotSupportedError(f"{where}: type {show(kind)} is not known; known are dense, sparse and conv2d")
+    if weights.ndim > 1:
+        raise InputError(f"{where}: weight: found lists in a list; needs a list of numbers")
     if needs > MOST_WEIGHTS or len(weights) < needs or (kind != "dense" and len(weights) != needs):
         raise InputError(f"{where}: has {len(weights)} weights; needs {needs}, at most {MOST_WEIGHTS}")
     if unknown := sorted(said.keys() - IGNORED):
@@ -230,7 +241,8 @@ def _end(text: str, groups: Mapping[str, Group], where: str) -> tuple[str, int |
     return name, _whole(number, where, 0, groups[name].size - 1)
 
 
-def _map(label: str, said: Values, groups: Mapping[str, Group], cores: dict[str, Ints]) -> None:
+def _map(label: str, said: Values, groups: Mapping[str, Group], cores: dict[str, Ints]) -> int:
+    """Put neurons on a core; give how many."""
     where = f"mappings {show_name(label)}"
     name, dot, numbers = label.partition(".")
     if name not in groups:
@@ -241,8 +253,10 @@ def _map(label: str, said: Values, groups: Mapping[str, Group], cores: dict[str,
     if last >= size or not point:
         raise InputError(f"{where}: found {show(said.get('core'))}; needs neurons of {size}, and core: TILE.CORE")
     _known(said, ("core", "soma", "synapse", "dendrite", *IGNORED), where)
-    table = cores.setdefault(name, np.full((size, 2), -1, np.int64))
-    table[first : last + 1] = (_whole(tile, where, 0), _whole(core, where, 0))
+    if name not in cores:
+        cores[name] = np.full((size, 2), -1, np.int64)
+    cores[name][first : last + 1] = (_whole(tile, where, 0), _whole(core, where, 0))
+    return last + 1 - first
 
 
 def _merged(said: Any, where: str) -> dict[str, Any]:
