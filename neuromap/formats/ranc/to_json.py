@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -273,8 +274,8 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Make an object, whose keys must differ: readers do not agree on which of two values holds."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key, count in counts.items() if count > 1)
         raise _Refused(f"key {show(twice)} stands twice in one object; each must stand once")
     return found
 
