@@ -118,41 +118,6 @@ def make_onnx(_):
 reader("onnx", "a.onnx", make_onnx, lambda path, _: nm.from_onnx(path), form="protobuf", needs=("onnx",))
 
 
-def make_torch(folder):
-    import torch
-    from torch import nn
-
-    class Joined(nn.Module):
-        """Binarised weights, a skip, a concatenation and constants that are computed."""
-
-        def __init__(self):
-            super().__init__()
-            self.one, self.two = nn.Linear(6, 6, bias=False), nn.Linear(12, 3)
-
-        def forward(self, x):
-            hidden = (nn.functional.linear(x, self.one.weight.sign()) >= 1).float() + x * torch.arange(6)
-            return torch.relu(self.two(torch.cat([hidden, x.clamp(0, 1)], 1)))
-
-    torch.manual_seed(0)
-    stack = nn.Sequential(
-        nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 3)
-    )
-    batch = {"dynamic_shapes": ({0: torch.export.Dim("n")},)}
-    for name, module, shape, more in (("stack", stack, (1, 1, 4, 4), {}), ("joined", Joined(), (2, 6), batch)):
-        made = torch.export.export(module.eval(), (torch.zeros(shape),), **more)
-        torch.export.save(made, folder / f"{name}.pt2")
-    return [(folder / f"{name}.pt2").read_bytes() for name in ("stack", "joined")]
-
-
-def read_torch(path, _):
-    from neuromap.exchange.layers.take_graph import from_torch_file
-
-    from_torch_file(path)
-
-
-reader("torch-program", "a.pt2", make_torch, read_torch, form="torch", needs=("torch",))
-
-
 def make_sanafe(_):
     """Once as JSON, which is YAML whose tree can be changed, and once in lines."""
     import yaml

@@ -175,31 +175,53 @@ reader("onnx-by-its-reference", "a.onnx", make_quantised, read_onnx_twice, form=
 # PyTorch: what a network in frame code gives, and what PyTorch computes of the same program.
 
 
-def make_frame_code(folder):
+def make_torch(folder):
+    """Networks in frame code, a convnet, and one with constants that are computed."""
     import torch
     from frame_layers import descriptions, images, torch_module
     from hypothesis import Phase, given, settings
+    from torch import nn
 
-    found = []
+    class Joined(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two = nn.Linear(6, 6, bias=False), nn.Linear(12, 3)
 
-    @settings(max_examples=8, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
+        def forward(self, x):
+            hidden = (nn.functional.linear(x, self.one.weight.sign()) >= 1).float() + x * torch.arange(6)
+            return torch.relu(self.two(torch.cat([hidden, x.clamp(0, 1)], 1)))
+
+    torch.manual_seed(0)
+    stack = nn.Sequential(
+        nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 3)
+    )
+    batch = {"dynamic_shapes": ({0: torch.export.Dim("n")},)}
+    models = [(stack, torch.zeros(1, 1, 4, 4), {}), (Joined(), torch.zeros(2, 6), batch)]
+
+    @settings(max_examples=4, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
     @given(descriptions())
     def keep(description):
-        shown = torch.from_numpy(images(description, 1))
-        torch.export.save(torch.export.export(torch_module(description).eval(), (shown,)), folder / "seed.pt2")
-        found.append((folder / "seed.pt2").read_bytes())
+        models.append((torch_module(description), torch.from_numpy(images(description, 1)), {}))
 
     keep()
+    found = []
+    for module, shown, more in models:
+        torch.export.save(torch.export.export(module.eval(), (shown,), **more), folder / "seed.pt2")
+        found.append((folder / "seed.pt2").read_bytes())
     return found
 
 
 def read_torch_twice(path, _):
     from neuromap.exchange.layers.find_structure import find_structure
+    from neuromap.exchange.layers.take_graph import take_graph
     from neuromap.exchange.layers.take_weights import take_weights
     from neuromap.formats.layers import simplified
     from neuromap.formats.pytorch.module_graph import read_exported
 
-    graph = simplified(read_exported(path))
+    graph = read_exported(path)
+    if not any(note.about == "weights and thresholds" for note in take_graph(graph, "pytorch", str(path)).kept):
+        return
+    graph = simplified(graph)
     taken = take_weights(graph, find_structure(graph), "net")
     net = taken.network
     if len(net.inputs) != 1 or len(net.outputs) != 1 or len(taken.readout) != 1 or taken.unsure or taken.rounded:
@@ -235,7 +257,7 @@ def computed_by_torch(path):
     return {}, {}
 
 
-reader("torch-by-itself", "a.pt2", make_frame_code, read_torch_twice, form="torch", needs=("torch", "hypothesis"))
+reader("torch-program", "a.pt2", make_torch, read_torch_twice, form="torch", needs=("torch", "hypothesis"))
 
 
 # NIR: nodes, numbers and edges, and those that the library nir reads.
