@@ -421,6 +421,14 @@ def test_labels_that_are_no_classes_are_refused(torch, label):
         nm.from_torch(module, shown[:1], calibration=shown[:8], labels=np.full(8, label))
 
 
+def test_values_that_no_node_can_have_are_not_computed(torch):
+    module = torch.nn.Sequential(torch.nn.Conv2d(1, 1, 3, padding=30_000), torch.nn.ReLU()).eval()
+    with pytest.raises(
+        NotSupportedError, match="3600240004 values; a node has at most 16777216, export smaller inputs"
+    ):
+        nm.from_torch(module, torch.zeros(1, 1, 4, 4), calibration=np.ones((2, 1, 4, 4)))
+
+
 def test_what_no_sum_is_is_refused_with_a_calibration_set(torch):
     module = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.GELU(), torch.nn.Linear(3, 2))
     with pytest.raises(NotSupportedError, match="gelu is not a sum, bound, factor or shift"):

@@ -28,10 +28,13 @@ from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import counted, show_name
 from neuromap.files.unpacked import read_npz
 from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorShape, along
+from neuromap.network.weights import MAX_NEURONS, show_count
 
 Reals = NDArray[np.float32]
-# Inputs that are computed at a time.
-_AT_ONCE = 32
+# Inputs that are computed at a time, and values of their windows, but for those of one input.
+_AT_ONCE, _VALUES_AT_ONCE = 32, 2**26
+# Values of the windows of one input.
+_MOST_VALUES = 2**28
 # Largest file of a calibration set, packed or not; arrays in Python have no bound.
 _MOST_BYTES = 2**29
 # Images of a set that scales are found on.
@@ -178,7 +181,7 @@ def quantised(graph: OperatorGraph, calibration: Calibration) -> OperatorGraph:
 def price(integers: OperatorGraph, calibration: Calibration) -> tuple[Note, ...]:
     """Say by how much outputs, and how often classes, of the quantised graph differ from the float one's on the set."""
     ends: dict[str, list[Reals]] = {tensor: [] for tensor in calibration.ends}
-    for shown in _batches(calibration):
+    for shown in _batches(integers, calibration):
         for tensor, part in _computed(integers, shown, set(ends)):
             ends[tensor].append(part)
     notes = []
@@ -370,7 +373,7 @@ def _observed(graph: OperatorGraph, calibration: Calibration, points: list[str])
     lows, highs = dict.fromkeys(points, 0.0), dict.fromkeys(points, 0.0)
     samples: dict[str, list[Reals]] = {tensor: [] for tensor in points}
     ends: dict[str, list[Reals]] = {tensor: [] for tensor in _ends(graph)}
-    for shown in _batches(calibration):
+    for shown in _batches(graph, calibration):
         for tensor, found in _computed(graph, shown, {*points, *ends}):
             if tensor in lows:
                 lows[tensor] = min(lows[tensor], float(found.min()))
@@ -389,9 +392,32 @@ def _observed(graph: OperatorGraph, calibration: Calibration, points: list[str])
     return {tensor: (lows[tensor], highs[tensor]) for tensor in points}
 
 
-def _batches(calibration: Calibration) -> Iterator[dict[str, Reals]]:
-    for start in range(0, len(next(iter(calibration.inputs.values()))), _AT_ONCE):
-        yield {tensor: array[start : start + _AT_ONCE] for tensor, array in calibration.inputs.items()}
+def _batches(graph: OperatorGraph, calibration: Calibration) -> Iterator[dict[str, Reals]]:
+    most = max((_values(one) for one in graph.operators), default=1)
+    n = max(1, min(_AT_ONCE, _VALUES_AT_ONCE // max(1, most)))
+    for start in range(0, len(next(iter(calibration.inputs.values()))), n):
+        yield {tensor: array[start : start + n] for tensor, array in calibration.inputs.items()}
+
+
+def _values(one: Operator) -> int:
+    """Count the values that are held at once where an operator is computed for one input: its own, or its windows'."""
+    if one.shape is None:
+        return 0
+    held = math.prod(one.shape[1:])
+    if held > MAX_NEURONS:
+        raise NotSupportedError(
+            f"node {one.name}: {show_count(held)} values; a node has at most {MAX_NEURONS}, export smaller inputs"
+        )
+    if "kernel" in one.settings:
+        depth = one.shape[1] if one.kind != "conv" or not one.constants else one.constants[0].shape[1]
+        groups = int(one.setting("groups", 1)) if one.kind == "conv" else 1
+        held = max(held, math.prod(one.shape[2:]) * math.prod(one.settings["kernel"]) * depth * groups)
+    if held > _MOST_VALUES:
+        raise NotSupportedError(
+            f"node {one.name}: its windows have {show_count(held)} values; at most {_MOST_VALUES} are computed, "
+            "export it for smaller inputs"
+        )
+    return held
 
 
 def _computed(graph: OperatorGraph, shown: Mapping[str, Reals], wanted: set[str]) -> Iterator[tuple[str, Reals]]:
