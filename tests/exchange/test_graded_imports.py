@@ -13,6 +13,7 @@ from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.layers.find_structure import find_structure
 from neuromap.exchange.layers.requantise import Meaning, fitted, joined
 from neuromap.exchange.layers.take_graded import take_graded
+from neuromap.exchange.layers.take_graph import from_torch_file
 from neuromap.formats.layers import simplified
 from neuromap.network import GradedNeuron, build_network
 from neuromap.simulation import random_frames, reference
@@ -435,7 +436,8 @@ def test_what_no_sum_is_is_refused_with_a_calibration_set(torch):
         nm.from_torch(module, torch.zeros(1, 4), calibration=np.ones((2, 4)))
 
 
-def test_a_module_quantised_by_pytorch_gives_its_integers(torch):
+def test_a_module_quantised_by_pytorch_gives_its_integers(torch, tmp_path):
+    """From the module, and from a file, whose reader knows nothing of what was imported here."""
     import torch.ao.quantization.fx._decomposed
 
     ops = torch.ops.quantized_decomposed
@@ -458,7 +460,10 @@ def test_a_module_quantised_by_pytorch_gives_its_integers(torch):
             return ops.quantize_per_tensor(y, 0.07, -128, -128, 127, torch.int8)
 
     module, shown = Module(), torch.randn(4, 2, 5, 5, generator=torch.Generator().manual_seed(1)) * 3
-    network = nm.from_torch(module, shown[:1]).network
+    torch.export.save(torch.export.export(module, (shown[:1],)), tmp_path / "net.pt2")
+    network, of_file = (
+        found.network for found in (nm.from_torch(module, shown[:1]), from_torch_file(tmp_path / "net.pt2"))
+    )
     (name,), (output,) = network.inputs, network.outputs
     neuron = network.nodes[name].graded
     q = ops.quantize_per_tensor(shown, 0.05, 3, -128, 127, torch.int8).numpy().astype(int) - neuron.zero_point
@@ -466,6 +471,8 @@ def test_a_module_quantised_by_pytorch_gives_its_integers(torch):
     expected = module(shown).numpy().astype(int).transpose(0, 2, 3, 1).reshape(4, -1)
     values = values_of(network, {name: frames})[output] + network.nodes[output].graded.zero_point
     assert np.abs(values - expected).sum() <= 2  # float32 sums, in an order of PyTorch's own
+    again = values_of(of_file, {of_file.inputs[0]: frames})[of_file.outputs[0]]
+    assert np.array_equal(again + of_file.nodes[of_file.outputs[0]].graded.zero_point, values)
 
 
 # ONNX files out.

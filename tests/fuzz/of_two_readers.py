@@ -176,8 +176,9 @@ reader("onnx-by-its-reference", "a.onnx", make_quantised, read_onnx_twice, form=
 
 
 def make_torch(folder):
-    """Networks in frame code, a convnet, and one with constants that are computed."""
+    """Networks in frame code, a convnet, one with constants that are computed, and one that PyTorch has quantised."""
     import torch
+    import torch.ao.quantization.fx._decomposed
     from frame_layers import descriptions, images, torch_module
     from hypothesis import Phase, given, settings
     from torch import nn
@@ -191,12 +192,29 @@ def make_torch(folder):
             hidden = (nn.functional.linear(x, self.one.weight.sign()) >= 1).float() + x * torch.arange(6)
             return torch.relu(self.two(torch.cat([hidden, x.clamp(0, 1)], 1)))
 
+    class Quantised(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("weight", torch.arange(-12, 12, dtype=torch.int8).reshape(3, 2, 2, 2))
+            self.register_buffer("scales", torch.tensor([0.01, 0.02, 0.03]))
+            self.register_buffer("zeros", torch.zeros(3, dtype=torch.int64))
+
+        def forward(self, x):
+            ops, kind = torch.ops.quantized_decomposed, (-128, 127, torch.int8)
+            x = ops.dequantize_per_tensor(ops.quantize_per_tensor(x, 0.05, 3, *kind), 0.05, 3, *kind)
+            w = ops.dequantize_per_channel(self.weight, self.scales, self.zeros, 0, -127, 127, torch.int8)
+            return ops.quantize_per_tensor(torch.relu(nn.functional.conv2d(x, w, None, 1, 1)), 0.07, -128, *kind)
+
     torch.manual_seed(0)
     stack = nn.Sequential(
         nn.Conv2d(1, 2, 3, padding=1), nn.BatchNorm2d(2), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(8, 3)
     )
     batch = {"dynamic_shapes": ({0: torch.export.Dim("n")},)}
-    models = [(stack, torch.zeros(1, 1, 4, 4), {}), (Joined(), torch.zeros(2, 6), batch)]
+    models = [
+        (stack, torch.zeros(1, 1, 4, 4), {}),
+        (Joined(), torch.zeros(2, 6), batch),
+        (Quantised(), torch.zeros(1, 2, 3, 3), {}),
+    ]
 
     @settings(max_examples=4, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
     @given(descriptions())

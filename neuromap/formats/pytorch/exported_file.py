@@ -5,6 +5,7 @@ What is not plain is left out before: pickles, compiled code, expressions, whate
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
 import logging
@@ -69,6 +70,8 @@ def _loaded(copy: bytes) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            if b"quantized_decomposed" in copy:
+                importlib.import_module("torch.ao.quantization.fx._decomposed")  # which makes these operators known
             return torch.export.load(io.BytesIO(copy)).run_decompositions({})
     finally:
         logger.setLevel(level)
