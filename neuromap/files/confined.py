@@ -63,7 +63,7 @@ def confined(
     # gives arrays: its arrays, read-only
     if keep:  # one child for files of about one size, where readers ask for memory by the byte
         memory = 1 << (memory - 1).bit_length()
-    kept_as = (os.getpid(), memory, tuple(sys.path))
+    kept_as = (os.getpid(), memory, library, tuple(sys.path))
     child = _kept.pop(kept_as, None) if keep else None
     if child is None or not child.is_there():
         child = _Child(memory)
@@ -177,8 +177,8 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
 
 
 # Children that wait for the next file, by the process that began them (one that it forks has its own), the memory that
-# they may take, and where they look for modules.
-_kept: dict[tuple[int, int, tuple[str, ...]], _Child] = {}
+# they may take, the library that they began with, and where they look for modules.
+_kept: dict[tuple[int, int, str, tuple[str, ...]], _Child] = {}
 
 
 @atexit.register
