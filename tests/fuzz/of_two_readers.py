@@ -247,7 +247,8 @@ def read_torch_twice(path, _):
     (source,), (output,), (sums,) = net.inputs, net.outputs, taken.readout.values()
     if sums is None or sums.pending:
         return
-    _, told = confined(f"{__name__}:computed_by_torch", {"path": str(path)}, "program", memory=2**32, library="torch.export")
+    asked = {"path": str(path)}
+    _, told = confined(f"{__name__}:computed_by_torch", asked, "program", memory=2**32, library="torch.export")
     if not told:
         return
     rows, columns, features = net.nodes[source].shape
