@@ -251,7 +251,7 @@ IMPORT_FORMATS: Registry[Format] = Registry(
             function="exchange.layers.take_graph.from_torch_file",
             package="torch",
             extra="training",
-            bounds="files of 2 GiB",
+            bounds="files of 2 GiB, read in 2 GiB of memory and 64 bytes for each of theirs",
             refuses="pickles: torch.save of a module or of its weights, TorchScript",
         ),
         "rates": Format(
@@ -269,7 +269,7 @@ IMPORT_FORMATS: Registry[Format] = Registry(
             function="exchange.from_sanafe.from_sanafe",
             package="yaml",
             extra="sanafe",
-            bounds="files of 64 MiB, 2**22 neurons, 2**26 weights of an edge",
+            bounds="files of 64 MiB, 2**22 neurons, 2**26 attributes of theirs, 2**26 entries of all matrices",
             refuses="other neurons, resets and decays of inputs, delays in dendrites, YAML with anchors",
         ),
     },
