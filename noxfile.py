@@ -1,7 +1,7 @@
 """What ``make test`` leaves out: other Pythons, versions and users of the types, a release, the tests of Nengo.
 
     nox -s pythons                 smoke tests of the wheel on every Python from 3.11 to 3.14 that is there
-    nox -s pythons -- tests        all tests on them
+    nox -s pythons -- tests --ignore=tests/house    all tests on them but those of the checkout itself
     nox -s bounds                  the same with the lowest and with the newest versions that pyproject.toml allows
     nox -s consumer                mypy --strict on code that uses the installed package
     nox -s release                 sdist and wheel, built twice and compared, checked; a bill of materials
@@ -37,6 +37,9 @@ def smoke(session: nox.Session) -> None:
     away = Path(session.create_tmp()).resolve() / "away"  # where nothing of the checkout can be imported
     shutil.rmtree(away, ignore_errors=True)
     away.mkdir()
+    shutil.copytree(
+        HERE / "hardware_models", away / "hardware_models", ignore=shutil.ignore_patterns("*.py", "__pycache__")
+    )
     for name in ("tests", "examples", "docs"):
         shutil.copytree(HERE / name, away / name, ignore=shutil.ignore_patterns("__pycache__", "_build"))
     for path in (*HERE.glob("*.md"), *(HERE / n for n in ("CITATION.cff", "LICENSE", "Makefile", "pyproject.toml"))):
