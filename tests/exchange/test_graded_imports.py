@@ -422,11 +422,12 @@ def test_labels_that_are_no_classes_are_refused(torch, label):
         nm.from_torch(module, shown[:1], calibration=shown[:8], labels=np.full(8, label))
 
 
-def test_values_that_no_node_can_have_are_not_computed(torch):
-    module = torch.nn.Sequential(torch.nn.Conv2d(1, 1, 3, padding=30_000), torch.nn.ReLU()).eval()
-    with pytest.raises(
-        NotSupportedError, match="3600240004 values; a node has at most 16777216, export smaller inputs"
-    ):
+@pytest.mark.parametrize(
+    ("stride", "said"), [(1, "3600240004 values; at most 16777216"), (30_000, "3600360009 values in its windows")]
+)
+def test_more_values_than_may_be_are_not_computed(torch, stride, said):
+    module = torch.nn.Sequential(torch.nn.Conv2d(1, 1, 3, stride, padding=30_000), torch.nn.ReLU()).eval()
+    with pytest.raises(NotSupportedError, match=said):
         nm.from_torch(module, torch.zeros(1, 1, 4, 4), calibration=np.ones((2, 1, 4, 4)))
 
 

@@ -393,31 +393,29 @@ def _observed(graph: OperatorGraph, calibration: Calibration, points: list[str])
 
 
 def _batches(graph: OperatorGraph, calibration: Calibration) -> Iterator[dict[str, Reals]]:
-    most = max((_values(one) for one in graph.operators), default=1)
+    shapes = {**graph.inputs, **{one.gives: one.shape for one in graph.operators}}
+    most = max((_held(one, [shapes[tensor] for tensor in one.reads]) for one in graph.operators), default=1)
     n = max(1, min(_AT_ONCE, _VALUES_AT_ONCE // max(1, most)))
     for start in range(0, len(next(iter(calibration.inputs.values()))), n):
         yield {tensor: array[start : start + n] for tensor, array in calibration.inputs.items()}
 
 
-def _values(one: Operator) -> int:
-    """Count the values that are held at once where an operator is computed for one input: its own, or its windows'."""
+def _held(one: Operator, read: Sequence[TensorShape | None]) -> int:
+    """Count the values that an operator needs for one input: those that it gives, and what it is padded and cut to."""
     if one.shape is None:
         return 0
-    held = math.prod(one.shape[1:])
-    if held > MAX_NEURONS:
-        raise NotSupportedError(
-            f"node {one.name}: {show_count(held)} values; a node has at most {MAX_NEURONS}, export smaller inputs"
-        )
-    if "kernel" in one.settings:
-        depth = one.shape[1] if one.kind != "conv" or not one.constants else one.constants[0].shape[1]
-        groups = int(one.setting("groups", 1)) if one.kind == "conv" else 1
-        held = max(held, math.prod(one.shape[2:]) * math.prod(one.settings["kernel"]) * depth * groups)
-    if held > _MOST_VALUES:
-        raise NotSupportedError(
-            f"node {one.name}: its windows have {show_count(held)} values; at most {_MOST_VALUES} are computed, "
-            "export it for smaller inputs"
-        )
-    return held
+    given = cut = math.prod(one.shape[1:])
+    if one.kind in ("conv", "max_pool") and "kernel" in one.settings and read[0] is not None:
+        lengths = zip(read[0][2:], _margins(one, read[0], one.shape), strict=True)
+        cut = read[0][1] * math.prod(before + length + after for length, (before, after) in lengths)
+        if one.kind == "conv" and one.constants:  # its windows are copied, of one group at a time
+            cut = max(cut, math.prod(one.shape[2:]) * math.prod(one.constants[0].shape[1:]))
+    for what, number, most in (("values", given, MAX_NEURONS), ("values in its windows", cut, _MOST_VALUES)):
+        if number > most:
+            raise NotSupportedError(
+                f"node {one.name}: {show_count(number)} {what}; at most {most} are held, export it for smaller inputs"
+            )
+    return max(given, cut)
 
 
 def _computed(graph: OperatorGraph, shown: Mapping[str, Reals], wanted: set[str]) -> Iterator[tuple[str, Reals]]:
@@ -493,16 +491,21 @@ def _apply(one: Operator, read: list[Reals]) -> Reals:
     return result
 
 
+def _margins(one: Operator, source: TensorShape, target: TensorShape) -> list[tuple[int, int]]:
+    """Say how far windows reach beyond what they are cut from, before and after, axis by axis."""
+    kernel = one.settings["kernel"]
+    stride, dilation, pads = one.slides(len(kernel))
+    axes = zip(target[2:], stride, kernel, dilation, source[2:], pads[: len(kernel)], strict=True)
+    return [(b, max((made - 1) * s + (k - 1) * d + 1 - length - b, 0)) for made, s, k, d, length, b in axes]
+
+
 def _windows(one: Operator, x: Reals, shape: TensorShape, outside: float) -> NDArray[Any]:
     """Cut windows: (n, features, places of the target, cells of the kernel)."""
     kernel = one.settings["kernel"]
     n = len(kernel)
-    stride, dilation, pads = one.slides(n)
-    before = pads[:n]
+    stride, dilation, _ = one.slides(n)
     wide = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
-    lengths = zip(shape[2:], stride, wide, x.shape[2:], before, strict=True)
-    after = [max((made - 1) * s + w - length - b, 0) for made, s, w, length, b in lengths]
-    padded = np.pad(x, [(0, 0), (0, 0), *zip(before, after, strict=True)], constant_values=outside)
+    padded = np.pad(x, [(0, 0), (0, 0), *_margins(one, x.shape, shape)], constant_values=outside)
     found: NDArray[Any] = sliding_window_view(padded, tuple(wide), axis=tuple(range(2, n + 2)))  # type: ignore[call-overload]
     steps = [slice(0, (made - 1) * s + 1, s) for made, s in zip(shape[2:], stride, strict=True)]
     cells = (slice(None, None, d) for d in dilation)

@@ -24,7 +24,7 @@ from neuromap.files.confined import Answer
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import show
 from neuromap.files.unpacked import most_unpacked
-from neuromap.formats.pytorch.module_graph import read_program
+from neuromap.formats.pytorch.module_graph import KIND, read_program
 
 _MOST_BYTES = 2**31
 _EXPORT = "torch.export.save(torch.export.export(model.eval(), (example,)), 'net.pt2')"
@@ -42,7 +42,7 @@ def file_graph(path: str) -> Answer:
     import torch
 
     torch.set_num_threads(1)  # threads take address space, of which there is so much
-    data = read_bytes(Path(path), "PyTorch program (.pt2)", _MOST_BYTES, InputError)
+    data = read_bytes(Path(path), KIND, _MOST_BYTES, InputError)
     with foreign_boundary("a PyTorch program", remedy=f"write it again: {_EXPORT}"):
         graph = read_program(_loaded(_plain_copy(data)), Path(path).stem)
     arrays: dict[str, NDArray[Any]] = {}

@@ -223,6 +223,7 @@ def _shape(node: Any) -> tuple[int, ...] | None:
     return None if shape is None else tuple(int(n) for n in shape)
 
 
+KIND = "PyTorch program (.pt2)"
 # Memory that the reader of a file may take, and what more for each of its bytes; its time, likewise.
 _BESIDE, _EACH_BYTE = 2**31, 64
 _SECONDS, _BYTES_A_SECOND = 60.0, 2**22
@@ -230,20 +231,20 @@ _SECONDS, _BYTES_A_SECOND = 60.0, 2**22
 
 def read_exported(path: Path) -> OperatorGraph:
     """Read the graph of a file that ``torch.export.save`` wrote, by PyTorch in a process of its own."""
-    kind, where = "PyTorch program (.pt2)", f"file {show_name(str(path))}"
+    where = f"file {show_name(str(path))}"
     try:
-        size = check_regular(path, kind, InputError).st_size
+        size = check_regular(path, KIND, InputError).st_size
         work = _SECONDS + size / _BYTES_A_SECOND
         told, arrays = confined(
             "neuromap.formats.pytorch.exported_file:file_graph",
             {"path": str(path)},
-            kind,
+            KIND,
             memory=_BESIDE + _EACH_BYTE * size,
             work=work,
             seconds=4 * work,
             library="torch.export",
         )
-        with foreign_boundary(f"a {kind}"):
+        with foreign_boundary(f"a {KIND}"):
             return _graph_of(told, arrays)
     except (InputError, NotSupportedError) as error:
         raise type(error)(f"{where}: {error}") from None

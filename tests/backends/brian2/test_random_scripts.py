@@ -231,11 +231,12 @@ def load_weights(synapses, chip, weights, dt):
         if k == first and (key[2], current) in terms:
             found[k] = terms[key[2], current][key[1], key[0]]
     part, greatest = 0.3, np.abs(wanted).max(initial=0)
-    if chip.program.chip.core_model == "synapse-list":  # what a neuron sends to all its targets has one exponent
-        lists = [edge.terms for ends, edge in chip.quantised.network.edges.items() if ends[0] == source]
-        sent = [np.abs(term.matrix.toarray()).max(initial=0) for terms in lists for term in terms]
-        part, greatest = 0.02, max([greatest, *sent])
-    assert np.abs(found - wanted).max(initial=0) <= part * greatest + 1
+    if chip.program.chip.core_model == "synapse-list":  # one exponent for all that a neuron sends, to any target
+        part, greatest = 0.02, np.abs(wanted)
+        for (sender, _), edge in chip.quantised.network.edges.items():
+            for term in edge.terms if sender == source else ():
+                greatest = np.maximum(greatest, np.abs(term.matrix.toarray()).max(axis=0)[pre])
+    assert (np.abs(found - wanted) <= part * greatest + 1).all()
     synapses.w = found
 
 
