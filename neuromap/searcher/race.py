@@ -1,4 +1,4 @@
-"""``search``: classes trained by successive halving, their rollouts mapped, and each point held against its model."""
+"""``search``: train classes by successive halving, map their rollouts, compare each point with its model."""
 
 from __future__ import annotations
 
@@ -57,85 +57,84 @@ from neuromap.training.options.training_options import HardwareOptions, chosen_o
 from neuromap.verification.law import verify
 
 _AGAIN = 0.5
-"""Learning rate of a training that starts from weights, as a part of that of the training before."""
+"""Ratio of the learning rate of a continued training to that of the training before."""
 TOGETHER = 8
-"""Classes under which the trunk is trained in turn, at most."""
+"""Most classes between which the training of the trunk alternates."""
 _MOST_MOMENTS, _FRAMES = 8, 4
-"""Without a deadline: moments at which classes are compared, and frames of every row that they cover."""
+"""Without a deadline: most moments at which classes are compared, and frames of every row that they cover."""
 _SEEN = (FIRST.title, SAMPLING.title)
-"""Times that say how many frames of a row are known at a moment: no others matter to its accuracy then."""
+"""Times that determine how many frames of a row are known at a moment, and so its accuracy then."""
 _OF_PLAN = {"epochs", "learning_rate", "seed"}
-"""Options of training that differ from rung to rung."""
+"""Training options that differ from rung to rung."""
 
 
 @keywords_of(SearchOptions)
 def search(network: Network, asked: SearchOptions) -> SearchResult:
     """Search patterns and weights together: one network for each behaviour class, trained by successive halving.
 
-    Weights have equal shapes under every pattern, so all classes start from one set of them, the trunk, that is trained
-    under several classes in turn. A budget of epochs is shared out over rungs; after each, classes are dropped that
-    another beats beyond the margin in all they could be chosen for. Rollouts of the classes that stay are mapped as
-    :func:`neuromap.explore` does; each point of the front is verified, and run on all images.
+    Weights have the same shapes under every pattern, so all classes start from one set of weights, the trunk, whose
+    training alternates between several classes. A budget of epochs is divided into rungs; after each rung, classes are
+    dropped that others beat beyond the margin in everything they could be chosen for. Rollouts of the surviving classes
+    are mapped as by :func:`neuromap.explore`; each point of the front is verified and run on all images.
 
     Parameters
     ----------
     network : Network
-        With shapes; weights are not needed, and not used.
+        Network with shapes; its weights, if any, are not used.
     chip : chip
-        Name of a packaged chip, chip file, or chip.
+        Name of a packaged chip, a chip file, or a chip.
     images : mapping of str to ImageSet
-        ``"train"`` and ``"validation"``; if ``"test"`` is there, points are run on it, else on validation.
+        ``"train"`` and ``"validation"``; points are run on ``"test"`` if present, else on ``"validation"``.
     deadline : float, optional
-        Seconds from stimulus onset. Without one rollouts are compared at every moment at which an answer may come, and
-        the front has all that are best at some of them.
+        Seconds from stimulus onset. Without one, rollouts are compared at every moment at which an answer may arrive,
+        and the front holds all that are best at some of them.
     max_cores : int, optional
-        Cores, at most.
+        Limit on cores.
     objectives : sequence of str
-        What is weighed against accuracy: ``"cores"``, ``"energy"``, and times as :func:`neuromap.explore` calls them.
+        What to weigh against accuracy: ``"cores"``, ``"energy"``, and times by their names in :func:`neuromap.explore`.
     executions : sequence of str
-        As there.
+        As in :func:`neuromap.explore`.
     budget : int, optional
-        Epochs of all trainings together, for each seed. By default a quarter of those of full trainings of all classes.
+        Epochs of all trainings together, for each seed. By default a quarter of the epochs to train all classes fully.
     full : bool
-        Whether every class is trained fully instead, from drawn weights, and none is dropped: what a search is measured
-        against.
+        Whether to train every class fully from random weights instead and drop none: the baseline for a search.
     seeds : sequence of int
-        Of trainings. Of several, classes are compared by their means, and the network of the best one is kept.
+        Seeds of trainings. With several, classes are compared by their means, and the network of the best is kept.
     sample : int, optional
-        How many classes are searched, of a network that has many.
+        Number of classes to search, if the network has many.
     margin : float
-        Standard errors of an accuracy by which it must be beaten.
+        Number of standard errors by which an accuracy must be beaten.
     training : mapping of str to Any, optional
-        Options of training and of training for a chip, as :func:`neuromap.training.train_for_chip` takes them;
-        ``epochs`` are those of a full training.
+        Options of training and of training for a chip, as for :func:`neuromap.training.train_for_chip`; ``epochs`` are
+        those of a full training.
     folder : str or path, optional
-        Where trainings, mapped rows and networks are kept; a search that was killed goes on with them.
+        Folder for trainings, mapped rows and networks; a search that was killed resumes from it.
     processes : int
-        Trainings and mappings at the same time; a script that asks for more than one needs
-        ``if __name__ == "__main__"``. The result is the same for every number.
+        Number of concurrent trainings and mappings; scripts that use more than one need
+        ``if __name__ == "__main__"``. The result does not depend on it.
     scheduler : str, optional
-        Address of the scheduler of a Dask cluster, whose workers train and map instead.
+        Address of the scheduler of a Dask cluster whose workers train and map instead.
     progress : callable
         ``progress(text, epochs done, epochs)``.
 
     Returns
     -------
     SearchResult
-        The front, and what became of every class.
+        The front, and the outcome for every class.
 
     Raises
     ------
     InputError
-        If images, options and network do not fit each other, the deadline is before any response, the network has too
-        many classes, or the folder is of another search.
+        If images, options and network do not match, the deadline is before any response, the network has too many
+        classes, or the folder belongs to another search.
     DoesNotFitError
-        If nothing fits the chip, or keeps the limit on cores.
+        If nothing fits the chip or the limit on cores.
     NotSupportedError
-        If PyTorch is not installed, or a cluster is asked for and Dask is not.
+        If PyTorch is not installed, or a scheduler is given and Dask is not installed.
     TrainingError
-        If a loss is no number.
+        If a loss is not a number.
     NeuromapError
-        If workers cannot be had; what was done is kept in the folder.
+        If workers are not available; completed work is kept in the folder.
     """
     needs("search", network, Network)
     require_frames(network, "search", "its one rollout is streaming, a frame a tick")
@@ -200,7 +199,7 @@ def _images(asked: SearchOptions) -> Mapping[str, ImageSet]:
     return asked.images
 
 
-# Who is in the race: the classes, and what is known of each.
+# The classes in the race, and what is known of each.
 
 
 @dataclass(eq=False)
@@ -211,10 +210,10 @@ class _Entrant:
     status: ClassStatus = "trained"
     why: str = ""
     epochs: int = 0
-    rungs: dict[int, Rung] = field(default_factory=dict)  # the last ones, by seed
+    rungs: dict[int, Rung] = field(default_factory=dict)  # last rung, by seed
     networks: dict[int, Network] = field(default_factory=dict)
-    explored: Exploration | None = None  # of its patterns, as mapped last
-    rows: list[ExploredRow] = field(default_factory=list)  # those of its patterns that no other one beats
+    explored: Exploration | None = None  # of its patterns, from the last mapping
+    rows: list[ExploredRow] = field(default_factory=list)  # rows on its class front
     accuracy: dict[int, Floats] = field(default_factory=dict)  # by seed: (rows, moments), NaN without an answer
     kept: int = -1  # the seed whose network is kept, once all are trained
 
@@ -228,21 +227,24 @@ class _Entrant:
         return pattern.name or pattern.digits
 
     def samples_as(self, row: ExploredRow) -> bool:
-        """Whether a row samples a stream as often as this class does; of stills all do."""
-        return self.place.period in (None, row.frame_period_ticks)
+        """Whether a row samples a stream with the frame period of this class; always true for stills."""
+        if self.place.period is None:
+            return True
+        network, one = self.place.pattern.network, row.candidate  # a row has ticks, of which a step may take several
+        return Rollout(network, RolloutPattern(network, one.values), one.execution).frame_period == self.place.period
 
     def leave(self, status: ClassStatus, why: str) -> None:
         self.status, self.why = status, why
 
     def keep_better_rung(self, before: Mapping[int, tuple[Rung, Network, Floats]]) -> None:
-        """Go back, seed by seed, to the weights of the rung before where they were right at least as often."""
-        # a rung begins with steps that are longer than the last ones were: it may end worse than it began
+        """Revert, seed by seed, to the weights of the previous rung if they were at least as accurate."""
+        # a rung begins with longer steps than the previous one ended with, so it may end worse than it began
         for seed, (rung, network, accuracy) in before.items():
             if _overall(accuracy) >= _overall(self.accuracy[seed]):
                 self.rungs[seed], self.networks[seed], self.accuracy[seed] = rung, network, accuracy
 
     def mean(self) -> Floats:
-        """Accuracies of its rows, means over the seeds."""
+        """Accuracies of its rows, averaged over the seeds."""
         found: Floats = np.mean(list(self.accuracy.values()), axis=0)
         return found
 
@@ -259,18 +261,18 @@ class _Entrant:
 
     def keep_best(self) -> int:
         """Keep the network of the seed that is most accurate over all rows and moments."""
-        # once: mapped anew, other rows may count, and the cores told would be of another seed's network
+        # called once: after a new mapping other rows may count, and the cores would be those of another seed's network
         self.kept = max(self.accuracy, key=lambda seed: (_overall(self.accuracy[seed]), -seed))
         return self.kept
 
 
 def _overall(accuracy: Floats) -> float:
-    """Give the mean over all rows and moments; no answer is never right."""
+    """Mean over all rows and moments; no answer counts as accuracy 0."""
     return float(np.nan_to_num(accuracy).mean())
 
 
 def _entrants(places: Sequence[ClassPlace], asked: SearchOptions, chip: ChipSpec, *, is_stream: bool) -> list[_Entrant]:
-    """Enter all classes, but for those whose times no training can mend."""
+    """Enter all classes, and exclude those whose times no training can change."""
     found, earliest = [_Entrant(place) for place in places], list[float]()
     if not is_stream and (asked.deadline is None or chip.is_timed):
         return found
@@ -278,7 +280,7 @@ def _entrants(places: Sequence[ClassPlace], asked: SearchOptions, chip: ChipSpec
         steps = least_first_response(one.place, asked.executions)
         if steps is None:
             one.leave("excluded", _NOT_ALLOWED)
-        if steps is None or asked.deadline is None or chip.is_timed:  # how long timed ticks last is known once mapped
+        if steps is None or asked.deadline is None or chip.is_timed:  # lengths of timed ticks are known once mapped
             continue
         earliest.append(steps * chip.tick_seconds)
         if earliest[-1] > asked.deadline * (1 + 1e-9):
@@ -302,7 +304,7 @@ def _too_early(deadline: float, earliest: Iterable[float]) -> InputError:
 
 
 class _Race:
-    """Rungs, one after the other, and what is decided between them; then the front."""
+    """Rungs one after the other, with decisions between them; then the front."""
 
     def __init__(
         self,
@@ -343,14 +345,14 @@ class _Race:
     # training
 
     def _trained_as(self, place: ClassPlace) -> tuple[tuple[int, ...], str]:
-        """Give pattern and execution under which the network of a class is trained; of stills any execution does."""
+        """Pattern and execution under which the network of a class is trained; for stills any execution will do."""
         if not self._is_stream:
             return place.pattern.values, "windowed"
         rollout = next(place.rollouts(self._asked.executions))
         return rollout.pattern.values, rollout.execution
 
     def run(self, trainings: Trainings) -> None:
-        """Train the trunk, then in rungs the classes that are still in; map them with the weights they end with."""
+        """Train the trunk, then the surviving classes in rungs; map them with their final weights."""
         if self._asked.full:
             self._train(trainings, self.live, self._plan.full)
         else:
@@ -360,7 +362,7 @@ class _Race:
             self.moments = self._moments()
         self._measure()
         kept = {one: one.networks[one.kept] for one in self.live if one.keep_best() != self._asked.seeds[0]}
-        if kept:  # of several seeds the best one, whose rows may take other cores
+        if kept:  # the best of several seeds, whose rows may take other numbers of cores
             self._map(kept)
             self._measure()
 
@@ -387,15 +389,15 @@ class _Race:
 
     @property
     def _may_drop_early(self) -> bool:
-        """Say whether mapping the weights of the trunk can spare a class any training."""
+        """Whether mapping the weights of the trunk can spare a class some training."""
         asked = self._asked
         limits = asked.max_cores is not None or (asked.deadline is not None and self._chip.is_timed)
         return limits or len(self._plan.rungs) > 1
 
     def _train_trunk(self, trainings: Trainings) -> Network:
-        """Train the weights from which all classes start: under several of them in turn, as different as there are."""
+        """Train the weights that all classes start from, alternating between some that differ as much as possible."""
         places = dict[tuple[int, ...], ClassPlace]()
-        for one in self.live:  # of streams, classes may share a pattern
+        for one in self.live:  # for streams, classes may share a pattern
             places.setdefault(one.place.pattern.values, one.place)
         together = spread_out(list(places.values()), TOGETHER)
         patterns, executions = zip(*map(self._trained_as, together), strict=True)
@@ -406,7 +408,7 @@ class _Race:
         return trainings.train(self._trunk, {})[self._asked.seeds[0]]
 
     def _train(self, trainings: Trainings, entrants: Sequence[_Entrant], epochs: int) -> None:
-        """Train classes on from where they are."""
+        """Continue the training of classes."""
         rungs, starts = dict[tuple[int, int], Rung](), dict[tuple[int, int], Rung]()
         for one in entrants:
             values, execution = self._trained_as(one.place)
@@ -429,7 +431,7 @@ class _Race:
     # what is known of the classes
 
     def _map(self, networks: Mapping[_Entrant, Network], *, of_trunk: bool = False) -> None:
-        """Map the rollouts of classes with some weights: their times, cores and energy."""
+        """Map the rollouts of classes with the given weights, for their times, cores and energy."""
         most, workers = self._asked.max_cores, self._asked.workers
         refusals = list[str]()
         for one, network in networks.items():
@@ -441,7 +443,7 @@ class _Race:
                 executions=self._asked.executions,
                 objectives=list(dict.fromkeys([*_SEEN, *(cost.title for cost in self.costs)])),
                 limits=None if one.place.period is None else one.samples_as,
-                verify=False,  # which only the points need
+                verify=False,  # only the points need it
                 store=self._folder / "rows.sqlite",
                 processes=workers.processes,
                 scheduler=workers.scheduler,
@@ -464,15 +466,15 @@ class _Race:
             raise DoesNotFitError(f"search: no rollout is left: {most_frequent_refusal(refusals)}")
 
     def _moments(self) -> tuple[float, ...]:
-        """Give the deadline, or moments at which frames are known, as far as every class has some."""
+        """Return the deadline, or moments at which frames become known, late enough for every class to have some."""
         if self._asked.deadline is not None:
             return (float(self._asked.deadline),)
         spans = [[(row.first_response_seconds, 1 / row.sampling_frequency_hz) for row in one.rows] for one in self.live]
         first = min(first for rows in spans for first, _ in rows)
         last = max(min(first + (_FRAMES - 1) * period for first, period in rows) for rows in spans)
-        if self._chip.is_timed:  # as weights change, so do times
+        if self._chip.is_timed:  # times change with the weights
             return tuple(float(f"{at:.3g}") for at in np.geomspace(1.1 * first, 1.1 * last, _MOST_MOMENTS))
-        tick = self._chip.tick_seconds  # frames at unequal intervals are known at the tick that comes after
+        tick = self._chip.tick_seconds  # frames at unequal intervals become known at the next tick
         known = {math.ceil((a + k * b) / tick - 1e-6) for rows in spans for a, b in rows for k in range(_FRAMES)}
         every = [float(f"{ticks * tick:.12g}") for ticks in sorted(known)]
         every = [moment for moment in every if moment < last + tick * (1 - 1e-6)]
@@ -480,7 +482,7 @@ class _Race:
         return tuple(every[k] for k in chosen)
 
     def _drop_late(self) -> None:
-        """Drop classes none of whose rows answers by the last moment, where ticks are timed."""
+        """Drop classes none of whose rows answers by the last moment; for timed ticks."""
         last, answers = self.moments[-1], dict[_Entrant, float]()
         for one in self.live:
             answers[one] = min(row.first_response_seconds for row in one.rows)
@@ -492,7 +494,7 @@ class _Race:
             raise _too_early(last, answers.values())
 
     def _measure(self) -> None:
-        """Measure the accuracy of all rows of the classes that are still in, at all moments."""
+        """Measure the accuracy of all rows of the surviving classes at all moments."""
         for one in self.live:
             one.accuracy = {seed: self._accuracy_of(one, network) for seed, network in one.networks.items()}
 
@@ -512,7 +514,7 @@ class _Race:
         return found
 
     def _drop(self, rung: int) -> None:
-        """Drop the classes that are beaten in all they could be chosen for."""
+        """Drop the classes that are beaten in everything they could be chosen for."""
         live = self.live
         standings = [Standing(one.mean(), np.array([self._cost(row) for row in one.rows])) for one in live]
         margin, n_images = self._asked.margin, len(self._images["validation"].images)
@@ -525,7 +527,7 @@ class _Race:
         return [one.sign * value if value is not None else 0.0 for one, value in values]
 
     def described(self, one: _Entrant) -> SearchedClass:
-        """Say what became of a class."""
+        """Outcome for a class."""
         means, spreads = one.best()
         nothing = [None] * len(self.moments)
         return SearchedClass(
@@ -545,12 +547,12 @@ class _Race:
     # the front
 
     def points(self) -> tuple[SearchPoint, ...]:
-        """Give the rows that are on the front at some moment, and run them on all images."""
+        """Run the rows that are on the front at some moment on all images."""
         best_at = dict[tuple[_Entrant, int], list[float]]()
         for m, moment in enumerate(self.moments):
             for entrant_and_row in self._front(m):
                 best_at.setdefault(entrant_and_row, []).append(moment)
-        if not best_at:  # ticks last longer with the weights that they ended with
+        if not best_at:  # with the final weights ticks last longer
             raise _too_early(self.moments[-1], (row.first_response_seconds for one in self.live for row in one.rows))
         points, files = list[SearchPoint](), dict[int, str]()
         for (one, k), moments in best_at.items():
@@ -562,7 +564,7 @@ class _Race:
         return tuple(points)
 
     def _front(self, moment: int) -> list[tuple[_Entrant, int]]:
-        """Give the rows on the front at a moment; of those that are equal in all objectives the earliest one."""
+        """Rows on the front at a moment; of those equal in all objectives, the earliest."""
         places, figures = list[tuple[_Entrant, int]](), list[list[float]]()
         for one in self.live:
             accuracy = one.accuracy[one.kept]
@@ -577,7 +579,7 @@ class _Race:
         return list(kept.values())
 
     def _saved(self, one: _Entrant) -> str:
-        """Write the network of a class; empty where nothing is kept."""
+        """Save the network of a class and return its file; empty if nothing is kept."""
         if self._asked.folder is None:
             return ""
         name = one.place.pattern.name or ""
@@ -629,11 +631,11 @@ class _Race:
 
 
 _Shown = tuple[tuple[int, ...], str]
-"""R of every edge, and of streams the execution: what the accuracy of every frame depends on beside weights."""
+"""R of every edge and, for streams, the execution: what frame accuracies depend on besides weights."""
 
 
 def _frames_by(row: ExploredRow, seconds: float, tick: float | None) -> int:
-    """Count the output frames of a row that are known at a moment, wherever ticks of one length then stand."""
+    """Count the output frames of a row known at a moment; with ticks of fixed length, at the last whole tick."""
     if tick is not None:
         seconds = math.floor(seconds / tick * (1 + 1e-9)) * tick
     left = seconds * (1 + 1e-9) - row.first_response_seconds

@@ -1,4 +1,4 @@
-"""The search over distinct rows, with their times and bounds; and the one for accuracy at a deadline."""
+"""The rows of a search, with their times and bounds, and with accuracy at a deadline."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from neuromap.rollout.pattern import RolloutPattern
 
 
 def asked_networks(network: Network, trained: Any, images: Any, deadline: Any) -> tuple[TrainedNetwork, ...]:
-    """Read the trained networks: they, images and a deadline are given together, or none of them."""
+    """Read the trained networks; ``trained``, ``images`` and ``deadline`` must be given together or not at all."""
     given = {"trained": trained, "images": images, "deadline": deadline}
     missing = [name for name, value in given.items() if value is None]
     if len(missing) == len(given):
@@ -47,7 +47,7 @@ def asked_networks(network: Network, trained: Any, images: Any, deadline: Any) -
 
 
 def names_with(network: Network, given: RolloutPattern | str, weights: Sequence[TrainedNetwork]) -> NamedPatterns:
-    """Collect the patterns with names: those of trained networks are some, and the given one has weights."""
+    """Collect the named patterns, including those of trained networks, with a given pattern that has weights."""
     others = [RolloutPattern(network, one.pattern.values, one.pattern.name) for one in weights]
     names = named_patterns(network, given, others)
     keys = [class_key(other) for other in others]
@@ -61,8 +61,8 @@ def deadline_of(
     accuracy: DeadlineAccuracy | None,
     weights: Sequence[TrainedNetwork],
 ) -> Deadline | None:
-    """Say what accuracies are of, and which classes have none."""
-    # gives ``None`` where there is no deadline
+    """Describe what accuracies refer to, and which classes have none."""
+    # returns ``None`` without a deadline
     if accuracy is None:
         return None
     mine = [number or 0 for number in numbers.of_patterns([one.pattern for one in weights])]
@@ -86,7 +86,7 @@ def deadline_of(
 
 def check_deadline(rows: SearchRows) -> None:
     """Refuse a deadline before any response."""
-    if rows.accuracy is None:
+    if rows.accuracy is None or not rows.groups:
         return
     earliest = min((group for group in rows.groups), key=lambda group: group.bounds.first_response)
     if not rows.accuracy.most_frames(earliest.choice, earliest.ticks):
@@ -97,7 +97,7 @@ def check_deadline(rows: SearchRows) -> None:
         )
 
 
-# The rows of a search: which candidate stands for each, under which fingerprint its result is kept, what is known.
+# The rows of a search: the representative candidate of each, the fingerprint of its result, what is known of it.
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,14 +105,14 @@ class SearchRows:
     """All rows of a search, in groups."""
 
     groups: tuple[Group, ...]  # all rows
-    seeds: tuple[RowPlace, ...]  # the rows of the patterns with names, in their order
-    names: NamedPatterns  # patterns with names: those stand for their rows, the given one before all others
-    named: Mapping[RowPlace, tuple[tuple[int, ...], str]]  # pattern and execution that stand for a row of ``seeds``
+    seeds: tuple[RowPlace, ...]  # rows of the named patterns, in their order
+    names: NamedPatterns  # named patterns: they represent their rows, the given one before all others
+    named: Mapping[RowPlace, tuple[tuple[int, ...], str]]  # pattern and execution that represent a row of ``seeds``
     fingerprints: Mapping[MappingChoice, str]  # of network, stimuli and noise seed, and of the choice's chip
-    accuracy: DeadlineAccuracy | None = None  # where accuracy at a deadline is an objective
+    accuracy: DeadlineAccuracy | None = None  # if accuracy at a deadline is an objective
 
     def candidate(self, place: RowPlace) -> Candidate:
-        """Candidate that stands for a row."""
+        """Candidate that represents a row."""
         choice, row = self.groups[place.group].choice, place.row
         table = choice.table
         values, execution = self.named.get(place) or (table.pattern(row), table.executions[table.execution[row]])
@@ -121,7 +121,7 @@ class SearchRows:
         return Candidate(values, execution, choice.chip.name, *options)
 
     def fingerprint(self, place: RowPlace) -> str:
-        """Digest of all that the result of a row depends on."""
+        """Digest of everything that the result of a row depends on."""
         choice, row = self.groups[place.group].choice, place.row
         options = choice.options
         text = (
@@ -137,13 +137,13 @@ class SearchRows:
         return sha256(text.encode()).hexdigest()
 
     def core_bound(self, place: RowPlace) -> int:
-        """Compute the cores that no mapping of a row can do without."""
+        """Compute the proven lower bound on the cores of any mapping of a row."""
         group = self.groups[place.group]
         choice = group.choice
         return core_bound_of_row(choice.table.graph.network, choice.chip, self.candidate(place), group.core_bound)
 
     def accuracy_bound(self, place: RowPlace) -> float | None:
-        """Accuracy that a row has at most at the deadline, by its own pattern; ``None`` without one."""
+        """Upper bound on a row's accuracy at the deadline, from its own pattern; ``None`` without a deadline."""
         if self.accuracy is None:
             return None
         group = self.groups[place.group]
@@ -154,11 +154,11 @@ class SearchRows:
         return found(network, values, n_frames)
 
     def frames_by_deadline(self, place: RowPlace, measured: Measured) -> int | None:
-        """Frames of a row that are known by the deadline; ``None`` where it was not mapped, and without a deadline."""
+        """Frames of a row known by the deadline; ``None`` if it was not mapped, and without a deadline."""
         return None if self.accuracy is None else self.accuracy.n_frames(measured, self.groups[place.group].choice.chip)
 
     def accuracy_of(self, place: RowPlace, measured: Measured) -> float | None:
-        """Accuracy of a row at the deadline, that of the pattern that stands for it; ``None`` as there."""
+        """Accuracy of a row's representative pattern at the deadline; ``None`` as for :meth:`frames_by_deadline`."""
         n_frames = self.frames_by_deadline(place, measured)
         if self.accuracy is None or n_frames is None:
             return None
@@ -166,18 +166,18 @@ class SearchRows:
         return self.accuracy.of(network, self.candidate(place).values, n_frames)
 
     def describe(self, place: RowPlace, measured: Measured | None = None) -> ExploredRow:
-        """Say what is known of a row, with what came of mapping it or ``None``."""
+        """Describe a row, with the result of mapping it if there is one."""
         known = self._before_mapping(place, bounded=measured is None)
         if measured is None:
             return known
         found = {field.name: getattr(measured, field.name) for field in fields(Measured)}
-        # what mapping does not tell, as the row does not fit or was not verified, stays as it was
+        # figures that mapping does not give, as the row does not fit or was not verified, stay as they were
         known = replace(known, **{name: value for name, value in found.items() if value is not None})
         accuracy, n_frames = self.accuracy_of(place, measured), self.frames_by_deadline(place, measured)
         return replace(known, accuracy_at_deadline=accuracy, frames_by_deadline=n_frames)
 
     def _before_mapping(self, place: RowPlace, *, bounded: bool) -> ExploredRow:
-        """Describe a row by its schedule, or by bounds where splitters or other phases may change it."""
+        """Describe a row by its schedule, or by bounds if splitters or other phases may change it."""
         group, row = self.groups[place.group], place.row
         choice, candidate = group.choice, self.candidate(place)
         table = choice.table
@@ -215,7 +215,7 @@ def search_rows(
     setting: Callable[[Network], str],
     accuracy: DeadlineAccuracy | None = None,
 ) -> SearchRows:
-    """Group the rows of all mapping choices, and find those of the patterns with names."""
+    """Group the rows of all mapping choices, and find those of the named patterns."""
     groups = [group for choice in choices for group in groups_of(choice, accuracy)]
     named = _named_rows(choices, groups, names)
     networks = {
@@ -232,7 +232,7 @@ def search_rows(
 def _named_rows(
     choices: Sequence[MappingChoice], groups: Sequence[Group], names: NamedPatterns
 ) -> dict[RowPlace, tuple[tuple[int, ...], str]]:
-    """Find the rows of the patterns with names; of several in one row the first stands for it."""
+    """Find the rows of the named patterns; of several in one row, the first represents it."""
     group_of_row = _group_of_every_row(choices, groups)
     found: dict[RowPlace, tuple[tuple[int, ...], str]] = {}
     for pattern in names.patterns:
