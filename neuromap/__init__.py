@@ -1,7 +1,7 @@
 """neuromap: map rolled-out networks onto simulated neuromorphic chips; predict, measure and prove latency.
 
-Everything public is reached from here and imported on first use, so that ``import neuromap`` and
-``neuromap --help`` stay quick.
+All public names are available from here and imported on first use, so that ``import neuromap`` and
+``neuromap --help`` stay fast.
 """
 
 import neuromap.one_installation  # noqa: F401 - it must be the only one

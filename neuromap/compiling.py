@@ -1,6 +1,6 @@
-"""Numba's cache on disk, and the word to people that something is being compiled.
+"""Numba's cache on disk, and a log message when something is compiled.
 
-Import it where compiled code is imported, and never before: Numba is slow to import.
+Import it only where compiled code is imported: Numba is slow to import.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 _LOGGER = logging.getLogger("neuromap")
 
-# Of functions that only compiled code calls: entries for Python and C take longer to compile than what they enter.
+# For functions that only compiled code calls: entry points for Python and C take longer to compile than the functions.
 INSIDE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 @contextmanager
 def announced(what: str) -> Iterator[None]:
-    """Say once, as an INFO of the logger "neuromap", if something is compiled in the block."""
+    """Log once, as an INFO of the logger "neuromap", if something is compiled in the block."""
     with event.install_listener("numba:compile", _Announcer(what)):
         yield
 
@@ -40,11 +40,11 @@ class _Announcer(event.Listener):  # type: ignore[misc]
             _LOGGER.info("compiling %s: some seconds, once", self._what)
 
     def on_end(self, event: Any) -> None:
-        """Nothing: what comes next shows that it is over."""
+        """Do nothing: the next output shows that compiling is over."""
 
 
 def cached(function: Callable[..., Any], **options: Any) -> Any:
-    """Compile a function when it is first called, with a cache on disk, or without one where nothing can be written."""
+    """Compile a function on its first call, cached on disk unless no folder can be written."""
     # The cache sees edits of the function's own file only.
     dispatcher = njit(function, nogil=True, error_model="numpy", **options)
     with suppress(RuntimeError):  # "no locator available": no folder can be written
@@ -53,9 +53,9 @@ def cached(function: Callable[..., Any], **options: Any) -> Any:
 
 
 class _SealedFile(IndexDataCacheFile):  # type: ignore[misc]
-    """Files of the cache with a digest at the end, where unpickling does not look."""
+    """Cache files with a digest at the end, which unpickling ignores."""
 
-    # Machine code that a disk has changed is not run.
+    # Machine code that was corrupted on disk is not run.
 
     def _dump(self, value: Any) -> bytes:
         data: bytes = super()._dump(value)
@@ -69,7 +69,7 @@ class _SealedFile(IndexDataCacheFile):  # type: ignore[misc]
 
 
 class _Cache(FunctionCache):  # type: ignore[misc]
-    """Numba's cache, but never a reason to fail: what cannot be read is compiled, what cannot be kept is not kept."""
+    """Numba's cache, but never a reason to fail: unreadable code is compiled again, unwritable code is not kept."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)

@@ -9,15 +9,14 @@
     │   ├── ChipError                       a chip file
     │   ├── ProgramError                    a program file, or a program that breaks its chip's rules
     │   ├── StimulusError                   input frames
-    │   └── TrainingError                   a training run that cannot go on as it was asked for
+    │   └── TrainingError                   a training run that cannot continue as requested
     ├── DoesNotFitError       exit code 3   the network does not fit the chip; carries the infeasibility as data
     ├── NotSupportedError     exit code 4   valid, but not (yet) something neuromap does
-    │   └── InstallationError               beside another project of the same name; an ImportError, too
+    │   └── InstallationError               installed beside another project of the same name; also an ImportError
     └── VerificationError     exit code 5   chip and reference differ
 
-Every message is one line that names the object, the value found, the bound and, where there is one, a
-remedy. That it is one line that can be printed anywhere, these classes see to themselves: what was typed or stands in a
-file may hold any characters.
+Every message is one line that names the object, the value found, the bound and, if there is one, a remedy. These
+classes make it a single printable line, because typed text and files may hold any characters.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ __all__ = [
 ]
 
 
-# Characters of a message, and how many of them are its end, where the remedy stands.
+# Longest message, and how many characters of its end, with the remedy, are kept when it is cut.
 _LONGEST, _TAIL = 2000, 500
 
 
@@ -50,8 +49,7 @@ class NeuromapError(Exception):
     Parameters
     ----------
     message : str
-        Characters that cannot be printed are written as escapes, and the middle of what is longer than 2000 characters
-        is left out.
+        Characters that cannot be printed are escaped; a message of more than 2000 characters loses its middle.
     """
 
     exit_code: ClassVar[int] = 1
@@ -65,7 +63,7 @@ def _one_line(message: str) -> str:
         message = f"{message[: _LONGEST - _TAIL - 5]} ... {message[-_TAIL:]}"
     if message.isprintable():
         return message
-    message = " ".join(message.split("\n"))  # of libraries, some of which tell more than one line
+    message = " ".join(message.split("\n"))  # libraries may give several lines
     line = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in message)
     return line if len(line) <= _LONGEST else _one_line(line)
 
@@ -86,7 +84,7 @@ class PatternError(InputError):
     Attributes
     ----------
     cycle : tuple of str
-        The nodes of the offending cycle, first node not repeated; empty where the fault is another.
+        The nodes of the offending cycle, first node not repeated; empty for other faults.
     """
 
     def __init__(self, message: str, cycle: tuple[str, ...] = ()) -> None:
@@ -107,7 +105,7 @@ class StimulusError(InputError):
 
 
 class TrainingError(InputError):
-    """A training run cannot go on as it was asked for: its loss is no number, or its memory does not suffice."""
+    """A training run cannot continue as requested: its loss is not a number, or memory does not suffice."""
 
 
 class DoesNotFitError(NeuromapError):

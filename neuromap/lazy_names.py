@@ -1,7 +1,7 @@
 """Public names of a package, imported on first use: ``import neuromap`` and ``neuromap --help`` stay quick.
 
-A package says each name once, in the stub ``__init__.pyi`` beside its ``__init__.py``. Type checkers read the stub, and
-so does the package itself, in lines of two forms::
+A package lists each name once, in the stub ``__init__.pyi`` beside its ``__init__.py``. Type checkers read the stub,
+and so does the package itself, in lines of two forms::
 
     from .module import Name as Name
     from . import module as module
@@ -9,7 +9,7 @@ so does the package itself, in lines of two forms::
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing takes longer to import than all else here
+TYPE_CHECKING = False  # typing takes longer to import than everything else here
 if TYPE_CHECKING:
     from collections.abc import Callable
     from importlib.machinery import ModuleSpec
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 def lazy_names(package: ModuleSpec) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Make ``__getattr__`` and ``__dir__`` of a package, which read its stub when they are first asked.
+    """Make ``__getattr__`` and ``__dir__`` of a package, which read its stub on first use.
 
     Parameters
     ----------
     package : importlib.machinery.ModuleSpec
-        ``__spec__`` of the package: its name, its file, and a loader that reads a stub in an archive, too.
+        ``__spec__`` of the package: name, file, and a loader that can read a stub in an archive, too.
 
     Returns
     -------
     tuple of callable
-        To be bound to ``__getattr__``, which gives ``__all__`` as well, and to ``__dir__`` in the package.
+        Bind them to ``__getattr__``, which also provides ``__all__``, and ``__dir__`` in the package.
     """
     found: dict[str, str] = {}
 
     def homes() -> dict[str, str]:
-        """Give every public name with the module that it is imported from."""
+        """Map every public name to the module it is imported from."""
         if not found:
             loader: Any = package.loader
             path = f"{str(package.origin).rpartition('.')[0]}.pyi"  # an installation may hold __init__.pyc alone

@@ -1,4 +1,4 @@
-"""Loops that run as they stand where there is little to do, and are compiled where that pays."""
+"""Loops that run interpreted for little work, and compiled where that pays."""
 
 from __future__ import annotations
 
@@ -13,34 +13,34 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 _Int = TypeVar("_Int", bound=np.integer[Any])
 R = TypeVar("R")
-# Items looked at up to which the plain loop is quicker than loading what was compiled.
+# Number of items up to which the plain loop is faster than loading compiled code.
 INTERPRETED = 30_000
-# The same where Numba has not been imported, which takes half a second; an item takes about half a microsecond.
+# The same if Numba is not imported yet, which takes half a second; an item takes about half a microsecond.
 WITHOUT_COMPILER = 1_000_000
-# The same of a loop in two forms: up to which the plain one is quicker, and up to which the one over arrays is.
+# The same for a loop in two forms: limits up to which the plain form and the array form are fastest.
 PLAIN, BY_ARRAYS = 300_000, 20_000_000
 
 
 def compiled_for(function: Callable[..., R], work: int) -> Callable[..., R]:
-    """Compile a loop, if that pays."""
+    """Return a loop, compiled if that pays."""
     return _compiled(function) if pays(work) else function
 
 
 def pays(work: int, *, without_compiler: int = WITHOUT_COMPILER) -> bool:
-    """Whether compiling a loop pays that looks at so many items, or loading what was compiled."""
+    """Return whether it pays to compile a loop over ``work`` items, or to load it compiled."""
     return work > (INTERPRETED if "numba" in sys.modules else without_compiler)
 
 
 class TwoForms(Generic[R]):
-    """A loop in two forms that do the same, plain and over arrays; it counts what it looks at, to take the quickest."""
+    """A loop in two equivalent forms, plain and over arrays; the total work decides which is fastest."""
 
-    # Calls come by the hundred, none of which alone is worth a compiler: what counts is what they take together.
+    # Calls come by the hundred and none alone is worth a compiler, so their total work counts.
 
     def __init__(self, plain: Callable[..., R], by_arrays: Callable[..., R]) -> None:
         self._plain, self._by_arrays, self._work = plain, by_arrays, 0
 
     def form_for(self, work: int) -> Callable[..., R]:
-        """Choose the form for a call that looks at so many items, which are counted."""
+        """Choose the form for a call over ``work`` items, and add them to the total."""
         self._work += work
         if self._work > PLAIN and not pays(self._work, without_compiler=BY_ARRAYS):
             return self._by_arrays
@@ -55,7 +55,7 @@ def _compiled(function: Callable[..., R]) -> Callable[..., R]:
 
 
 def read_only(*arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """View what a loop only reads as read-only: for arrays that may be written to it is compiled again."""
+    """Return read-only views of arrays that a loop only reads: for writeable arrays it would be compiled again."""
     views = tuple(array.view() for array in arrays)
     for view in views:
         view.flags.writeable = False
@@ -68,7 +68,7 @@ def read_only(*arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
 def join_items(
     indptr: Ints, items: NDArray[_Int], unit_of: Ints, n_units: int, n_items: int
 ) -> tuple[Ints, NDArray[_Int]]:
-    """Join the items of neurons that stay together."""
+    """Collect the distinct items of each unit of neurons that stay together."""
     # shapes: unit_of (n,)
     neurons = np.argsort(unit_of, kind="stable")
     neurons = neurons[np.searchsorted(unit_of[neurons], 0) :]
@@ -79,7 +79,7 @@ def join_items(
 
 
 def _join(indptr: Any, items: Any, neurons: Any, unit_of: Any, joined: Any, begin: Any, stamp: Any) -> int:
-    """Fill ``joined`` and ``begin``; return how many items there are."""
+    """Fill ``joined`` and ``begin``; return the number of items."""
     count, now = 0, 0
     for n in neurons:
         unit = unit_of[n]

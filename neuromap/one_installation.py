@@ -1,11 +1,11 @@
-"""Refuse to run beside the other ``neuromap``: another project has the name of our package as its distribution.
+"""Refuse to run beside the other ``neuromap``: another project's distribution has the name of our package.
 
-It is an SDK for chips, and installs its files into the same folder ``neuromap/``: whichever comes later replaces the
-``__init__.py`` and the program of the other, and both fail in ways that name neither. Where its ``__init__.py`` has
-replaced ours, it opens our ``neuromap.network``, which asks here, too. Importing this file is asking.
+It is an SDK for chips that installs its files into the same folder ``neuromap/``: the later installation replaces the
+``__init__.py`` and the program of the other, and both fail in ways that name neither. If its ``__init__.py`` has
+replaced ours, it imports our ``neuromap.network``, which runs the check, too. Importing this file runs the check.
 """
 
-# pathlib takes longer to import than all that is done here
+# pathlib takes longer to import than everything done here
 # ruff: noqa: PTH118, PTH119, PTH120, PTH122, PTH123, PTH208
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from __future__ import annotations
 import os
 import sys
 
-# What is installed to get this package.
+# Name of our distribution.
 DISTRIBUTION = "neuromap-rollouts"
 
 _NAMESAKE = "neuromap-"
-# Where our program starts; up to 0.1.0 our own distribution was called neuromap, too.
+# Entry point of our program; up to 0.1.0 our own distribution was called neuromap, too.
 _OUR_ENTRY = "neuromap.cli.entry"
 
 
 def refuse_namesake() -> None:
-    """Look for the other project's record beside the modules that can be imported."""
+    """Search the import path for the other project's installation record."""
     library = os.path.dirname(os.__file__)
     own = ("", library, os.path.join(library, "lib-dynload"))
     for folder in sys.path:
@@ -59,7 +59,7 @@ def _refuse(line: str) -> None:
 
 
 def _is_program() -> bool:
-    """Tell the program ``neuromap``, of either project, and ``python -m neuromap`` from whoever imports the package."""
+    """Return whether this is the program ``neuromap``, of either project, or ``python -m neuromap``, not an import."""
     name = os.path.splitext(os.path.basename(sys.argv[0] if sys.argv else ""))[0]
     return name == "neuromap" or (name == "-m" and "neuromap" in sys.orig_argv)
 

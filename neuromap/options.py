@@ -1,8 +1,8 @@
-"""Options, each said once: a field of a frozen dataclass, or a parameter of a command, with default, bounds and help.
+"""Options, each defined once: a dataclass field or a command parameter with default, bounds and help.
 
-Flags, checks, keywords of public functions, sections of docstrings and a table of the documentation are made of these
-fields; tables of TOML files are read into the same classes. The text is what ``--help`` shows, such as
-``"--seed, --mapping-seed N  Seed of placement."``; the flag is left away where it follows from the name.
+Flags, checks, keywords of public functions, docstring sections and a table of the documentation are derived from these
+fields; TOML tables are read into the same classes. The text is what ``--help`` shows, such as
+``"--seed, --mapping-seed N  Seed of placement."``; the flag is omitted where it follows from the name.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ Second = TypeVar("Second")
 Asked = TypeVar("Asked")
 Result = TypeVar("Result")
 
-# Flags and what stands for the value, before two spaces; the help.
+# Flags and metavar, two spaces, then the help.
 _TEXT = re.compile(r"(?:((?:--?[a-z][a-z-]*(?:, ?|/)?)*) ?(\S*)  )?(.+)", re.DOTALL)
 # By the first word of a field's type.
 _CHECKS: Mapping[str, Callable[..., Any]] = {"int": whole_number, "float": real_number, "bool": yes_or_no}
-# Bounds beyond it are told to nobody.
+# Upper bounds from here on are left out of type errors.
 _HUGE = 2**53
 # The group of options that ``--help`` shows in full.
 COMMON = "common"
@@ -42,31 +42,31 @@ class Option:
 
     help: str  # for people, in one line, without flags
     default: Any = None
-    flags: tuple[str, ...] = ()  # as they are typed; the negative one of a switch after a slash
-    metavar: str = ""  # what stands for the value
+    flags: tuple[str, ...] = ()  # as typed; a switch has its negative form after a slash
+    metavar: str = ""  # placeholder for the value in the help
     within: tuple[float | None, float | None] = (None, None)  # least and greatest value
-    above: float | None = None  # what a value must be above, and finite
-    choices: Collection[Any] = ()  # all values, where they can be listed
-    groups: tuple[str, ...] = ()  # entry points that name more values, which the help adds
-    needs: str = ""  # what a word must be that is no number, where the bounds do not say it best
-    must: str = ""  # what a refusal says after option and value, where the bounds do not say it best
-    reads: Callable[[Option, Any], Any] | None = None  # what makes a value of what was typed
+    above: float | None = None  # strict lower bound; the value must be finite, too
+    choices: Collection[Any] = ()  # all values, if they can be listed
+    groups: tuple[str, ...] = ()  # entry-point groups that name more values, added to the help
+    needs: str = ""  # what a word must be, for errors where the bounds do not say it best
+    must: str = ""  # error text after option and value, where the bounds do not say it best
+    reads: Callable[[Option, Any], Any] | None = None  # converts what was typed to a value
     hidden: bool = False  # whether help leaves it out
-    repeats: bool = False  # whether it may be typed several times, each time a value
-    items: str = ""  # type of its items, where it is a list of them with commas between: "str", "int", "float"
-    is_argument: bool = False  # whether a word without a flag is meant
-    group: str = ""  # under which name --help-all shows it; --help shows what is common
+    repeats: bool = False  # whether it may be repeated, one value each time
+    items: str = ""  # item type of a comma-separated list: "str", "int", "float"
+    is_argument: bool = False  # whether it is typed without a flag
+    group: str = ""  # heading under which --help-all shows it; --help shows the common ones
     name: str = ""
     kind: str = "str"  # first word of the type: "int", "float", "bool", "Path", "list[str]", ...
 
     @property
     def flag(self) -> str:
-        """The flag that messages name."""
+        """Flag shown in messages."""
         return next((flag for flag in self.flags if flag.startswith("--")), "").partition("/")[0] or self.metavar
 
     @property
     def told(self) -> str:
-        """The help with the default, if it does not say that itself."""
+        """Help with choices of other packages, and the default unless it states that itself."""
         more = [name for group in self.groups for name in others(group)]
         help = f"{self.help} Of other packages: {', '.join(more)}." if more else self.help
         is_plain = (
@@ -79,7 +79,7 @@ class Option:
 
     @property
     def bounds(self) -> str:
-        """What the bounds allow, as refusals say it."""
+        """Bounds, as worded in error messages."""
         if self.must:
             return self.must
         if self.choices:
@@ -91,7 +91,7 @@ class Option:
 
     @property
     def type_told(self) -> str:
-        """What a word must be that is no number."""
+        """Expected type, as worded in errors about a word that is not a number."""
         if self.needs:
             return f"must be {self.needs}"
         noun = "a whole number" if self.kind == "int" else "a number"
@@ -104,11 +104,11 @@ class Option:
         return f"must be {noun} from {low} to {high}" if bounded else f"must be {noun}, {low} or more"
 
     def near(self, word: object) -> str:
-        """Name the choice that was probably meant."""
+        """Suggest the closest choice, if any is close."""
         return did_you_mean(str(word), map(str, self.choices))
 
     def takes(self, value: Any) -> bool:
-        """Whether a value of the right type is within the bounds."""
+        """Return whether a value of the right type is within the bounds."""
         if self.choices:
             return value in self.choices
         if self.above is not None:
@@ -117,7 +117,7 @@ class Option:
         return (low is None or value >= low) and (high is None or value <= high)
 
     def typed(self, value: Any) -> str:
-        """Give the option with a value, as it is typed."""
+        """Return the option with a value, as typed."""
         if isinstance(value, bool):
             both = next(flag for flag in self.flags if flag.startswith("--")).split("/")
             return both[0 if value else -1]
@@ -125,7 +125,7 @@ class Option:
         return f"{self.flag} {','.join(f'{part:g}' if isinstance(part, float) else str(part) for part in shown)}"
 
     def read(self, words: Any) -> Any:
-        """Make a value of what was typed: a word, or a list of them."""
+        """Convert a typed word, or a list of words, to a value."""
         if self.items:
             found = [word.strip() for text in words for word in text.split(",") if word.strip()]
             if not found:
@@ -152,33 +152,33 @@ class Option:
 
 
 def option(text: str, default: Any = None, **said: Any) -> Any:
-    """Make the field of a dataclass, or the default of a parameter, that is an option; ``said`` are its bounds."""
+    """Define an option as a dataclass field or parameter default; ``said`` are further fields of :class:`Option`."""
     flags, metavar, words = _TEXT.fullmatch(text).groups("")  # type: ignore[union-attr] # any text matches
     names = tuple(flags.replace(",", " ").split())
     return field(default=default, metadata={"option": Option(words, default, names, metavar, **said)})
 
 
 def argument(text: str, default: Any = ..., **said: Any) -> Any:
-    """Make the default of a parameter that is typed without a flag."""
+    """Define an option that is typed without a flag."""
     return option(text, default, is_argument=True, **said)
 
 
 def options_of(cls: type[Any]) -> dict[str, Option]:
-    """Give the options of a class of them, by name; their group is the class's, where they name none."""
+    """Return the options of a class by name; those without a group get the class's."""
     group = getattr(cls, "_group", "")
     said = {f: f.metadata["option"] for f in fields(cls) if "option" in f.metadata}
     return {f.name: named(replace(one, group=one.group or group), f.name, f.type) for f, one in said.items()}
 
 
 def named(said: Option, name: str, kind: Any) -> Option:
-    """Complete what is said by the name and the type of its field."""
+    """Complete an option with the name and type of its field."""
     kind = kind.__name__ if isinstance(kind, type) else str(kind).partition(" ")[0]
     flags = said.flags or (() if said.is_argument else (f"--{name.replace('_', '-')}",))
     return replace(said, name=name, flags=flags, kind=kind)
 
 
 def documented(cls: type[Asked]) -> type[Asked]:
-    """Give the docstring of a class of options their section, made of what is said of them."""
+    """Add an Attributes section, made from the options, to the docstring of their class."""
     told = [f"{name} : {cls.__annotations__[name]}\n    {said.help}" for name, said in options_of(cls).items()]
     text, raises, errors = cleandoc(cls.__doc__ or "").partition("\n\nRaises\n")
     cls.__doc__ = "\n".join([text, "\nAttributes", "----------", *told]) + raises + errors
@@ -191,7 +191,7 @@ def check_options(
     unknown: str = "{name} {value!r} is not known; choose one of {choices}",
     only: Collection[str] = (),
 ) -> None:
-    """Refuse values of a wrong type or out of bounds; numbers of NumPy become those of Python."""
+    """Refuse values of a wrong type or out of bounds; convert NumPy numbers to Python's."""
     for name, said in options_of(type(options)).items():
         value = getattr(options, name)
         if said.items or (only and name not in only) or (value is None and said.default is None):
@@ -209,7 +209,7 @@ def check_options(
 
 
 class keywords_of(Generic[P, Asked]):
-    """Let a function of a value or two and of options take these as its keywords, each with its type and default."""
+    """Decorator that lets a function of one or two values and an options object take the options as keywords."""
 
     def __init__(self, options: Callable[P, Asked]) -> None:
         self._options = options
@@ -221,7 +221,7 @@ class keywords_of(Generic[P, Asked]):
         self, run: Callable[[First, Second, Asked], Result]
     ) -> Callable[Concatenate[First, Second, P], Result]: ...
     def __call__(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """Give the function with these keywords."""
+        """Return the function with these keywords, each with its type and default."""
         shown, theirs = signature(run), signature(self._options)
         *values, last = shown.parameters.values()
 
@@ -232,6 +232,6 @@ class keywords_of(Generic[P, Asked]):
             return run(*args[: len(values)], **named, **asked)
 
         called.__signature__ = shown.replace(parameters=[*values, *theirs.parameters.values()])  # type: ignore[attr-defined]
-        # so that Python names the function where a keyword is unknown
+        # so that Python names the function in errors about unknown keywords
         self._options.__init__.__qualname__ = run.__name__
         return called

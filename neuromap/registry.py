@@ -1,8 +1,8 @@
-"""Names that other packages add to: kinds of cores, chips, placers, formats, back ends.
+"""Registries that other packages extend: kinds of cores, chips, placers, formats, back ends.
 
-A package is installed with a line in a group of entry points, such as ``dense = "neuromap_dense"`` in the group
-``neuromap.core_kinds``. Its modules are imported when the name is asked for; what is installed is read when a name is
-none of ours, or all names are listed.
+A package declares an entry point, such as ``dense = "neuromap_dense"`` in the group ``neuromap.core_kinds``. Its
+modules are imported when the name is used; installed packages are scanned only for a name that is not ours, or to list
+all names.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Entry = TypeVar("Entry")
 
 
 class Registry(Mapping[str, Entry], Generic[Entry]):
-    """What stands behind names: ours first, and not to be taken away; then those of other packages.
+    """Values by name: ours first, which cannot be overridden, then those of other packages.
 
-    ``what`` is the word of messages, ``group`` that of the entry points. Ours are values, or references like those of
-    entry points: ``"module:name"``. ``made`` makes a value of name and reference; by default it imports the reference,
-    which must give a ``kind``.
+    ``what`` is the noun in messages, ``group`` the entry-point group. Ours are values, or references like those of
+    entry points: ``"module:name"``. ``made`` makes a value from name and reference; by default it imports the
+    reference, which must be a ``kind``.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         self._values: dict[tuple[str, str], Entry] = {}
 
     def __getitem__(self, name: str) -> Entry:
-        """Find what stands behind a name, and import it."""
+        """Return the value of a name, imported on first use."""
         found = self.reference(name)
         if not isinstance(found, str):
             return found
@@ -52,7 +52,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         return self._values[name, found]
 
     def reference(self, name: str) -> Entry | str:
-        """Give the reference of a name, or the value that stands in its place."""
+        """Return the reference of a name, or its value where there is no reference."""
         return self.ours[name] if name in self.ours else others(self._group)[name]
 
     def _load(self, name: str, reference: str) -> Entry:
@@ -66,7 +66,7 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         return found
 
     def find(self, name: str) -> Entry:
-        """Find what stands behind a name that was typed, or refuse it."""
+        """Return the value of a typed name, or refuse it."""
         if name not in self:
             raise self._error(f"{self.what} {unknown(name, self)}")
         return self[name]
@@ -82,19 +82,19 @@ class Registry(Mapping[str, Entry], Generic[Entry]):
         return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
-        return True  # ours; whether there are others is not read for it
+        return True  # there are always ours; no need to scan for others
 
 
 def others(group: str) -> dict[str, str]:
-    """Read the names that installed packages add to a group, each with its reference."""
-    # Reading all that is installed takes longer than to map a small network, which asks for its kind of core at every
-    # turn. A package that comes or goes changes the time of its folder: Python's finder of packages looks at that too.
+    """Map the names that installed packages add to a group to their references."""
+    # Scanning installed packages takes longer than mapping a small network, which looks up its kind of core all the
+    # time. Adding or removing a package changes the time of its folder: Python's package finder relies on that, too.
     return _installed(group, tuple((folder, _changed(folder)) for folder in sys.path))
 
 
 @lru_cache(maxsize=32)
 def _installed(group: str, folders: tuple[tuple[str, int], ...]) -> dict[str, str]:
-    from importlib.metadata import entry_points  # it takes a while
+    from importlib.metadata import entry_points  # slow to import
 
     return dict(sorted((found.name, found.value) for found in entry_points(group=group)))
 
@@ -107,11 +107,11 @@ def _changed(folder: str) -> int:
 
 
 def imported(label: str, reference: str, error: type[NeuromapError]) -> Any:
-    """Import ``"module"`` or ``"module:name"``; whatever that meets is one line."""
+    """Import ``"module"`` or ``"module:name"``; any failure becomes a one-line error."""
     module, _, names = reference.partition(":")
     try:
         found: Any = import_module(module)
-    except Exception as met:  # code of others, which may fail in any way
+    except Exception as met:  # third-party code, which may fail in any way
         raise error(f"{label}: {module} cannot be imported ({_line(met)}); install it again") from met
     for name in filter(None, names.split(".")):
         if not hasattr(found, name):
@@ -121,7 +121,7 @@ def imported(label: str, reference: str, error: type[NeuromapError]) -> Any:
 
 
 def unknown(name: object, known: Iterable[str]) -> str:
-    """Say that a name is none of those known."""
+    """Word the error about an unknown name."""
     shown = show_name(name) if isinstance(name, str) else show(name)
     return f"{shown}: is not known; known are {', '.join(known)}{did_you_mean(str(name), known)}"
 
@@ -129,8 +129,8 @@ def unknown(name: object, known: Iterable[str]) -> str:
 def require_package(
     what: str, package: str, extra: str = "", called: str = "", instead: str = "", *, imports: bool = True
 ) -> None:
-    """Refuse what needs a package that is not installed; an extra of ours may install it."""
-    # A package that takes long to import is only looked for.
+    """Refuse a feature whose package is not installed; an extra of ours may install it."""
+    # A package that is slow to import is only looked up.
     try:
         if (import_module(package) if imports else importlib.util.find_spec(package)) is not None:
             return

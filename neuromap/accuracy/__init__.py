@@ -1,4 +1,4 @@
-"""Accuracy of networks on the chip: whole sets of labelled images, frame by frame, over steps and ticks."""
+"""Accuracy of networks on the chip: whole sets of labelled images, by frame, over update steps and ticks."""
 
 import neuromap.one_installation  # noqa: F401 - here too: see there
 from neuromap.lazy_names import lazy_names

@@ -1,4 +1,4 @@
-"""``Accuracy``: the fraction of right answers over frames, update steps and ticks, and its cost."""
+"""``Accuracy``: accuracy over frames, update steps and ticks, and its cost."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from neuromap.render.value import Documented, Tabled
 
 
 def votes_of(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
-    """Count the spikes of every class, or sum its values.
+    """Sum the spikes or values of every class.
 
     Parameters
     ----------
     spikes : ndarray of bool, shape (..., size)
-        Of the output; of graded ones integers.
+        Spikes of the output; integers for graded outputs.
     classes : int
-        Divides the size.
+        Number of classes, a divisor of the size.
 
     Returns
     -------
@@ -30,7 +30,7 @@ def votes_of(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
     Raises
     ------
     NetworkError
-        If the classes cannot share the neurons equally.
+        If the neurons cannot be divided equally among the classes.
     """
     size = spikes.shape[-1]
     if classes < 1 or size % classes:
@@ -43,14 +43,14 @@ def votes_of(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
 
 
 def decide(spikes: NDArray[Any], classes: int, *, summed: bool = False) -> NDArray[np.int64]:
-    """Name a class for every frame: most spikes or the greatest sum of values, the lowest number of equals.
+    """Predict a class for every frame: the one with most spikes or the greatest sum of values; ties go to the lowest.
 
     Parameters
     ----------
     spikes, classes
         As for :func:`votes_of`.
     summed : bool
-        Whether a frame, the axis before the last, decides with all before it.
+        Whether each frame, on the axis before the last, decides together with all frames before it.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def decide(spikes: NDArray[Any], classes: int, *, summed: bool = False) -> NDArr
 
 
 def leads_of(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
-    """Say by how much the class that is named leads, in the sum of all frames up to each.
+    """Return the lead of the predicted class, in the sum of all frames up to each.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def leads_of(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
     Returns
     -------
     ndarray of int64, shape (...)
-        Votes before the next class; 0 where two lead together, and where there is one class all its votes.
+        Votes ahead of the next class; 0 for a tie. With a single class, all its votes.
     """
     votes = votes_of(spikes, classes).cumsum(axis=-2)
     if classes == 1:
@@ -83,19 +83,19 @@ def leads_of(spikes: NDArray[Any], classes: int) -> NDArray[np.int64]:
 
 
 def frames_of_answers(leads: NDArray[np.int64], margin: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Give the frame in which every image is answered: the first that leads by the margin, else the last.
+    """Return the frame in which every image is answered: the first that leads by the margin, else the last.
 
     Parameters
     ----------
     leads : ndarray of int64, shape (images, frames)
-        Of :func:`leads_of`.
+        Result of :func:`leads_of`.
     margin : int
         In votes, or values.
 
     Returns
     -------
     frames : ndarray of int64, shape (images,)
-        From 0 on.
+        Indices of frames, from 0.
     is_sure : ndarray of bool, shape (images,)
         Whether the margin was reached at all.
     """
@@ -106,22 +106,22 @@ def frames_of_answers(leads: NDArray[np.int64], margin: int) -> tuple[NDArray[np
 
 @dataclass(frozen=True)
 class FrameAccuracy:
-    """One frame of the output.
+    """Accuracy of one frame of the output.
 
     Attributes
     ----------
     frame : int
-        Counted from 1, the first that depends on the stimulus.
+        Counted from 1, which is the first frame that depends on the stimulus.
     update_step : int or None
-        At which it is known, since the onset of the stimulus; ``None`` where the schedule is made in ticks.
+        Update step since stimulus onset at which it is known; ``None`` if the schedule is in ticks.
     tick : int
         The same in ticks of the chip.
     correct : int
-        Images that this frame names rightly, alone or with those before it.
+        Images classified correctly by this frame, alone or together with those before it.
     accuracy : float
         The same as a fraction of the images.
     seconds : float or None
-        The tick in seconds, where ticks last as long as their work: mean over the images of the costs, in steady
+        The tick in seconds, if ticks last as long as their work: mean over the images used for costs, in steady
         operation.
     """
 
@@ -134,40 +134,40 @@ class FrameAccuracy:
 
     @property
     def moment(self) -> float:
-        """When the frame is known: its tick, or seconds where ticks last as long as their work."""
+        """Time at which the frame is known: its tick, or seconds if ticks last as long as their work."""
         return self.tick if self.seconds is None else self.seconds
 
 
 def moment_text(moment: float, *, is_timed: bool) -> str:
-    """Write a moment as sentences have it."""
+    """Write a moment for use in a sentence."""
     return f"after {seconds(moment)}" if is_timed else f"at tick {moment:g}"
 
 
 def seconds_of(known: FrameAccuracy | SureAnswers) -> str:
-    """Write what stands behind ticks: their time, where it was measured."""
+    """Write the time that follows ticks, if it was measured."""
     return "" if known.seconds is None else f" = {seconds(known.seconds)}"
 
 
 @dataclass(frozen=True)
 class SureAnswers:
-    """Answers that are given as soon as they are sure, and at the last frame where they never are.
+    """Figures of answers given as soon as they are sure, or at the last frame if they never are.
 
     Attributes
     ----------
     margin : int
-        By so many votes, or values, the named class leads in the sum of all frames so far.
+        Required lead of the predicted class, in votes or values, in the sum of all frames so far.
     accuracy : float
-        Fraction of all images that are named rightly.
+        Accuracy over all images.
     tick : float
-        Mean over the images of the tick of their answer, since the onset of the stimulus.
+        Mean tick of the answers since stimulus onset.
     update_step : float or None
-        The same in update steps; ``None`` where the schedule is made in ticks.
+        The same in update steps; ``None`` if the schedule is in ticks.
     sure : float
-        Fraction of the images whose answer was sure, by the last frame.
+        Fraction of images whose answer was sure by the last frame.
     right_when_sure : float or None
-        Fraction of these that are named rightly; ``None`` where there are none.
+        Accuracy on these images; ``None`` if there are none.
     seconds : float or None
-        The mean tick in seconds, where ticks last as long as their work.
+        The mean tick in seconds, if ticks last as long as their work.
     """
 
     margin: int
@@ -181,16 +181,16 @@ class SureAnswers:
 
 @dataclass(frozen=True)
 class SureMargin:
-    """A margin that was chosen on images that nothing else is measured on.
+    """A margin chosen on images used for nothing else.
 
     Attributes
     ----------
     wanted : float
-        Fraction of the sure answers that are to be right.
+        Required accuracy of sure answers.
     margin : int
-        The least with which they are, on these images.
+        Least margin that reaches it on these images.
     right_when_sure : float
-        What it reaches there.
+        Accuracy of sure answers with this margin.
     images : int
         Number of these images.
     """
@@ -203,36 +203,36 @@ class SureMargin:
 
 @dataclass(frozen=True, eq=False)
 class Accuracy(Documented, Tabled):
-    """A network on a chip, and how often it is right.
+    """Accuracy of a network on a chip.
 
     Attributes
     ----------
     network, pattern, execution, chip, data, part, output : str
         Names.
     n_images, classes, seed : int
-        Images of that part; seed of what their encoding draws.
+        Numbers of images and classes; seed of the encoding's random numbers.
     frames : tuple of FrameAccuracy
         From the first response on.
     cores : int
-        That the program takes.
+        Cores of the program.
     first_response : int
-        Ticks from the onset of the stimulus.
+        Ticks since stimulus onset.
     sampling_frequency : float or None
-        Frames per second, in hertz, as ticks were timed where they last as long as their work.
+        Input frames per second, in hertz; with measured ticks if they last as long as their work.
     n_costed : int
-        Images over which the costs are means.
+        Number of images over which costs are averaged.
     synaptic_events, spikes : float
         Per frame in steady operation.
     joules : float or None
-        Energy of a frame in steady operation; ``None`` where the chip has no figures.
+        Energy of a frame in steady operation; ``None`` if the chip has no figures.
     is_graded : bool
         Whether nodes send values, so that ``spikes`` are messages.
     summed : bool
-        Whether a frame decides with all before it.
+        Whether each frame decides together with all before it.
     sure : tuple of SureAnswers
-        By margin, where answers are to be given as soon as they are sure.
+        By margin, if answers are given as soon as they are sure.
     chosen_margin : SureMargin or None
-        Where the margin was chosen on training images.
+        The margin, if it was chosen on training images.
     """
 
     network: str

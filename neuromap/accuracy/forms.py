@@ -42,12 +42,12 @@ DOCUMENT = document(
     ).optional(at=lambda found: found.sure or None),
     chosen_margin=record_of(SureMargin, wanted=PART, right_when_sure=PART).optional,
 )
-# Give it as plain values; times are since the onset of the stimulus, costs per frame.
+# Conversion to plain values; times are since stimulus onset, costs per frame.
 to_dict = DOCUMENT.of
 
 
 def to_csv(found: Accuracy) -> str:
-    """Write frame, update step and tick since the onset, correct images and accuracy as CSV text (RFC 4180, UTF-8)."""
+    """Write frame, update step and tick since onset, correct images and accuracy as CSV (RFC 4180, UTF-8)."""
     columns = ("frame", "update_step", "tick", "correct", "images", "accuracy")
     return csv_text([{**frame, "images": found.n_images} for frame in to_dict(found)["frames"]], columns)
 
@@ -72,12 +72,12 @@ _SURE: tuple[Column[SureAnswers], ...] = (
     Column("right\nwhen sure", lambda one: _percent(one.right_when_sure)),
     Column("accuracy", lambda one: _percent(one.accuracy)),
 )
-# Of a curve that are printed; the JSON document has all.
+# Most points of a curve to print; the JSON document has all.
 _MOST_MARGINS = 12
 
 
 def render_text(found: Accuracy, width: int = 100) -> str:
-    """Write the accuracy by frame, update step and tick, under what was run and above what it costs."""
+    """Write a summary line, the accuracy by frame, update step and tick, and the costs."""
     sent, most = ("messages", "the greatest value") if found.is_graded else ("spikes", "most spikes")
     where = "in the frames up to it" if found.summed else "in it"
     return (
@@ -94,7 +94,7 @@ def render_text(found: Accuracy, width: int = 100) -> str:
 
 
 def _sure_text(found: Accuracy, width: int) -> str:
-    """Write accuracy and time of answers that are given as soon as they are sure, by the lead that they ask for."""
+    """Write accuracy and time of sure answers by their required lead."""
     if not found.sure:
         return ""
     last, few = len(found.sure) - 1, min(len(found.sure), _MOST_MARGINS)

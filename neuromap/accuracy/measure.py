@@ -1,4 +1,4 @@
-"""Accuracy of a program on the simulated chip, and of the rollout by definition: the same frames, the same rule."""
+"""Accuracy of a program on the simulated chip, and of the reference, with the same frames and the same rule."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from neuromap.simulation.cost.tick_times import ResponseSeconds
 from neuromap.simulation.reference_frames import reference_batch
 from neuromap.simulation.run.simulate_batch import simulate_batch
 
-# Images over which costs are means, spread evenly over the set.
+# Number of images over which costs are averaged, spread evenly over the set.
 _COSTED = 16
 
 
@@ -54,48 +54,48 @@ def accuracy_on_chip(
     noise_seed: int = 0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Accuracy:
-    """Run all images of a set through a program and say how often each frame of its output names the right class.
+    """Run all images of a set through a program, and measure the accuracy of each output frame.
 
-    Every image starts from the program's initial state and is shown in all its frames, encoded as the network's table
-    ``inputs`` says. A stream goes on in real time: a frame of the input shows what is on at the tick at which it is
-    sampled (:meth:`neuromap.Rollout.sample_ticks`). The rule is that of :mod:`neuromap.accuracy.accuracy`.
+    Every image starts from the program's initial state and is shown in all frames, encoded as in the network's table
+    ``inputs``. Streams run in real time: an input frame shows the stream at the tick at which it is sampled
+    (:meth:`neuromap.Rollout.sample_ticks`). Classes are decided as in :mod:`neuromap.accuracy.accuracy`.
 
     Parameters
     ----------
     rollout : Rollout
-        As it was mapped: of a mapping whose splitters made the schedule one in ticks, that one.
+        Rollout as mapped; if splitters turned the schedule into one in ticks, that one.
     program : ChipProgram
-        Of this rollout.
+        Program of this rollout.
     images : ImageSet
-        The whole of it is run.
+        Images to run, all of them.
     n_frames : int
-        Frames of the output that are decided on, from its first response on.
+        Number of output frames to decide on, from the first response on.
     summed : bool
-        Whether a frame decides with all before it, from the first response on: for networks whose values are rates.
+        Whether each frame decides together with all before it, from the first response on, as for rate codes.
     at : sequence of int, optional
-        Those of the frames that are told, from 1 to ``n_frames``; all by default.
+        Frames to report, from 1 to ``n_frames``; all by default.
     sure : int, float or "all", optional
-        Answer as soon as the named class leads by this margin in the sum of all frames so far, else at the last of
-        ``n_frames``; ``"all"`` tries every margin. A fraction below 1 takes the least margin with which sure answers
-        to the images of ``training`` are right that often.
+        Answer as soon as the predicted class leads by this margin in the sum of all frames so far, else at the last
+        of ``n_frames``; ``"all"`` tries every margin. A fraction below 1 takes the least margin with which sure
+        answers to the images of ``training`` are right that often.
     training : ImageSet, optional
-        On which a margin is chosen; never the images that are measured.
+        Images on which a margin is chosen; never the measured ones.
     seed : int
-        Of what the encoding draws: image k has the same frames whatever else is run.
+        Seed of the encoding's random numbers: image k has the same frames whatever else is run.
     engine, threads, noise_seed, progress
         As in :func:`neuromap.simulate_batch`.
 
     Returns
     -------
     Accuracy
-        With the costs per frame in steady operation, means over up to 16 images.
+        With costs per frame in steady operation, averaged over up to 16 images.
 
     Raises
     ------
     NetworkError
-        If there are several inputs or outputs, classes that cannot share the output, or an input of intensities.
+        If there are several inputs or outputs, the classes do not divide the output, or an input takes intensities.
     InputError, StimulusError
-        If images, network, program and numbers do not fit each other.
+        If images, network, program and numbers do not match.
     """
     needs("accuracy_on_chip: program", program, ChipProgram)
     shown = ImageFrames.of(rollout, images, n_frames, seed, program.ticks_per_step)
@@ -155,11 +155,11 @@ def accuracy_on_chip(
     )
 
 
-# Sure answers: by a margin that is given, by all of them, or by one that training images choose.
+# Sure answers: with a given margin, with all margins, or with one chosen on training images.
 
 
 def require_margin(sure: int | float | str | None, n_frames: int, images: ImageSet, training: ImageSet | None) -> None:
-    """Refuse what is no margin, or nothing to choose one by."""
+    """Refuse invalid margins, and missing or unsuitable images to choose one on."""
     if sure is None:
         return
     if n_frames == 1:
@@ -175,7 +175,7 @@ def require_margin(sure: int | float | str | None, n_frames: int, images: ImageS
 
 
 def _chosen_margin(wanted: float, spikes: NDArray[Any], images: ImageSet) -> SureMargin:
-    """Choose the least margin with which sure answers are right so often."""
+    """Choose the least margin with which sure answers reach the wanted accuracy."""
     found = _sure_answers("all", spikes, images, [(None, 0)] * spikes.shape[1])
     rated = [(one.right_when_sure, one.margin) for one in found if one.right_when_sure is not None]
     enough = [(right, margin) for right, margin in rated if right >= wanted]
@@ -196,7 +196,7 @@ def _sure_answers(
     times: Sequence[tuple[int | None, int]],
     seconds: Sequence[float | None] | None = None,
 ) -> tuple[SureAnswers, ...]:
-    """Answer by one margin, or by all that differ: from the first frame always to the last frame always."""
+    """Evaluate one margin, or all that differ, from always answering at the first frame to always at the last."""
     classes = len(images.classes)
     named, leads = decide(spikes, classes, summed=True), leads_of(spikes, classes)
     margins = [0, *(np.unique(leads[:, :-1]) + 1).tolist()] if asked == "all" else [int(asked)]
@@ -236,19 +236,19 @@ def accuracy_of_reference(
     seed: int = 0,
     ticks_per_step: int = 1,
 ) -> tuple[float, ...]:
-    """Give the accuracy that the rollout has by definition, without a chip, for the frames of :func:`accuracy_on_chip`.
+    """Return the accuracy of the reference, without a chip, for the frames of :func:`accuracy_on_chip`.
 
     Parameters
     ----------
     rollout, images, n_frames, summed, seed
-        As there.
+        As for :func:`accuracy_on_chip`.
     ticks_per_step : int
-        Of streams, which go on in ticks: those of a unit of the schedule, as the program has them.
+        For streams, which run in ticks: ticks per unit of the schedule, as in the program.
 
     Returns
     -------
     tuple of float
-        Frame by frame from the first response on; equal to that on every chip.
+        Accuracy by frame from the first response on; equal to that on every chip.
     """
     shown = ImageFrames.of(rollout, images, n_frames, seed, ticks_per_step)
     at_once = max(1, _VALUES // sum(node.size for node in rollout.network.nodes.values()))
@@ -260,14 +260,14 @@ def accuracy_of_reference(
 
 
 def _correct(spikes: NDArray[Any], images: ImageSet, *, summed: bool) -> list[int]:
-    """Count the images that are named rightly, frame by frame; spikes have the shape (images, frames, size)."""
+    """Count the images classified correctly by each frame; spikes have the shape (images, frames, size)."""
     right = decide(spikes, len(images.classes), summed=summed) == images.labels[:, np.newaxis]
     counts: list[int] = np.count_nonzero(right, axis=0).tolist()
     return counts
 
 
 def _times(rollout: Rollout, program: ChipProgram, shown: ImageFrames) -> list[tuple[int | None, int]]:
-    """Update steps and ticks since the onset by which the frames of the output are known, wherever among them it is."""
+    """Return update steps and ticks since onset by which output frames are known, wherever in the period onset is."""
     start, period, ticks = rollout.first_response(shown.output), rollout.frame_period, program.ticks_per_step
     if rollout.is_tick_level:
         return [(None, start + largest_gap(k * period)) for k in range(shown.n_frames)]
@@ -277,32 +277,32 @@ def _times(rollout: Rollout, program: ChipProgram, shown: ImageFrames) -> list[t
     ]
 
 
-# Frames of labelled images for a network: which input, which output, which part of the run is decided on.
+# Frames of labelled images for a network: its input and output, and the frames to decide on.
 
 
-# Neurons times images for which the reference is computed at once: more would not fit the caches.
+# Most neurons times images for which the reference is computed at once: more would not fit the caches.
 _VALUES = 2**21
-# Images whose frames are in memory at a time; as many as the fast engine takes side by side.
+# Number of images whose frames are in memory at a time; as many as the fast engine runs in parallel.
 _AT_ONCE = 512
-# Frames that are decided on, at most; as in training.
+# Most frames to decide on, as in training.
 MOST_FRAMES = 1_000
 
 
 @dataclass(frozen=True)
 class ImageFrames:
-    """Images shown to a rollout, each as long as it takes to decide on a number of output frames."""
+    """Images shown to a rollout, each for as long as a number of output frames needs."""
 
     images: ImageSet  # the images
-    encoding: InputEncoding  # of the only input node; what a chip takes
+    encoding: InputEncoding  # encoding of the only input node, suitable for a chip
     output: str  # the only output node
     first: int  # its first frame that depends on the stimulus
-    n_frames: int  # frames that are decided on, from there on
-    seed: int  # of what the encoding draws
-    ticks: tuple[int, ...]  # when the frames of the input are sampled, since the onset
+    n_frames: int  # number of frames to decide on, from there on
+    seed: int  # seed of the encoding's random numbers
+    ticks: tuple[int, ...]  # ticks since onset at which input frames are sampled
 
     @classmethod
     def of(cls, rollout: Rollout, images: ImageSet, n_frames: int, seed: int, ticks_per_step: int = 1) -> ImageFrames:
-        """Find input, output and first frame."""
+        """Check network and images, and find input, output and first frame."""
         needs("accuracy: rollout", rollout, Rollout)
         needs("accuracy: images", images, ImageSet)
         network = rollout.network
@@ -322,16 +322,16 @@ class ImageFrames:
 
     @property
     def n_shown(self) -> int:
-        """Input frames of every image, frame 0 included."""
+        """Number of input frames per image, including frame 0."""
         return self.first + self.n_frames
 
     def stimuli(self, which: NDArray[np.integer] | slice) -> dict[str, NDArray[Any]]:
-        """Give the frames of some images, shape (images, frames, size), by input node."""
+        """Return the frames of some images, shape (images, frames, size), by input node."""
         frames = encode_set(self.encoding, self.images, self.n_shown, self.seed, which, self.ticks)
         return {self.encoding.node: frames.reshape(*frames.shape[:2], -1)}
 
     def portions(self, at_once: int = _AT_ONCE) -> Iterator[dict[str, NDArray[Any]]]:
-        """Give the frames of all images in their order, a portion at a time."""
+        """Yield the frames of all images in order, a portion at a time."""
         for start in range(0, len(self.images.images), at_once):
             yield self.stimuli(slice(start, start + at_once))
 

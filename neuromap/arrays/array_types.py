@@ -1,4 +1,4 @@
-"""Types of arrays by their elements; shapes stand beside what has them."""
+"""Array types by element type; shapes are given where arrays are declared."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from numpy.typing import NDArray
 Bools: TypeAlias = NDArray[np.bool_]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-# Words of bits.
+# 64-bit words.
 Words: TypeAlias = NDArray[np.uint64]

@@ -1,4 +1,4 @@
-"""Rates as spikes that are spread evenly."""
+"""Rates as evenly spread spikes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _GOLDEN = (5**0.5 - 1) / 2
 
 
 def even_spikes(rates: NDArray[np.floating], n_frames: int) -> Bools:
-    """Give spikes, shape (n_frames, n, size), of rates from 0 to 1, shape (n, size); none in frame 0."""
-    # Equal rates would spike together, and what reads them would get all in one tick: so neuron j is ahead by the
-    # fractional part of j times the golden ratio, which leaves the least gaps for any number of neurons.
+    """Convert rates from 0 to 1, shape (n, size), to spikes, shape (n_frames, n, size); none in frame 0."""
+    # Neurons of equal rates would spike together and reach their readers in one tick, so neuron j is ahead by the
+    # fractional part of j times the golden ratio, which spreads any number of neurons evenly.
     ahead = np.arange(rates.shape[-1]) * _GOLDEN % 1
     spikes: Bools = np.zeros((n_frames, *rates.shape), np.bool_)
     before = np.floor(np.broadcast_to(ahead, rates.shape))

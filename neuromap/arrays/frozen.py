@@ -1,4 +1,4 @@
-"""Read-only arrays: what a frozen dataclass holds cannot change under it, nor hide values under a mask."""
+"""Read-only arrays: the contents of a frozen dataclass cannot change, nor hide values under a mask."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from neuromap.errors import InputError, NeuromapError
 
 _T = TypeVar("_T", bound=np.generic)
 
-# Bytes up to which a copy lies in ``bytes``, which nobody can write to: quicker to make than an owner.
+# Size in bytes up to which a copy is stored in immutable ``bytes``, which is faster than making an owner.
 _SMALL = 2**16
 
 
 class _Owner:
-    """Holds the memory of an array that nobody can unlock: NumPy lends it read-only, whatever becomes of flags."""
+    """Owner of memory that nobody can unlock: NumPy exposes it read-only, whatever happens to flags."""
 
-    # Who owns an array may lock and unlock it at will, so a locked one proves nothing; one whose owner is of this class
-    # was locked here.
+    # The owner of an array can lock and unlock it at will, so a locked one proves nothing; one whose owner is of this
+    # class was locked here.
 
     __slots__ = ("__array_interface__", "_array")
 
@@ -32,18 +32,17 @@ class _Owner:
         self.__array_interface__ = interface
 
 
-# Whose memory NumPy lends read-only: an array that lies there can be unlocked by nobody.
+# Owners whose memory NumPy exposes read-only: nobody can unlock an array there.
 _LOCKS = (_Owner, bytes)
-# What holds no array, and what is no mapping.
+# Types without arrays, and types that are not mappings.
 _PLAIN = frozenset([int, float, str, bool, type(None)])
 _NO_MAPPING = _PLAIN | {np.ndarray, tuple, ReadOnlyMapping}
 
 
 def frozen(array: NDArray[_T], what: str = "array") -> NDArray[_T]:
-    """Give a read-only array of the same values."""
-    # gives ``array`` itself if nobody can write to its memory, now or later: it came from here, or lies in bytes. Else
-    # a copy of which that holds, as of an array that its owner locked and may unlock, of a view of an array that can be
-    # written to, or of a file that is mapped into memory
+    """Return a read-only array of the same values."""
+    # returns ``array`` itself if nobody can write to its memory, now or later: it came from here, or lies in bytes.
+    # Else a copy, as of an array whose owner may unlock it, a view of a writeable array, or a memory-mapped file
     if type(array) is not np.ndarray:
         refuse_masked(array, what, InputError)
     if _is_locked(array):
@@ -54,17 +53,17 @@ def frozen(array: NDArray[_T], what: str = "array") -> NDArray[_T]:
 
 
 def adopted(array: NDArray[_T]) -> NDArray[_T]:
-    """Lock an array for good, without a copy; for those who have just made it."""
+    """Lock an array permanently, without a copy; for code that has just made it."""
     return np.asarray(_Owner(array))
 
 
 class ReadOnly:
-    """Base of frozen dataclasses whose arrays and mappings nobody can change."""
+    """Base of frozen dataclasses with immutable arrays and mappings."""
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
         for name, value in vars(self).items():
-            if type(value) in _NO_MAPPING:  # most are: asking for the abstract class costs as much as all else here
+            if type(value) in _NO_MAPPING:  # most are: checking the abstract class costs as much as all else here
                 continue
             if isinstance(value, Mapping) and not isinstance(value, ReadOnlyMapping):
                 object.__setattr__(self, name, ReadOnlyMapping(value))
@@ -72,7 +71,7 @@ class ReadOnly:
 
 def freeze_arrays(instance: object) -> None:
     """Replace every array in the fields of a frozen dataclass by a read-only one; for ``__post_init__``."""
-    # Mappings make hundreds of thousands of such objects, most of arrays that are locked: those are passed over first.
+    # Mapping makes hundreds of thousands of such objects, most with locked arrays: these are skipped first.
     for name, value in list(vars(instance).items()):
         kind = type(value)
         if kind in _PLAIN or (kind is np.ndarray and isinstance(value.base, _LOCKS)):
@@ -88,20 +87,20 @@ def freeze_arrays(instance: object) -> None:
 
 
 def refuse_masked(values: Any, what: str, error: type[NeuromapError]) -> None:
-    """Refuse a masked array, or a list of them: NumPy drops masks silently, and with them what they mean."""
+    """Refuse a masked array, or a list with one: NumPy drops masks, and their meaning, silently."""
     parts = values if isinstance(values, list | tuple) else [values]
     if any(isinstance(part, np.ma.MaskedArray) for part in parts):
         raise error(f"{what}: found a masked array; masks have no meaning here, give plain values (array.filled(0))")
 
 
 def _frozen_sparse(matrix: Any, what: str) -> Any:
-    """Give a sparse array of its own with read-only parts; known by them, so that SciPy is not needed here."""
+    """Return a new sparse array with read-only parts; recognised by its parts, so that SciPy is not needed here."""
     parts = (frozen(matrix.data, what), frozen(matrix.indices, what), frozen(matrix.indptr, what))
     return type(matrix)(parts, shape=matrix.shape, copy=False)
 
 
 def _is_locked(array: NDArray[Any]) -> bool:
-    """Whether memory is read-only down to who owns it, and that is nobody who could unlock it."""
+    """Return whether memory is read-only down to its owner, and the owner is one that cannot unlock it."""
     owner: Any = array
     while isinstance(owner, np.ndarray):
         if owner.flags.writeable:

@@ -1,4 +1,4 @@
-"""Rows of small numbers packed into a few words each, so that millions of them can be sorted and told apart."""
+"""Rows of small integers packed into a few words each, so that millions can be sorted and compared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _Int = TypeVar("_Int", bound=np.integer[Any])
 
 
 def pack(columns: Sequence[NDArray[np.integer]], n_rows: int, bits: Sequence[int]) -> Words:
-    """Pack columns of numbers from 0 into words of 64 bits."""
+    """Pack columns of non-negative integers into 64-bit words."""
     # bits: bits per column, at most 64
     # shapes: columns (n_rows,); returns (n_rows, words)
     words: list[Words] = [np.zeros(n_rows, np.uint64)]
@@ -31,8 +31,8 @@ def pack(columns: Sequence[NDArray[np.integer]], n_rows: int, bits: Sequence[int
 
 
 def first_of_equal(keys: Words, order_by: NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """Group equal rows and choose one of each."""
-    # gives chosen: position of the chosen row of every group, groups in ascending order of their keys
+    """Group equal rows and choose one of each, the least by ``order_by``."""
+    # returns chosen: position of the chosen row of every group, groups in ascending order of their keys
     # shapes: keys (n, words); order_by (n,); chosen (groups,); group (n,)
     if not len(keys):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -44,18 +44,18 @@ def first_of_equal(keys: Words, order_by: NDArray[np.integer]) -> tuple[Ints, In
     return order[new], group
 
 
-# Ragged arrays: parts of different lengths, one after the other in flat arrays, without a loop over the parts.
+# Ragged arrays: parts of different lengths, concatenated in flat arrays, without a loop over the parts.
 
 
 def ragged_ranges(start: NDArray[np.integer] | int, length: NDArray[np.integer]) -> Ints:
-    """Count up from a start for every part: ``start[0], start[0] + 1, ...``, then ``start[1], ...``, and so on.
+    """Concatenate ranges, one per part: ``start[0], start[0] + 1, ...``, then ``start[1], ...``, and so on.
 
     Parameters
     ----------
     start : ndarray of int, shape (n,), or int
-        First value of every part, or of each.
+        First value of every part, or one for all.
     length : ndarray of int, shape (n,)
-        Values in every part, 0 or more.
+        Number of values in every part, 0 or more.
 
     Returns
     -------
@@ -76,19 +76,19 @@ def ragged_ranges(start: NDArray[np.integer] | int, length: NDArray[np.integer])
 
 
 def entries_of_rows(indptr: NDArray[np.integer], rows: NDArray[np.integer]) -> Ints:
-    """Give the entries of some rows of a sparse array, row by row."""
+    """Return the positions of the entries of some rows of a sparse array, row by row."""
     begin = indptr[rows]
     return ragged_ranges(begin, indptr[rows + 1] - begin)
 
 
 def grouped_by(key: NDArray[np.integer], values: NDArray[_Int], n_keys: int) -> tuple[Ints, NDArray[_Int]]:
-    """Group values by a key from 0: where those of every key begin, and the values, in their order within a key."""
+    """Group values by a key from 0: start of every group, and the values, in their order within a group."""
     begin = np.concatenate([[0], np.cumsum(np.bincount(key, minlength=n_keys))])
     return begin, values[np.argsort(key, kind="stable")]
 
 
 def rows_of_entries(indptr: NDArray[np.integer]) -> Ints:
-    """Give the row of every entry of a sparse array in compressed rows.
+    """Return the row of every entry of a compressed sparse row array.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def rows_of_entries(indptr: NDArray[np.integer]) -> Ints:
 
 
 def run_heads(*columns: NDArray[Any]) -> Bools:
-    """Mark where a run of equal elements begins.
+    """Mark the first element of every run of equal elements.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def run_heads(*columns: NDArray[Any]) -> Bools:
 
 
 def rank_in_run(*columns: NDArray[Any]) -> Ints:
-    """Give every element its rank in its run of equal ones.
+    """Rank every element within its run of equal elements.
 
     Parameters
     ----------

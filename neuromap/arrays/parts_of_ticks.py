@@ -11,7 +11,7 @@ from neuromap.arrays.times import Time
 
 
 def in_parts(times: Iterable[Time], period: Time) -> Ints:
-    """Count times in parts: q times each, where q is the denominator of the period; shape (n,)."""
+    """Convert times to parts: q times each, where q is the denominator of the period; shape (n,)."""
     # All times must be multiples of a part. At equal intervals a part is a tick.
     q = period.denominator
     return np.array([time.numerator * (q // time.denominator) for time in times], dtype=np.int64)
@@ -24,6 +24,6 @@ def ticks_of_frames(start: Ints, period: Time, frame: Ints | int) -> Ints:
 
 
 def frames_until(start: Ints, period: Time, tick: Ints | int) -> Ints:
-    """Last frame whose tick is ``tick`` or before it, with starts in parts; shapes broadcast."""
+    """Last frame at or before ``tick``, with starts in parts; shapes broadcast."""
     frames: Ints = ((tick + 1) * period.denominator - 1 - start) // period.numerator
     return frames

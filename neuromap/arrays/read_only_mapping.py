@@ -1,4 +1,4 @@
-"""A mapping that nobody changes, as frozen values carry it; it is pickled and copied like any other value."""
+"""An immutable mapping for frozen values, which can be pickled and copied like any other value."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _V = TypeVar("_V")
 class ReadOnlyMapping(Mapping[_K, _V]):
     """A mapping that cannot be changed.
 
-    It holds its own entries: what becomes of the dictionary that it was made from does not matter. It is shown like a
-    dictionary and equal to one of the same entries. ``types.MappingProxyType`` is all that too, but can be neither
-    pickled nor copied, so values that hold one could not go to other processes.
+    It copies its entries, so later changes of the original dictionary do not matter. It is shown like a dictionary and
+    equals one with the same entries. ``types.MappingProxyType`` can be neither pickled nor copied, so values that hold
+    one could not be sent to other processes.
 
     Parameters
     ----------
     entries : mapping
-        What it holds, in this order.
+        Entries, in this order.
     """
 
     __slots__ = ("_entries",)
@@ -43,7 +43,7 @@ class ReadOnlyMapping(Mapping[_K, _V]):
         return key in self._entries
 
     def keys(self) -> KeysView[_K]:
-        """Keys in their order; a view of the dictionary within, as quick as its own."""
+        """Keys in their order; a view of the inner dictionary, and as fast."""
         return self._entries.keys()
 
     def values(self) -> ValuesView[_V]:

@@ -15,7 +15,7 @@ Time: TypeAlias = int | Fraction
 
 
 def whole(time: Time) -> Time:
-    """Give a time as ``int`` where it is a whole number.
+    """Return a time as ``int`` if it is a whole number.
 
     Examples
     --------

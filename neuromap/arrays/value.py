@@ -1,4 +1,4 @@
-"""What frozen values share: they can be pickled and copied, and stay read-only where they arrive."""
+"""Base of frozen values: they can be pickled and copied, and stay read-only when they arrive."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
 
 class Value:
-    """Base of frozen dataclasses that go to other processes and into caches of other libraries."""
+    """Base of frozen dataclasses that are sent to other processes and kept in caches of other libraries."""
 
-    # Only the fields travel: what was computed from them and kept is computed again. Their arrays are read-only again
-    # on the other side, which pickle forgets. A deep copy of what nobody changes is itself.
+    # Only the fields are pickled; cached results are computed again. Arrays are locked again on the other side, as
+    # pickle loses that. A deep copy of an immutable value is the value itself.
 
     def __getstate__(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(cast("Any", self))}
@@ -26,8 +26,8 @@ class Value:
 
 
 def _locked(part: Any) -> Any:
-    """Lock arrays, those of sparse ones, and those in tuples and read-only mappings, which nobody else has."""
-    import numpy as np  # when a value arrives: the command line has values, and must start without NumPy
+    """Lock unshared arrays, including those in sparse arrays, tuples and read-only mappings."""
+    import numpy as np  # only when a value arrives: the command line has values, and must start without NumPy
 
     from neuromap.arrays.frozen import adopted
 
@@ -37,6 +37,6 @@ def _locked(part: Any) -> Any:
         return tuple(_locked(inner) for inner in part)
     if isinstance(part, ReadOnlyMapping):
         return ReadOnlyMapping({key: _locked(inner) for key, inner in part.items()})
-    if hasattr(part, "indptr") and hasattr(part, "indices"):  # a sparse array, whose package is not needed to know it
+    if hasattr(part, "indptr") and hasattr(part, "indices"):  # a sparse array, recognised without importing SciPy
         part.data, part.indices, part.indptr = (_locked(inner) for inner in (part.data, part.indices, part.indptr))
     return part

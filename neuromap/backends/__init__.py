@@ -1,1 +1,1 @@
-"""Other projects' networks on neuromap's chips: one folder for each."""
+"""Back ends that run networks of other projects on neuromap's chips, one folder each."""

@@ -1,4 +1,4 @@
-"""Run a script of another simulator in a process of its own, and take up what it leaves."""
+"""Run a script of another simulator in a separate process, and read its result."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ _STDERR = 2
 
 
 def import_script(format: str, script: str | Path, chip: str | None = None, *, width: int = 100) -> Imported:
-    """Run a script with a simulated chip in the place of its simulator; the script is executed, whatever it does.
+    """Run a script with a simulated chip in place of its simulator; the script is executed, whatever it does.
 
-    It runs in the current folder, as ``python SCRIPT`` would run it, and may read stdin. What it prints goes to
-    stderr. Matplotlib shows no windows unless ``MPLBACKEND`` says which.
+    It runs in the current folder, like ``python SCRIPT``, and may read stdin. Its output goes to stderr. Matplotlib
+    shows no windows unless ``MPLBACKEND`` is set.
 
     Parameters
     ----------
     format : str
-        Of :data:`neuromap.backends.scripts.SCRIPT_FORMATS`.
+        One of :data:`neuromap.backends.scripts.SCRIPT_FORMATS`.
     script : str or Path
         The script.
     chip : str or None
-        A packaged chip or a chip file; by default the one that the script sets, else that of the format.
+        A packaged chip or a chip file; by default the one that the script sets, or else the format's default.
     width : int
         Columns of the text.
 
     Returns
     -------
     Imported
-        Of the network that ran last.
+        Result for the network that ran last.
 
     Raises
     ------
     InputError
         If there is no such format or script, or the script fails, runs no network or takes another device.
     NotSupportedError
-        If the simulator is not installed, or something in the script is outside what the chip computes.
+        If the simulator is not installed, or the script uses something that the chip does not compute.
     NetworkError, DoesNotFitError
-        If the network cannot be put into integers, or not onto the chip.
+        If the network cannot be quantised, or does not fit the chip.
     """
     runner, name = script_format(format).runner, show_name(str(script))
     try:
@@ -68,7 +68,7 @@ def import_script(format: str, script: str | Path, chip: str | None = None, *, w
 
 
 def _named_chip(chip: str | None) -> str:
-    """Name a chip so that it is found whatever the script makes the current folder."""
+    """Return a name by which the chip is found even if the script changes the current folder."""
     if chip is None:
         return ""
     load_chip(chip)
@@ -76,14 +76,14 @@ def _named_chip(chip: str | None) -> str:
 
 
 def _run(words: list[str]) -> int:
-    """Run a module; a session of its own, so that an interrupt comes to us, who end it."""
+    """Run a module in its own session, so that interrupts reach this process, which ends it; return the exit code."""
     environment = {"MPLBACKEND": "Agg", **os.environ}
     command = [sys.executable, "-P", "-m", *words]
     return subprocess.run(command, env=environment, stdout=_STDERR, start_new_session=True, check=False).returncode
 
 
 def _outcome(path: Path, name: str, code: int) -> dict[str, Any]:
-    """Read what the runner wrote last; raise what it met."""
+    """Read the runner's outcome; raise the error it recorded, if any."""
     if not path.exists():
         raise InputError(f"{name}: its process ended with exit code {code} in the middle; python {name} may tell why")
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -93,16 +93,16 @@ def _outcome(path: Path, name: str, code: int) -> dict[str, Any]:
     return found
 
 
-# The kinds of scripts that can be imported.
+# Formats of scripts that can be imported.
 
 
 @dataclass(frozen=True)
 class ScriptFormat:
-    """How scripts of a simulator are run."""
+    """How to run scripts of a simulator."""
 
-    runner: str  # module that is run with the script, a folder for its outcome, the chip and the columns of text
-    package: str  # of the simulator; what the runner imports
-    extra: str = ""  # of neuromap, that installs it
+    runner: str  # module to run, given the script, a folder for its outcome, the chip and the width of text
+    package: str  # package of the simulator, which the runner imports
+    extra: str = ""  # extra of neuromap that installs it
 
 
 SCRIPT_FORMATS: Registry[ScriptFormat] = Registry(

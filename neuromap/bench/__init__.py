@@ -1,4 +1,4 @@
-"""The bench command: an engine measured on a network that simulators are measured on."""
+"""The bench command: measures an engine on a network commonly used to measure simulators."""
 
 from neuromap.lazy_names import lazy_names
 

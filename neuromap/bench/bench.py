@@ -1,8 +1,8 @@
-"""Bench: how long a tick takes, what it does, and how far that is from what the memory allows.
+"""Bench: time and activity of a tick, compared with the limit of memory bandwidth.
 
-Every figure of one bench is taken in one run: after a warm-up, rounds go over all programs and thread counts in
-turn and measure each for some ticks, and the memory's bandwidth with it; medians over the rounds are reported.
-What disturbs the machine for a while disturbs all of them alike, so ratios carry where seconds do not.
+All figures of a bench come from one run: after a warm-up, rounds go over all programs and thread counts in turn,
+measure each for some ticks, and the memory's bandwidth as well; medians over rounds are reported. Temporary
+disturbances of the machine affect all of them alike, so ratios are more reliable than seconds.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from neuromap.simulation.run.tick_run import HostFeed
 from neuromap.simulation.stimulus import random_frames
 from neuromap.version import __version__
 
-# Days of work.
+# Limits beyond which a bench would take days.
 _MOST_TICKS, _MOST_ROUNDS = 10**9, 10**4
-# An engine is asked for so much at a time: an interrupt need not wait longer.
+# Longest time of one call of an engine, so that interrupts need not wait longer.
 _BLOCK_SECONDS = 0.25
 
 
@@ -46,29 +46,29 @@ def bench(
     same_kind: Sequence[Callable[[int], Program]] | None = None,
     progress: Callable[[str, int, int], object] | None = None,
 ) -> bench_report.BenchReport:
-    """Measure the ticks of programs, each on every number of threads.
+    """Measure the ticks of programs, each on several numbers of threads.
 
     Parameters
     ----------
     programs : sequence of Program
         At least one; all are held in memory with their engines. Programs with host rows get random frames.
     engine : {"fast", "numpy"}
-        What runs the ticks.
+        Engine that runs the ticks.
     threads : sequence of int
         Numbers of threads, without repetition.
     ticks : int, optional
-        Ticks that are measured for every program and number of threads, or a few more, in equal rounds; at most 10**9.
+        Ticks to measure for every program and number of threads, or a few more, in equal rounds; at most 10**9.
     seconds : float
-        Without ``ticks``: about how long each of them is measured, in wall-clock seconds.
+        Without ``ticks``: approximate time of each measurement, in wall-clock seconds.
     rounds : int
-        Rounds, at most 10**4 and as many as ticks.
+        Number of rounds, at most 10**4 and at most the number of ticks.
     scaling : str, optional
-        What differs between the programs; a label.
+        Label for what differs between the programs.
     settings : sequence, optional
-        How each program was made; labels.
+        Labels for how each program was made.
     same_kind : sequence of callable, optional
-        For each program, what makes one of its kind with another number of cores, none at rest. With this, and an
-        engine that is compiled, time in cache is measured too.
+        For each program, a function that makes a similar one with another number of cores, none at rest. With this
+        and a compiled engine, time in cache is measured too.
     progress : callable, optional
         Called as ``progress(what is done, steps done, steps in all)``.
 
@@ -81,7 +81,7 @@ def bench(
     InputError
         If a number is out of range, or there is no such engine.
     ProgramError
-        If a program is not well formed, or its indices point nowhere.
+        If a program is not well formed, or its indices are out of range.
     VerificationError
         If two numbers of threads do not give equal totals: a defect of the engine.
     """
@@ -145,7 +145,7 @@ def bench(
 
 
 def _cores_within(caches: bench_report.Caches, session: Session) -> int:
-    """How many cores like those of a program stay in half of the near cache; the rest is for what else is touched."""
+    """Return how many cores of a program fit half of the near cache; the rest is for other data."""
     assert session.footprint is not None
     per_core = max(1, session.footprint.hot_bytes // session.program.n_cores)
     return max(1, min(session.program.n_cores, caches.near_bytes // 2 // per_core))
@@ -233,12 +233,12 @@ def _run(
     )
 
 
-# A session: one engine that is loaded, warmed up and timed round by round.
+# A session: one engine, loaded, warmed up and timed round by round.
 
 
-# Host rows times turns that are laid out at once.
+# Most host rows times turns that are laid out at once.
 _HOST_VALUES = 2**24
-# The calibration doubles its ticks until they take so long.
+# Calibration doubles its ticks until they take this many seconds.
 _WARM_SECONDS = 0.02
 
 
@@ -246,7 +246,7 @@ class Session:
     """An engine with its clock; the mutable state of a bench."""
 
     # wall, cpu: seconds per tick, one value per round
-    # ticks_per_round, block: ticks of a round, a multiple of the ticks for which the engine is asked at a time
+    # ticks_per_round, block: ticks of a round, a multiple of the ticks of one call of the engine
 
     def __init__(
         self, program: Program, engine: Engine, threads: int, load_seconds: float, compile_seconds: float | None
@@ -271,17 +271,17 @@ class Session:
 
     @property
     def done(self) -> tuple[int, Totals, int | None]:
-        """Ticks, activity and core visits since tick 0; visits are ``None`` where the engine does not count them."""
+        """Ticks, activity and core visits since tick 0; visits are ``None`` if the engine does not count them."""
         return self.ticks, self._engine.totals, getattr(self._engine, "visits", None)
 
     @property
     def footprint(self) -> Footprint | None:
-        """Memory of the engine; ``None`` where it does not say."""
+        """Memory of the engine; ``None`` if it does not tell."""
         return cast("Footprint | None", getattr(self._engine, "footprint", None))
 
     @property
     def measured(self) -> tuple[int, tuple[int, ...], int | None]:
-        """The same of the rounds so far."""
+        """Ticks, activity and core visits of the rounds so far."""
         ticks, totals, visits = self.done
         ticks_before, totals_before, visits_before = self._before or self.done
         counts = tuple(now - then for now, then in zip(totals, totals_before, strict=True))
@@ -289,8 +289,8 @@ class Session:
 
     def calibrate(self, rounds: int, ticks: int | None, seconds: float) -> None:
         """Warm up and choose the ticks of a round."""
-        period = self.program.period.numerator  # after so many ticks the host's clock is where it was
-        self.warm_up(self.ticks + int(self.program.delay.max(initial=0)) + 1)  # spikes on every delay are under way
+        period = self.program.period.numerator  # ticks after which the host's clock repeats
+        self.warm_up(self.ticks + int(self.program.delay.max(initial=0)) + 1)  # spikes are in flight on every delay
         n_ticks = 1
         while True:
             start = time.perf_counter()
@@ -312,12 +312,12 @@ class Session:
         self._events = None
 
     def warm_up(self, until: int) -> None:
-        """Run up to a tick, without a clock."""
+        """Run up to a tick without timing."""
         while self.ticks < until:
             self._engine.run(HostEvents.none(min(until - self.ticks, 1024)), self._silence)
 
     def measure(self) -> None:
-        """Run one round and note the time of a tick."""
+        """Run one round and record the time per tick."""
         if self._events is None:
             self._events = self._lay_out(self.block)
         if self._before is None:
@@ -329,7 +329,7 @@ class Session:
         self.wall.append((time.perf_counter() - wall) / self.ticks_per_round)
 
     def _lay_out(self, n_ticks: int) -> HostEvents:
-        """Events of whole turns of the program's clock, far enough in for every row to deliver."""
+        """Make host events for whole turns of the program's clock, late enough that every row delivers."""
         program = self.program
         if not len(program.host):
             return HostEvents.none(n_ticks)
@@ -343,7 +343,7 @@ class Session:
 
 
 def open_session(program: Program, engine: str, threads: int) -> Session:
-    """Load a program into an engine and run its first tick, so that everything is compiled."""
+    """Load a program into an engine and run its first tick, which compiles everything."""
     choice = EngineChoice(engine, threads)
     recording: Any = nullcontext()
     if choice.kind.is_compiled:
@@ -361,7 +361,7 @@ def open_session(program: Program, engine: str, threads: int) -> Session:
 
 
 def require_equal_totals(sessions: Sequence[Session]) -> None:
-    """Refuse sessions of one program that did not do the same."""
+    """Refuse sessions of one program with different totals."""
     first = sessions[0]
     for other in sessions[1:]:
         if other.done != first.done:
@@ -376,7 +376,7 @@ def _nobody(program: Program) -> NDArray[np.bool_]:
 
 
 def _outermost(events: list[tuple[float, Any]]) -> float:
-    """Seconds between starts and ends of recorded events; what is compiled inside another counts once."""
+    """Sum the seconds of recorded events; nested ones count once."""
     depth, begin, seconds = 0, 0.0, 0.0
     for at, event in events:
         if event.is_start:

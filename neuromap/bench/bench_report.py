@@ -1,4 +1,4 @@
-"""What a bench found: programs, each timed on several numbers of threads."""
+"""Results of a bench: programs, each timed on several numbers of threads."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from neuromap.render.value import Card, Documented, Printed
 
-# The machine that a bench ran on, and how fast its memory streams.
+# The machine of a bench, and its memory bandwidth.
 
 _LEAST_BUFFER = 2**28
-# A buffer is at least so many times the last-level cache, so that streams come from memory.
+# Least size of a buffer in last-level caches, so that it streams from memory.
 _CACHES = 4
 _CACHE_FOLDER = Path("/sys/devices/system/cpu/cpu0/cache")
 _CPU_FILE = Path("/proc/cpuinfo")
@@ -29,16 +29,16 @@ _CPU_FILE = Path("/proc/cpuinfo")
 
 @dataclass(frozen=True)
 class Machine(Card):
-    """What figures were taken on."""
+    """The machine of a bench."""
 
     cpu: str  # model, as the system names it
     cpus: int  # logical CPUs that this process may use
-    # memory_bytes, cache_bytes: main memory and last-level cache; ``None`` where the system does not say
+    # memory_bytes, cache_bytes: main memory and last-level cache; ``None`` if the system does not tell
     memory_bytes: int | None
     cache_bytes: int | None
-    # runnable threads over the last minute, before the bench: above 0 others were at work too
+    # runnable threads over the minute before the bench: above 0, others were running too
     load_average: float | None
-    # system, python, numpy, numba: versions; ``numba`` is empty where it is not installed
+    # system, python, numpy, numba: versions; ``numba`` is empty if not installed
     system: str
     python: str
     numpy: str
@@ -47,19 +47,19 @@ class Machine(Card):
 
 @dataclass(frozen=True)
 class Bandwidth:
-    """Bytes per second between memory and a number of threads."""
+    """Memory bandwidth of a number of threads, in bytes per second."""
 
-    read: float  # A buffer is read once
-    update: float  # A buffer is read and written in place; both count
+    read: float  # reading a buffer once
+    update: float  # reading and writing a buffer in place; both count
 
     @property
     def best(self) -> float:
-        """The greater one: what no engine on as many threads can beat."""
+        """The greater one, the limit of any engine on as many threads."""
         return max(self.read, self.update)
 
 
 def this_machine() -> Machine:
-    """Describe the machine that this process runs on."""
+    """Describe the current machine."""
     try:
         load = os.getloadavg()[0]
     except (AttributeError, OSError):  # not on every system
@@ -82,17 +82,16 @@ def this_machine() -> Machine:
 
 
 class Stream:
-    """A buffer far larger than the caches, through which memory is read and updated."""
+    """A buffer far larger than the caches, to measure memory bandwidth."""
 
-    # machine: its last-level cache and memory decide on the buffer's size: four caches, 256 MiB or more, but at most an
-    # eighth of the memory
+    # machine: determines the buffer's size: four last-level caches, at least 256 MiB, at most an eighth of the memory
 
     def __init__(self, machine: Machine) -> None:
         size = max(_LEAST_BUFFER, _CACHES * (machine.cache_bytes or 0))
         if machine.memory_bytes is not None:
             size = min(size, machine.memory_bytes // 8)
         self._buffer = np.zeros(max(1, size // 8), np.int64)
-        self._buffer += 1  # every page is really there
+        self._buffer += 1  # touch every page
 
     @property
     def n_bytes(self) -> int:
@@ -100,11 +99,11 @@ class Stream:
         return self._buffer.nbytes
 
     def measure(self, threads: int) -> Bandwidth:
-        """Stream the buffer once each way, shared out over some threads."""
+        """Read and update the buffer once each, divided among some threads."""
         parts = np.array_split(self._buffer, threads)
         size = self._buffer.nbytes
         with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(len, parts))  # the threads are there before the clock starts
+            list(pool.map(len, parts))  # start the threads before the clock
             return Bandwidth(size / _seconds(pool, _read, parts), 2 * size / _seconds(pool, _update, parts))
 
 
@@ -154,30 +153,30 @@ def _last_level_cache() -> int | None:
     return max(sizes, default=None)
 
 
-# Sizes of the caches, measured: what a system reports may be shared with others, and is not what is to be had.
+# Measured sizes of caches: reported ones may be shared with others, so less may be available.
 #
-# A chain of reads at random places, each of which says where the next one is, takes as long as one read takes. While
-# the places fit a cache that time hardly grows with their number.
-# Words of 64 bits in a cache line, of which one is read.
+# In a chain of reads at random places, each of which gives the next place, the time per read is the latency. As long
+# as the places fit a cache, it hardly grows with their number.
+# 64-bit words per cache line, of which one is read.
 _LINE = 8
 _LEAST, _MOST = 1 << 14, 1 << 26
 _READS, _REPEATS = 4000, 9
-# How many times as long as in the smallest buffer a read may take, and how long beside one of the largest.
+# Greatest read times, relative to the smallest buffer and to the largest one.
 _NEAR, _LAST = 4.0, 0.5
 
 
 @dataclass(frozen=True)
 class Caches(Card):
-    """What one thread has of the caches."""
+    """Cache sizes available to one thread."""
 
-    # within so much memory a random read takes at most four times as long as within 16 KiB: the first two levels of
-    # most processors
+    # memory within which a random read takes at most four times as long as within 16 KiB: the first two levels of most
+    # processors
     near_bytes: int
-    last_bytes: int  # within so much it takes at most half as long as within 64 MiB: all levels
+    last_bytes: int  # memory within which it takes at most half as long as within 64 MiB: all levels
 
 
 def measure_caches() -> Caches:
-    """Measure the caches, in about a second; the chain is compiled at the first call on a machine."""
+    """Measure the caches in about a second, plus compilation at the first call on a machine."""
     from neuromap.simulation.engine.kernel.layout import aligned_empty
 
     powers = range(_LEAST.bit_length() - 1, _MOST.bit_length() - 1)
@@ -192,13 +191,13 @@ def measure_caches() -> Caches:
 
 
 def _last_within(sizes: list[int], seconds: list[float], most: float) -> int:
-    """Give the size before the first one at which a read takes longer."""
+    """Return the size before the first one at which a read takes longer."""
     fits = [taken <= most for taken in seconds]
     return sizes[max(0, fits.index(False) - 1)] if False in fits else sizes[-1]
 
 
 def _read_seconds(words: NDArray[np.int64], size: int) -> float:
-    """Seconds that a random read takes within a number of bytes: the least of some chains."""
+    """Measure the seconds of a random read within a number of bytes, the least over some chains."""
     lines = size // (8 * _LINE)
     order = np.random.default_rng(0).permutation(lines) * _LINE
     words[order] = np.roll(order, -1)  # one ring through all of them
@@ -214,7 +213,7 @@ def _read_seconds(words: NDArray[np.int64], size: int) -> float:
 
 @cache
 def _follow() -> Any:
-    """``follow(words, at, n)``: where a chain of ``n`` reads ends, compiled."""
+    """Return the compiled function ``follow(words, at, n)``, the end of a chain of ``n`` reads."""
     from neuromap.compiling import cached
 
     def follow_chain(words, at, n):  # type: ignore[no-untyped-def]
@@ -225,7 +224,7 @@ def _follow() -> Any:
     return cached(follow_chain)
 
 
-# The times that a bench speaks of.
+# Times of a bench.
 TIME_AXIS = {
     "tick_seconds": "network time: the length of a tick on the chip",
     "wall": "wall-clock time on this machine",
@@ -235,7 +234,7 @@ TIME_AXIS = {
 
 @dataclass(frozen=True)
 class Spread:
-    """Median and quartiles of one figure over the rounds."""
+    """Median and quartiles of a figure over rounds."""
 
     low: float
     median: float
@@ -243,19 +242,19 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        """Take quartiles, interpolated linearly."""
+        """Compute quartiles with linear interpolation."""
         return cls(*(float(q) for q in np.quantile(np.asarray(values, np.float64), (0.25, 0.5, 0.75))))
 
 
 @dataclass(frozen=True)
 class Activity:
-    """What the chip does in a tick, on average over all ticks that were measured."""
+    """Activity of the chip per tick, averaged over all measured ticks."""
 
     # spikes, axon_events, synaptic_events: neurons that fire, axons that are due, synapses on these axons
     spikes: float
     axon_events: float
     synaptic_events: float
-    visits: float | None  # cores that are not skipped; ``None`` where the engine does not count them
+    visits: float | None  # cores that are not skipped; ``None`` if the engine does not count them
 
 
 @dataclass(frozen=True)
@@ -267,17 +266,17 @@ class Timing:
     cpu: Spread  # seconds per tick on all CPUs together
     bandwidth: Bandwidth  # of as many threads, medians over the same rounds
     load_seconds: float  # from a program in memory to an engine before tick 0, without compiling
-    # spent on compiling; 0 where everything came from the cache, ``None`` where nothing is compiled
+    # compilation time; 0 if everything came from the cache, ``None`` if nothing is compiled
     compile_seconds: float | None
 
 
 @dataclass(frozen=True)
 class InCache:
-    """A network of the same kind, so small that it stays in the near cache, on one thread."""
+    """A similar network, small enough for the near cache, on one thread."""
 
-    cores: int  # cores that it has; none is at rest
-    hot_bytes: int  # what its ticks read and write
-    visit: Spread  # wall-clock seconds per core that is visited
+    cores: int  # number of cores, none at rest
+    hot_bytes: int  # memory that its ticks read and write
+    visit: Spread  # wall-clock seconds per visited core
 
 
 @dataclass(frozen=True)
@@ -287,28 +286,28 @@ class BenchRun(Card):
     # name, chip: of the program
     name: str
     chip: str
-    settings: tuple[tuple[str, object], ...]  # how the program was made, name by name; empty where that is not known
-    # cores, neurons, synapses: cores in use, their neurons, and synapses that are set
+    settings: tuple[tuple[str, object], ...]  # how the program was made, as names and values; empty if unknown
+    # cores, neurons, synapses: cores in use, their neurons, and set synapses
     cores: int
     neurons: int
     synapses: int
     tick_seconds: float  # length of a tick on the chip
-    ticks_per_round: int  # ticks that every timing has per round
-    activity: Activity  # the same for all timings: that is checked
-    program_bytes: int  # the arrays of the program
-    # what the engine reads and writes in its ticks; ``None`` where it does not say, like the next
+    ticks_per_round: int  # ticks per round, for every timing
+    activity: Activity  # equal for all timings, which is checked
+    program_bytes: int  # size of the program's arrays
+    # memory that the engine reads and writes in its ticks; like the next, ``None`` if it does not tell
     hot_bytes: int | None
-    bytes_per_tick: float | None  # of it, what an average tick has to move
-    in_cache: InCache | None  # what visits take without memory; ``None`` where that was not measured
-    timings: tuple[Timing, ...]  # in the order that was asked for
+    bytes_per_tick: float | None  # part of it that an average tick must move
+    in_cache: InCache | None  # time of visits without memory; ``None`` if not measured
+    timings: tuple[Timing, ...]  # in the requested order
 
     @property
     def rate_hz(self) -> float:
-        """Mean spikes per neuron and second of network time, silent neurons included."""
+        """Mean spikes per neuron and second of network time, including silent neurons."""
         return self.activity.spikes / self.neurons / self.tick_seconds
 
     def real_time_factor(self, timing: Timing) -> float:
-        """Length of a tick / time per tick: above 1 the engine is faster than the chip's clock."""
+        """Length of a tick / time per tick; above 1, the engine is faster than the chip's clock."""
         return self.tick_seconds / timing.tick.median
 
     def synaptic_events_per_second(self, timing: Timing) -> float:
@@ -320,47 +319,47 @@ class BenchRun(Card):
         return self.timings[0].tick.median / timing.tick.median
 
     def limit_seconds(self, timing: Timing) -> float | None:
-        """Bytes per tick / bandwidth: what a tick would take if memory were all; ``None`` where not known."""
+        """Bytes per tick / bandwidth, the time per tick if memory were the only limit; ``None`` if unknown."""
         return None if self.bytes_per_tick is None else self.bytes_per_tick / timing.bandwidth.best
 
     def distance(self, timing: Timing) -> float | None:
-        """Time per tick / :meth:`limit_seconds`; ``None`` where no bytes are moved, or it is not known."""
-        # Below 1 is no contradiction where the hot memory fits into a cache.
+        """Time per tick / :meth:`limit_seconds`; ``None`` if no bytes are moved, or if unknown."""
+        # Values below 1 are possible if the hot memory fits a cache.
         limit = self.limit_seconds(timing)
         return timing.tick.median / limit if limit else None
 
     def in_cache_seconds(self, timing: Timing) -> float | None:
-        """Visits * time of a visit in cache / threads: what a tick would take if computing were all."""
+        """Visits * time of a visit in cache / threads, the time per tick if computing were the only limit."""
         if self.in_cache is None or self.activity.visits is None:
             return None
         return self.activity.visits * self.in_cache.visit.median / timing.threads
 
     def distance_to_cache(self, timing: Timing) -> float | None:
-        """Time per tick / :meth:`in_cache_seconds`; ``None`` where no core is visited, or it is not known."""
+        """Time per tick / :meth:`in_cache_seconds`; ``None`` if no core is visited, or if unknown."""
         limit = self.in_cache_seconds(timing)
         return timing.tick.median / limit if limit else None
 
 
 @dataclass(frozen=True)
 class BenchReport(Documented, Printed):
-    """What a bench found.
+    """Results of a bench.
 
     Attributes
     ----------
     version : str
-        Of neuromap.
+        Version of neuromap.
     date : str
-        When, in UTC, to the second (ISO 8601).
+        Date and time, in UTC, to the second (ISO 8601).
     machine : Machine
-        Where.
+        Machine that it ran on.
     caches : Caches or None
-        Its caches, as measured; ``None`` for engines that are not compiled.
+        Measured caches; ``None`` for engines that are not compiled.
     engine : str
-        What ran the ticks.
+        Engine that ran the ticks.
     rounds : int
-        Rounds that medians are taken over.
+        Number of rounds over which medians are taken.
     scaling : str or None
-        What differs between the runs; ``None`` for a single one.
+        What differs between the runs; ``None`` for a single run.
     runs : tuple of BenchRun
         One per program.
     """

@@ -1,12 +1,12 @@
-"""The characterisation network: a whole chip of neurons that fire at one rate, to measure engines with.
+"""The characterisation network: a whole chip of neurons that fire at one rate, to measure engines.
 
-Every core runs the same statistics, so the cost of a tick follows from cores, rate and synapses alone. Each neuron
-feeds one axon of a random permutation over the chip, each axon has an equal number of synapses at random places,
-half of the axons excite and half inhibit: the drive of a neuron is noise without drift, and the leak alone carries
-it to its threshold. So it fires every threshold / leak ticks, or a few per cent later, because a potential that
-jumps over the threshold loses the excess in its reset (Wald's identity: mean interval = (threshold + mean excess) /
-leak). Source: the recurrent networks with which TrueNorth was characterised, Merolla et al. (Science 2014), in the
-form of ``docs/bench.md``.
+All cores have the same statistics, so the cost of a tick depends only on cores, rate and synapses. Each neuron feeds
+one axon, by a random permutation over the chip; each axon has an equal number of synapses at random places; half of
+the axons excite and half inhibit. So the input of a neuron is noise without drift, and the leak alone carries it to
+its threshold: it fires every threshold / leak ticks, or a few per cent later, because a potential that jumps over the
+threshold loses the excess in its reset (Wald's identity: mean interval = (threshold + mean excess) / leak). Source:
+the recurrent networks with which TrueNorth was characterised, Merolla et al. (Science 2014), in the form of
+``docs/bench.md``.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.hardware.program.structure import MAX_NODE_SIZE
 
-# The drive of the characterisation network: leak and threshold that make a neuron fire at a rate.
-# Least threshold: far above what the noise adds in one tick, so that the leak sets the rate.
+# The drive of the characterisation network: leak and threshold for a firing rate.
+# Least threshold, far above the noise of one tick, so that the leak sets the rate.
 _THRESHOLD = 50
 
 
 class Drive(NamedTuple):
-    """What makes a neuron fire."""
+    """Leak and threshold of a neuron, and the resulting rate."""
 
     # leak, threshold: lambda and alpha
     leak: int
@@ -65,17 +65,17 @@ def drive_for(rate_hz: float, chip: ChipSpec) -> Drive:
 
 
 _T = TypeVar("_T", bound=np.generic)
-# Crossbar rows that are drawn at once; bounds the memory beside the program itself.
+# Most crossbar rows drawn at once; bounds the memory besides the program itself.
 _ROWS = 1 << 14
 # Bytes of a cache line; a crossbar that starts on one is read in whole lines.
 _LINE = 64
-# Streams of random bits: what one of them draws does not depend on how much the others take.
+# Independent streams of random bits: none depends on how much the others draw.
 _CROSSBAR, _PERMUTATION, _DELAYS, _POTENTIALS, _SIGNS, _SCALES, _OFFSETS = range(7)
 
 
 @dataclass(frozen=True)
 class _Request:
-    """What is asked for, checked."""
+    """Checked arguments."""
 
     n_cores: int
     synapses: int
@@ -92,7 +92,7 @@ class _Request:
 
 
 def board_of(chip: ChipSpec, n_cores: int) -> ChipSpec:
-    """Give a chip, or the smallest nearly square board of such chips, with room for some cores."""
+    """Return a chip, or the smallest nearly square board of such chips, with room for ``n_cores`` cores."""
     if chip.n_cores >= n_cores:
         return chip
     needed = -(-n_cores // (chip.cores[0] * chip.cores[1]))
@@ -122,27 +122,26 @@ def characterisation_program(
     seed: int = 0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Program:
-    """Make the characterisation network of some cores, each with all neurons and axons in use.
+    """Make the characterisation network, with all neurons and axons of its cores in use.
 
     Parameters
     ----------
     n_cores : int
-        Cores. Where the chip has fewer, a board of such chips is taken.
+        Number of cores. If the chip has fewer, a board of such chips is used.
     rate_hz : float
-        Spikes per second and neuron of the active cores; see
-        :func:`neuromap.bench.characterisation.drive_for` for what is met
-        exactly.
+        Spikes per second and neuron of the active cores; see :func:`neuromap.bench.characterisation.drive_for` for the
+        exact rate.
     synapses : int
-        Synapses of every axon, 0 to all neurons of a core.
+        Synapses per axon, 0 to all neurons of a core.
     delay : int or tuple of int
-        Ticks from a spike to its axon; of a pair (least, greatest) every neuron draws its own.
+        Ticks from a spike to its axon; with a pair (least, greatest), every neuron draws its own.
     at_rest : float
-        Part of the cores that is silent, 0 to 1, spread evenly: their neurons have no leak, target only such cores
-        and stay where they are. The others target only each other.
+        Fraction of silent cores, 0 to 1, spread evenly: their neurons have no leak, target only silent cores and never
+        change. The others target only each other.
     heterogeneous : bool
-        By default every neuron has weight +1 for even axon types and -1 for odd ones. With this every neuron has a
-        balanced pattern of signs, a scale 1 or 2 (of weights, leak and threshold) and an offset 0 to 15 (of
-        potential, threshold and reset) of its own: the rate is the same, but no parameter is the same for a core.
+        By default, every neuron has weight +1 for even axon types and -1 for odd ones. With this, every neuron has its
+        own balanced pattern of signs, scale 1 or 2 (of weights, leak and threshold) and offset 0 to 15 (of potential,
+        threshold and reset): the rate is unchanged, but no parameter is uniform within a core.
     chip : ChipSpec, str or Path, optional
         A chip, its name or file; TrueNorth by default.
     seed : int
@@ -153,17 +152,17 @@ def characterisation_program(
     Returns
     -------
     Program
-        By hand (no execution), without host and output rows, legal on its chip. Nodes "active" and "at_rest"
-        label the neurons.
+        Without execution, host rows and output rows; legal on its chip. Nodes "active" and "at_rest" label the
+        neurons.
 
     Raises
     ------
     InputError
-        If an argument is out of range, or the chip's cores are of no use here.
+        If an argument is out of range, or the chip's cores are unsuitable.
     """
     asked = _request(n_cores, rate_hz, synapses, delay, at_rest, heterogeneous, chip, seed)
     chip = asked.chip
-    n_types = chip.axon_types // 2 * 2  # a last odd type stays unused: half of the axons excite
+    n_types = chip.axon_types // 2 * 2  # an odd last type stays unused, so that half of the axons excite
     types = np.broadcast_to((np.arange(chip.axons) % n_types).astype(np.uint8), (n_cores, chip.axons))
     target = _targets(asked)
     node = np.where(asked.resting, 1 if not asked.resting.all() else 0, 0).astype(np.int32)
@@ -240,7 +239,7 @@ def _request(
 
 
 def _aligned(shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Zeros that start on a cache line, which NumPy alone does not promise."""
+    """Return zeros aligned to a cache line, which NumPy alone does not guarantee."""
     size = math.prod(shape)
     memory = np.zeros(size + _LINE, np.uint8)
     start = -memory.ctypes.data % _LINE
@@ -260,7 +259,7 @@ def _crossbar(asked: _Request, progress: Callable[[int, int], object] | None) ->
 
 
 def _targets(asked: _Request) -> NDArray[np.int64]:
-    """Axon of the chip that each neuron feeds, shape (C, N): a permutation within the active and the resting cores."""
+    """Return the axon that each neuron feeds, shape (C, N): a permutation within active and within resting cores."""
     targets = np.empty(asked.shape, np.int64)
     bits = RandomBits(asked.seed, _PERMUTATION)
     for resting in (False, True):
@@ -277,7 +276,7 @@ def _delays(asked: _Request) -> NDArray[np.uint8]:
 
 
 def _draw(asked: _Request, stream: int, bound: int, dtype: type[_T]) -> NDArray[_T]:
-    """Integers from 0 to ``bound - 1`` for every neuron, shape (C, N)."""
+    """Draw integers from 0 to ``bound - 1`` for every neuron, shape (C, N)."""
     values = np.zeros(asked.n_cores * asked.chip.neurons, dtype)
     bits = RandomBits(asked.seed, stream)
     for start in range(0, len(values) if bound > 1 else 0, 1 << 20):
@@ -295,14 +294,14 @@ def _neurons(asked: _Request, n_types: int) -> NeuronTable:
     weights = np.zeros((*asked.shape, chip.axon_types), np.int16)
     weights[:, :, 0:n_types:2], weights[:, :, 1:n_types:2] = 1, -1
     if asked.heterogeneous:
-        # V' = scale V + offset takes the same course whatever scale and offset are
+        # V' = scale V + offset evolves equally for any scale and offset
         signs = _balanced_signs(n_types)
         scale = _draw(asked, _SCALES, 2, np.int32) + np.int32(1)
         offset = _draw(asked, _OFFSETS, 16, np.int32)
         weights[:, :, :n_types] = signs[_draw(asked, _SIGNS, len(signs), np.int64)] * scale[:, :, None]
         leak = (leak * scale).astype(np.int16)
         threshold, potential, reset = threshold * scale + offset, potential * scale + offset, offset
-    # beta at its greatest: the noise may take a potential down as far as it likes
+    # greatest beta: noise may lower potentials without limit
     deepest = min(-chip.potential_range[0], 2**31 - 1)
     beta = min(-chip.threshold_range[0] if chip.rules.signed_threshold else chip.threshold_range[1], deepest)
     return NeuronTable(
@@ -319,7 +318,7 @@ def _neurons(asked: _Request, n_types: int) -> NeuronTable:
 
 
 def _balanced_signs(n_types: int) -> NDArray[np.int16]:
-    """Patterns of n signs, half +1 and half -1, shape (patterns, n); the first 256 where there are more."""
+    """Return patterns of n signs, half +1 and half -1, shape (patterns, n); at most the first 256."""
     patterns = []
     for plus in islice(combinations(range(n_types), n_types // 2), 256):
         patterns.append([1 if axon_type in plus else -1 for axon_type in range(n_types)])
@@ -332,11 +331,11 @@ def _nodes(asked: _Request) -> tuple[NodePort, ...]:
     return tuple(NodePort(name, n * asked.chip.neurons, "hidden", 0) for name, n in sizes.items() if n)
 
 
-# Random bits that are the same on every machine and NumPy version, and rows of bits with an exact sum.
+# Random bits that are equal on every machine and NumPy version, and rows of bits with an exact sum.
 
 
 class RandomBits:
-    """A stream of random bits: the raw numbers of a PCG64, whose order NumPy does not change."""
+    """A stream of random bits: the raw output of a PCG64, which NumPy guarantees."""
 
     def __init__(self, seed: int, stream: int) -> None:
         self._bits = np.random.PCG64(np.random.SeedSequence([seed, stream]))
@@ -350,22 +349,22 @@ class RandomBits:
         return self.words(-(-n // 8)).astype("<u8", copy=False).view(np.uint8)[:n]
 
     def below(self, bound: int, n: int) -> NDArray[np.int64]:
-        """Draw n integers from 0 to ``bound - 1``; ``bound`` far below 2**32, or some values are favoured."""
+        """Draw n integers from 0 to ``bound - 1``; ``bound`` must be far below 2**32 to avoid bias."""
         halves = self.words(-(-n // 2)).astype("<u8", copy=False).view("<u4")[:n]
         return ((halves.astype(np.uint64) * np.uint64(bound)) >> np.uint64(32)).astype(np.int64)
 
 
 def set_bits(rows: NDArray[np.uint8], width: int, n_set: int, bits: RandomBits) -> None:
-    """Set exactly ``n_set`` of ``width`` bits in every row, all choices being equally likely."""
-    # First every bit is set with a probability near ``n_set / width``; then random bits are set or cleared where there
-    # are too few or too many. Neither step favours a place, so the outcome favours none.
+    """Set exactly ``n_set`` of ``width`` bits in every row, all choices equally likely."""
+    # First, every bit is set with a probability near ``n_set / width``; then random bits are set or cleared in rows
+    # with too few or too many. Neither step favours any place, so the outcome is uniform.
     # shapes: rows (n, ceil(width / 8))
     part = round(256 * n_set / width)
-    part = 0 if part < 32 else 256 if part > 224 else part  # far from a half, counting from one end is quicker
+    part = 0 if part < 32 else 256 if part > 224 else part  # far from one half, starting from one end is faster
     if part == 256:
         rows[:] = 255
     started = False
-    for place in range(8):  # the binary digits of part / 256: AND halves a probability p, OR makes it (1 + p) / 2
+    for place in range(8):  # binary digits of part / 256: AND halves a probability p, OR makes it (1 + p) / 2
         digit = bool(part >> place & 1)
         started |= digit
         if started:

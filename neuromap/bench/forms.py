@@ -1,4 +1,4 @@
-"""Forms of a bench: text, JSON, a table for notebooks; every figure with its unit, every time beside a ratio."""
+"""Forms of a bench: text, JSON, notebook table; figures have units, and times are accompanied by ratios."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ DOCUMENT = document(
     time_axis=record(tick_seconds=TEXT, wall=TEXT, cpu=TEXT)(at=lambda _: bench_report.TIME_AXIS),
     runs=each(define("run", _RUN), minItems=1),
 )
-# Give it as plain values.
+# Conversion to plain values.
 to_dict = DOCUMENT.of
 
 
@@ -99,7 +99,7 @@ _NOT_KNOWN = "n/a"
 
 
 def with_prefix(value: float | None) -> str:
-    """Write a figure in three digits with a decimal prefix: 2.68 M; ``n/a`` for ``None``."""
+    """Write a figure with three digits and a decimal prefix, such as 2.68 M; ``n/a`` for ``None``."""
     if value is None:
         return _NOT_KNOWN
     for scale, prefix in _PREFIXES:
@@ -125,7 +125,7 @@ def _ratio(value: float | None) -> str:
 
 
 def _once(spent: float, timing: bench_report.Timing) -> str:
-    """Write a time that is spent once, with the number of ticks that it is worth."""
+    """Write a time spent once, with the equivalent number of ticks."""
     return f"{spent:.3g} = {_count(spent / timing.tick.median)} ticks"
 
 
@@ -140,7 +140,7 @@ def _quartiles(spread: bench_report.Spread) -> str:
 
 
 def _figures(run: bench_report.BenchRun) -> list[tuple[str, str, Callable[[bench_report.Timing], str]]]:
-    """Name, unit and how to write it, of every figure of a timing."""
+    """Return name, unit and formatter of every figure of a timing."""
     first = counted(run.timings[0].threads, "thread")
     return [
         ("time per tick, median", "ms, wall clock", lambda t: _milliseconds(t.tick.median)),
@@ -172,7 +172,7 @@ def _column(timing: bench_report.Timing) -> Column[Any]:
     return Column(counted(timing.threads, "thread"), lambda figure: figure[2](timing))
 
 
-# Numbers of threads whose figures stand in columns of their own, where the table is brief.
+# Most numbers of threads with their own columns in a brief table.
 _SIDE_BY_SIDE = 2
 _SCALING: tuple[Column[_Timed], ...] = (
     Column("cores", lambda of: f"{of.run.cores}"),
@@ -200,17 +200,17 @@ _SCALING: tuple[Column[_Timed], ...] = (
 
 
 def scaling_table(report: bench_report.BenchReport) -> Table[_Timed]:
-    """Give one row for every program and number of threads; times are wall clock."""
+    """Return a table with one row per program and number of threads; times are wall clock."""
     return Table(_SCALING, [of for run in report.runs for of in _timed(run)], repeated=(0, 1, 3))
 
 
 def to_notebook(report: bench_report.BenchReport) -> str:
-    """Write the table of a bench as HTML: one row for every program and number of threads; times are wall clock."""
+    """Write the table of a bench as HTML: one row per program and number of threads; times are wall clock."""
     return scaling_table(report).html(f"engine {report.engine}; {machine_line(report.machine)}; {report.date}", names=0)
 
 
 def machine_line(machine: bench_report.Machine) -> str:
-    """Say in one line what figures were taken on."""
+    """Describe the machine in one line."""
     parts = [f"{machine.cpu}, {machine.cpus} CPU{'s' if machine.cpus != 1 else ''}"]
     if machine.memory_bytes is not None:
         parts.append(f"{machine.memory_bytes / 2**30:.3g} GiB")
@@ -221,7 +221,7 @@ def machine_line(machine: bench_report.Machine) -> str:
 
 
 def _caches_line(caches: bench_report.Caches) -> str:
-    """Say what was measured of the caches."""
+    """Describe the measured caches."""
     near, last = (f"{size / 2**20:.3g} MiB" for size in (caches.near_bytes, caches.last_bytes))
     return f"caches, measured on 1 thread: {near} near, {last} in all"
 
@@ -262,7 +262,7 @@ def _notes(report: bench_report.BenchReport) -> list[str]:
 
 
 def print_bench(report: bench_report.BenchReport, console: Console, *, every: bool = True) -> None:
-    """Print the tables with what they hold for; or what is read first of them."""
+    """Print tables and notes, with all columns or only the main ones."""
     from rich.text import Text
 
     def line(text: str) -> None:
@@ -291,5 +291,5 @@ def print_bench(report: bench_report.BenchReport, console: Console, *, every: bo
 
 
 def render_text(report: bench_report.BenchReport, width: int = 160) -> str:
-    """Print a bench into a string."""
+    """Write a bench as text."""
     return printed(lambda console: print_bench(report, console), width)

@@ -57,7 +57,7 @@ def _program(
     """Map rolled-out networks onto simulated neuromorphic chips; predict, measure and prove their latency."""
 
 
-# What the help of the program says of each; the module of a command is called as it is.
+# Help texts of commands; modules have the names of their commands, except those below.
 COMMANDS = {
     "rollouts": "Count and list rollout patterns, with times.",
     "chips": "List packaged chips, or show one in full.",
@@ -81,12 +81,12 @@ COMMANDS = {
     "lift": "Turn a program back into a network.",
     "new": "Write a chip, network or sweep file to start from.",
 }
-# But for words that are Python's.
+# Commands whose modules have other names.
 _MODULES = {"import": "import_command", "export": "export_command"}
 
 
 class _Commands(TyperGroup):
-    """The commands, each imported when it runs or its help is asked for."""
+    """The commands, each imported when it runs or its help is requested."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, _, rest = super().resolve_command(ctx, args)
@@ -116,29 +116,29 @@ for _name, _short in COMMANDS.items():
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the program and give its exit code; nothing is raised and no traceback is shown."""
+    """Run the program and return its exit code; nothing is raised and no traceback is shown."""
     return run_guarded(app, arguments)
 
 
-# The outer boundary of the program: every exception becomes one line on stderr and an exit code.
+# Outer boundary of the program: every exception becomes one line on stderr and an exit code.
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
 _INTERNAL = 1
 _USAGE = 2
 
-# typer carries its own copy of click since 0.26; its base of usage errors is reached the same way in both.
+# Since 0.26, typer has its own copy of click; the base class of usage errors is accessible in both.
 _UsageError = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
 def _fail(error: BaseException, message: str, exit_code: int, as_json: bool) -> int:
-    """Print one line to stderr, with ``--json`` also an error object to stdout."""
+    """Print one line to stderr and, with ``--json``, an error object to stdout."""
     line = one_line(message)
     if exit_code == _INTERRUPTED:
         PROGRAM.set("neuromap")
     print_error(line)
     try:
-        sys.stdout.flush()  # where stdout is what failed, nothing more is written to it
-        if as_json and not isinstance(error, VerificationError):  # its document, which says what differs, is out
+        sys.stdout.flush()  # if stdout itself failed, nothing more is written to it
+        if as_json and not isinstance(error, VerificationError):  # its document is already printed
             print_json(error_object(error, line, exit_code))
             sys.stdout.flush()
     except OSError:
@@ -151,7 +151,7 @@ def _fail(error: BaseException, message: str, exit_code: int, as_json: bool) -> 
 
 
 def _message_of(error: BaseException) -> tuple[str, int]:
-    """Name the fault of any exception, and its exit code."""
+    """Return the message and exit code of any exception."""
     if isinstance(error, NeuromapError):
         return str(error), error.exit_code
     if isinstance(error, _UsageError):
@@ -180,11 +180,11 @@ def _message_of(error: BaseException) -> tuple[str, int]:
 
 
 def _usage_line(error: Any) -> str:
-    """Say what is wrong with a command line, with near words of the same command, and where its help is."""
+    """Write a usage error with similar words of the same command, and a pointer to its help."""
     if (name := getattr(error, "option_name", None)) and hasattr(error, "possibilities"):
         params = error.ctx.command.get_params(error.ctx)
         flags = {flag.lstrip("-"): flag for param in params for flag in param.opts + param.secondary_opts}
-        near = did_you_mean(name.lstrip("-"), flags)  # the dashes would make any two flags alike
+        near = did_you_mean(name.lstrip("-"), flags)  # dashes would make any two flags similar
         said = f"No such option: {name}" + re.sub("'(.*)'", lambda found: f"'{flags[found[1]]}'", near)
     elif match := re.fullmatch(r"No such command ['\"](.*?)['\"].*", error.format_message(), re.DOTALL):
         said = f"No such command {match[1]!r}{did_you_mean(match[1], COMMANDS)}"
@@ -194,14 +194,14 @@ def _usage_line(error: Any) -> str:
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Tell an error that an interrupt was turned into, as happens inside imports."""
+    """Whether an error was caused by an interrupt, as happens inside imports."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None
 
 
 class _NamedStdout(io.FileIO):
-    """Stdout, which is named by the error where it takes nothing."""
+    """Stdout whose errors name it."""
 
     def write(self, data: Any) -> int:
         try:
@@ -212,12 +212,12 @@ class _NamedStdout(io.FileIO):
 
 @contextmanager
 def _named_stdout() -> Iterator[None]:
-    """Put :class:`_NamedStdout` in the place of a stdout that is a file, a pipe or a terminal."""
+    """Replace a stdout that is a file, pipe or terminal by :class:`_NamedStdout`."""
     before = sys.stdout
     if isinstance(before, io.TextIOWrapper):
-        before.reconfigure(errors="replace")  # a table's lines and marks are no reason to fail in ASCII
+        before.reconfigure(errors="replace")  # lines and marks of tables must not fail in ASCII
     binary = getattr(before, "buffer", None)
-    if not isinstance(getattr(binary, "raw", binary), io.FileIO):  # where Python runs unbuffered, it is the file
+    if not isinstance(getattr(binary, "raw", binary), io.FileIO):  # if Python runs unbuffered, it is the file
         yield
         return
     raw = _NamedStdout(before.fileno(), "w", closefd=False)
@@ -231,14 +231,14 @@ def _named_stdout() -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):  # told already
+        with suppress(OSError):  # already reported
             sys.stdout.flush()
         sys.stdout = before
 
 
 def _silence(stream: TextIO) -> None:
-    # What is still buffered has nowhere to go when the interpreter closes the stream.
-    with suppress(OSError, ValueError):  # a stream without a file of its own
+    # Buffered data have nowhere to go when the interpreter closes the stream.
+    with suppress(OSError, ValueError):  # a stream without a file descriptor
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -248,15 +248,15 @@ def _reader_gone() -> int:
 
 
 def _open_closed_streams() -> None:
-    """Put the null device where a stream was closed by whoever started the program (``2>&-``)."""
-    # On stdout it takes nothing, so that writing there fails as on a full disk and no result is lost in silence.
+    """Replace streams closed by the calling process (``2>&-``) by the null device."""
+    # For stdout it is read-only, so that writing fails as on a full disk and no result is lost silently.
     for name, mode in (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, mode), "r" if name == "stdin" else "w"))
 
 
 def _drop_false_sizes() -> None:
-    """Forget a ``COLUMNS`` or ``LINES`` that is no number: rich takes any Unicode digit for one and fails."""
+    """Remove ``COLUMNS`` or ``LINES`` if not a number: rich accepts any Unicode digit, and then fails."""
     for name in ("COLUMNS", "LINES"):
         value = os.environ.get(name, "")
         if not (value.isascii() and value.isdecimal() and len(value) < 10):
@@ -266,15 +266,15 @@ def _drop_false_sizes() -> None:
 def _interrupt_main() -> None:
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
-        signal.pthread_kill(main, signal.SIGINT)  # ends a sleep, too
+        signal.pthread_kill(main, signal.SIGINT)  # also ends a sleep
     else:
         _thread.interrupt_main()
 
 
 def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
-    """Take up an interrupt that came in a callback (of a weak reference, of the collector), where Python ignores it."""
+    """Repeat an interrupt that came in a callback (of a weak reference or the collector), where Python ignores it."""
     if issubclass(ignored.exc_type, KeyboardInterrupt):
-        threading.Timer(0.01, _interrupt_main).start()  # from here it would be ignored once more
+        threading.Timer(0.01, _interrupt_main).start()  # from here it would be ignored again
     else:
         sys.__unraisablehook__(ignored)
 
@@ -296,14 +296,14 @@ def _run(app: typer.Typer, words: list[str], as_json: bool) -> int:
         result = app(args=words, prog_name="neuromap", standalone_mode=False, obj=words)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort) as error:
-        if isinstance(error.__cause__, EOFError):  # typer takes it for the end of what is typed; nothing is, here
+        if isinstance(error.__cause__, EOFError):  # typer treats it as the end of typed input, of which there is none
             message, exit_code = _message_of(error.__cause__)
             return _fail(error.__cause__, message, exit_code, as_json)
         return _fail(KeyboardInterrupt(), "interrupted", _INTERRUPTED, as_json)
     except BrokenPipeError:
         return _reader_gone()
     except SystemExit as error:
-        if isinstance(error.__context__, BrokenPipeError):  # typer turns it into an exit of its own
+        if isinstance(error.__context__, BrokenPipeError):  # typer converts it to its own exit
             return _reader_gone()
         return error.code if isinstance(error.code, int) else _INTERNAL
     except Exception as error:

@@ -1,10 +1,9 @@
-"""CoreKind: what the rest of neuromap asks a kind of core, and how a kind is found by its name.
+"""CoreKind: the interface of a kind of core, and the registry of kinds by name.
 
 A kind is a package whose modules are its parts: ``structure``, ``program``, ``rules``, ``mapper``, ``engines``,
 ``faults``, ``proof`` where programs can be proven and, where the general one is too slow or too coarse, ``wave`` and
-``shared_engine``. A part offers what its
-protocol below says; it is imported when it is first asked. The registry names ours; others have an entry point of the
-group ``neuromap.core_kinds`` with the kind's name and its package.
+``shared_engine``. Each part implements its protocol below and is imported on first access. The registry lists ours;
+other packages register theirs as entry points of the group ``neuromap.core_kinds``, with the kind's name and package.
 """
 
 from __future__ import annotations
@@ -52,41 +51,39 @@ DEFAULT = "crossbar"
 
 @dataclass(frozen=True)
 class CoreFigures(Card):
-    """Figures of a chip that only one kind of core has; a frozen dataclass of the kind derives from it."""
+    """Base of the figures specific to one kind of core, which derives a frozen dataclass from it."""
 
     kind: ClassVar[str]  # name of the kind
 
 
 class Structure(Protocol):
-    """What a core is: facts by which others decide, and its table ``[core]`` of the chip file."""
+    """Properties of a kind of core, and its table ``[core]`` of the chip file."""
 
-    NEURONS: tuple[
-        type[IntegerNeuron], ...
-    ]  # the neurons with a table of their own which it computes, beside frame neurons
-    ONE_TARGET: bool  # whether a neuron feeds one axon, so that fan-out takes copies of it
+    NEURONS: tuple[type[IntegerNeuron], ...]  # classes of neurons that it computes, besides frame neurons
+    ONE_TARGET: bool  # whether a neuron feeds one axon, so that fan-out takes copies
     DELAYS_BEHIND_AXONS: bool  # whether an axon carries a spike to neurons at different delays
     UPDATES_ALL: bool  # whether a core in use computes all its neurons in every tick, idle ones too
-    # options of the mapper that mean something here, of those that not every kind has; ``pins`` are tiles, cores,
-    # regions and splitters, ``pins.neurons`` and the like single ones
+    # mapper options that this kind supports, of those that not all kinds do; ``pins`` stands for tiles, cores, regions
+    # and splitters, ``pins.neurons`` and the like for single ones
     OPTIONS: frozenset[str]
     KEYS: tuple[str, ...]  # keys of the table ``[core]``
     NEURON_TABLE: bool  # whether a chip file may say how the neuron reads its equations
 
     def figures(self, core: TomlTable) -> dict[str, Any]:
-        """Read the table: fields of a :class:`~neuromap.hardware.chip.chip_spec.ChipSpec`."""
+        """Read the table; return fields of a :class:`~neuromap.hardware.chip.chip_spec.ChipSpec`."""
 
     def table(self, chip: ChipSpec) -> dict[str, Any]:
-        """Write it."""
+        """Write the table."""
 
 
 class ProgramPart(Protocol):
-    """What is loaded onto a chip."""
+    """The class of programs."""
 
     PROGRAM: type[ChipProgram]
 
 
 class RulesPart(Protocol):
-    """What a program must keep, read again from program and chip: shares no code with the mapper."""
+    """Rules for programs, checked on program and chip alone; shares no code with the mapper."""
 
     RULES: Rules
 
@@ -95,37 +92,37 @@ class Mapper(Protocol):
     """From a rollout to a program."""
 
     def partition(self, rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
-        """Put the neurons of a rollout into cores; or refuse."""
+        """Partition the neurons of a rollout into cores, or refuse."""
 
     def emit(self, rollout: Rollout, parts: Parts, where: Ints, chip: ChipSpec) -> ChipProgram:
         """Write the program of placed cores; ``where`` has shape (cores, 2)."""
 
     def core_bound(self, network: Legalised, chip: ChipSpec, proven: bool, priced: bool, budget: Budget) -> CoreBound:
-        """Bound the cores of every mapping from below."""
+        """Return a lower bound on the cores of any mapping."""
 
     def most_axons(self, sources: Sources, population: Population, chip: ChipSpec, gathers: bool) -> int | None:
-        """Count the axons that the neediest neuron takes alone; ``None`` where no number of axons serves it."""
+        """Return the most axons that any single neuron needs; ``None`` if no number suffices."""
 
 
 class Engines(Protocol):
-    """What runs programs: ``numpy``, the readable one, and perhaps ``fast``, which must equal it bit by bit."""
+    """Engines: ``numpy``, the readable one, and optionally ``fast``, which must equal it bit by bit."""
 
-    # may offer ``side_by_side(program)`` too, an engine of many stimuli
+    # may also offer ``side_by_side(program)``, an engine for many stimuli at once
 
     ENGINES: Mapping[str, Callable[[Any, EngineChoice], Engine]]
 
 
 class FaultsPart(Protocol):
-    """What faults and edits do to a program; all give another one."""
+    """Faults and edits of programs; every function returns a new program."""
 
     def with_stuck(self, program: Any, stuck: Bools, fires: bool) -> ChipProgram:
-        """Let neurons, shape (C, N), never fire, or fire in every tick."""
+        """Make neurons, a mask of shape (C, N), never fire, or fire in every tick."""
 
     def without_ways(self, program: Any, cut: Bools) -> ChipProgram:
-        """Take away some of the program's wires."""
+        """Remove some of the program's wires."""
 
     def flipped(self, program: Any, places: Ints, faults: Faults) -> tuple[ChipProgram, int, int]:
-        """Flip synapses; also how many failed and could. ``places`` are the cores' numbers on the board."""
+        """Flip synapses; also return how many flipped and could. ``places``: the cores' numbers on the board."""
 
     def with_threshold(self, program: Any, at: tuple[Ints, Ints], edit: ThresholdEdit) -> ChipProgram:
         """Raise or lower thresholds of neurons, by cores and neurons."""
@@ -135,25 +132,25 @@ class FaultsPart(Protocol):
 
 
 class ProofPart(Protocol):
-    """What a neuron computes, for proofs: N neurons of a core, given the least and greatest sum that reaches them."""
+    """What the N neurons of a core compute, for proofs, given the least and greatest sums that reach them."""
 
-    # may offer ``counting(program, core, neuron)`` too, where neurons hold parts of sums: what can ``step``, or None
-    # may offer ``lifted``, ``either`` and ``NO_NEURON`` too, by which programs become networks (``proof/lift.py``)
+    # may also offer ``counting(program, core, neuron)``, where neurons hold parts of sums: what can ``step``, or None
+    # may also offer ``lifted``, ``either`` and ``NO_NEURON``, by which programs become networks (``proof/lift.py``)
 
     def forgetting(self, program: Any, core: int, low: Ints, high: Ints) -> tuple[Ints, NDArray[np.uint8]]:
-        """Give the sum from which each spikes, and why it does not forget (``proof/codes.py``); 0 where it does."""
+        """Return each neuron's least spiking sum, and why it does not forget (``proof/codes.py``), 0 if it does."""
 
     def remembering(
         self, program: Any, core: int, wanted: Mapping[str, Ints], part: Ints, power: Ints, low: Ints, high: Ints
     ) -> NDArray[np.uint8]:
-        """Say why each is not the neuron with these parameters, times 2^power; 0 where it is.
+        """Return why each is not the neuron with these parameters, times 2^power; 0 if it is.
 
         ``part`` says which of a neuron's currents each holds.
         """
 
 
 class Wave(Protocol):
-    """How the dependency wave and the counting of work walk a program."""
+    """Views of a program for the dependency wave and for counting work."""
 
     def wiring(self, program: Any) -> Wiring:
         """Make the wave's view of a program."""
@@ -168,7 +165,7 @@ class SharedEngine(Protocol):
     def make_shared_engine(
         self, program: Any, wires: RemoteWires, exchange: Exchange, choice: EngineChoice
     ) -> Engine | None:
-        """Load the cores of a rank; all ranks call this. None where they share no memory."""
+        """Load the cores of a rank; all ranks call this. None if they share no memory."""
 
 
 class CoreKind:
@@ -189,11 +186,11 @@ class CoreKind:
         self.name, self._package = name, package
 
     def computes(self, neuron: type[IntegerNeuron]) -> bool:
-        """Whether its cores compute neurons of a class; frame neurons they all do."""
+        """Whether its cores compute neurons of a class; all cores compute frame neurons."""
         return neuron in self.structure.NEURONS
 
     def __getattr__(self, part: str) -> Any:
-        """Import a part that is asked for the first time."""
+        """Import a part on first access."""
         asked = _PARTS.get(part)
         if asked is None:
             raise AttributeError(part)
@@ -240,5 +237,5 @@ def core_kind(name: str) -> CoreKind:
 
 
 def our_kinds() -> tuple[CoreKind, ...]:
-    """Give the kinds that come with neuromap."""
+    """Return the kinds that come with neuromap."""
     return tuple(CORE_KINDS[name] for name in CORE_KINDS.ours)

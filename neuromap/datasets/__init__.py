@@ -1,4 +1,4 @@
-"""Sets of labelled images: read from the files of their makers, split into parts by stated rules."""
+"""Sets of labelled images: read from the original files, and split into parts by stated rules."""
 
 import neuromap.one_installation  # noqa: F401 - here too: see there
 from neuromap.lazy_names import lazy_names

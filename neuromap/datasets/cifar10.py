@@ -23,24 +23,24 @@ from neuromap.errors import InputError
 from neuromap.files.messages import show
 from neuromap.registry import require_package
 
-# Pictures in JPEG, PNG or PPM as arrays, by Pillow.
+# Decoding of JPEG, PNG or PPM pictures to arrays, with Pillow.
 
 PICTURES = (".jpg", ".jpeg", ".png", ".ppm")
-"""Endings of pictures that are read."""
+"""File extensions of supported pictures."""
 MOST_PIXELS = 2**20
-"""Of a picture that is brought to another size: those of traffic signs have up to 250 x 250."""
+"""Most pixels of a picture to be resized: those of traffic signs have up to 250 x 250."""
 _FORMATS = ("JPEG", "PNG", "PPM")
 
 
 def decode_pictures(
     pictures: Iterable[tuple[str, bytes]], places: Mapping[str, int], shape: tuple[int, int], *, resize: bool
 ) -> NDArray[np.uint8]:
-    """Decode pictures in colour, one after the other."""
+    """Decode pictures in colour, one at a time."""
     # shapes: returns (n_pictures, rows, columns, 3)
     library = _pillow()
     images = np.zeros((len(places), *shape, 3), np.uint8)
     with warnings.catch_warnings():
-        # a picture that large is refused here, by its head, and must not be warned of beside that
+        # large pictures are refused below by their header, without a further warning
         warnings.simplefilter("ignore")
         for name, data in pictures:
             images[places[name]] = _decode(library, name, data, shape, resize=resize)
@@ -61,7 +61,7 @@ def _decode(library: Any, name: str, data: bytes, shape: Sequence[int], *, resiz
 
 @contextmanager
 def open_picture(name: str, data: bytes) -> Iterator[Any]:
-    """Open a picture, of which the head alone is read at first; what is wrong with it is told in one line."""
+    """Open a picture, reading only its header at first; errors are reported in one line."""
     library = _pillow()
     try:
         with library.open(io.BytesIO(data), formats=_FORMATS) as opened:
@@ -69,7 +69,7 @@ def open_picture(name: str, data: bytes) -> Iterator[Any]:
     except InputError:
         raise
     except (OSError, ValueError, SyntaxError, EOFError, library.DecompressionBombError) as reason:
-        text = " ".join(str(reason).partition("<")[0].split())[:80]  # behind it an object and its address
+        text = " ".join(str(reason).partition("<")[0].split())[:80]  # followed by an object and its address
         raise InputError(
             f"picture {show(name)}: is not a complete JPEG, PNG or PPM ({text}); fetch it again, or take it out"
         ) from None
@@ -101,10 +101,10 @@ _LOSSY = (".jpg", ".jpeg")
 
 
 def load_cifar10(path: Path, part: str, limit: int | None = None) -> ImageSet:
-    """Read CIFAR-10 from the batches of its makers, or from pictures in folders ``train/CLASS`` and ``test/CLASS``."""
-    # Of the 50,000 images for training the last 10,000 (in general the last fifth) are the validation part. Batches are
-    # in the order of their numbers; pictures are sorted by name, then by class, so any run of them has all classes.
-    # path: A folder or archive: binary batches, Python's batches (whose pickles are read, never run), or pictures
+    """Read CIFAR-10 from its original batches, or from pictures in folders ``train/CLASS`` and ``test/CLASS``."""
+    # Of the 50,000 training images, the last 10,000 (in general the last fifth) are the validation part. Batches are in
+    # numerical order; pictures are sorted by name, then by class, so that any run of them contains all classes.
+    # path: a folder or archive of binary batches, Python batches (pickles that are read, never run), or pictures
     with open_members(path) as members:
         names = members.names
         batches = {PurePosixPath(name).name: name for name in names if _BATCH.fullmatch(PurePosixPath(name).name)}
@@ -130,7 +130,7 @@ def _from_batches(members: Members, batches: dict[str, str], part: str, limit: i
     found: list[tuple[NDArray[np.uint8], NDArray[np.int64]]] = []
     n_images = 0
     for name in wanted:
-        # one batch is in memory at a time, as its makers wrote it; and no more than a part's first images need
+        # one original batch is in memory at a time, and only as many as the part's first images need
         for _, data in members.each([batches[name]], MOST_OF_BATCH):
             found.append(read(name, data, len(_CLASSES)))
         n_images += len(found[-1][0])
@@ -161,14 +161,14 @@ def _from_pictures(members: Members, pictures: list[re.Match[str]], part: str, l
     return ImageSet("cifar10", part, images, labels, classes, notes=(*notes, *named))
 
 
-# Batches of CIFAR-10, in the two formats of its makers: red, then green, then blue, each row by row.
+# Batches of CIFAR-10 in its two original formats: red, then green, then blue, each row by row.
 MOST_OF_BATCH = 2**28
-"""Bytes of a batch: those of the makers have 31 MB."""
+"""Most bytes of a batch: original ones have 31 MB."""
 _PIXELS = 3 * 32 * 32
 
 
 def read_binary_batch(name: str, data: bytes, n_classes: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Read a batch of the binary version: for every image one byte of label and 3072 of pixels."""
+    """Read a batch of the binary version: one byte of label and 3072 of pixels per image."""
     # shapes: images (n_images, 32, 32, 3); labels (n_images,)
     if not data or len(data) % (_PIXELS + 1):
         raise InputError(
@@ -179,7 +179,7 @@ def read_binary_batch(name: str, data: bytes, n_classes: int) -> tuple[NDArray[n
 
 
 def read_python_batch(name: str, data: bytes, n_classes: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Read a batch of the Python version, a pickle of which nothing is run: ``data`` and ``labels``."""
+    """Read a batch of the Python version, a pickle of ``data`` and ``labels``, without running any of it."""
     # shapes: images (n_images, 32, 32, 3); labels (n_images,)
     try:
         batch = read_plain_pickle(data)
@@ -219,30 +219,30 @@ def _labels(name: str, labels: NDArray[np.int64], n_classes: int) -> NDArray[np.
     return labels
 
 
-# Numbers, texts and arrays of bytes from a pickle, of which no instruction is ever run.
+# Numbers, strings and byte arrays from a pickle, without running any of it.
 #
 # The standard library lists the instructions of a pickle (``pickletools``). Those that build plain values are
-# followed here; what would be a call is kept as a name and its arguments, and only the names of NumPy's arrays are
-# known. So whatever a file says, nothing is imported and no code of it runs.
+# followed here; calls are stored as a name and its arguments, and only the names of NumPy's arrays are allowed. So
+# whatever a file contains, nothing is imported and none of its code runs.
 _ENCODE = "_codecs encode"
-"""Stands before bytes that a later Python wrote for an earlier one."""
+"""Marks bytes that Python 3 wrote for an older pickle protocol."""
 _NAMES = frozenset({
     "numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct", "numpy ndarray", "numpy dtype",
     _ENCODE,
 })  # fmt: skip
-"""All names that are known."""
+"""All allowed names."""
 
 
 @dataclass
 class _Named:
-    """What would be a class or function."""
+    """Stands for a class or function."""
 
     name: str
 
 
 @dataclass
 class _Made:
-    """What a call would make."""
+    """Stands for the result of a call."""
 
     name: str
     arguments: tuple[Any, ...]
@@ -251,20 +251,20 @@ class _Made:
 
 _MARK = object()
 _MOST_INSTRUCTIONS = 2**20
-"""Fifteen times as many as a batch of 10,000 images takes."""
+"""Fifteen times as many as in a batch of 10,000 images."""
 _MOST_CONTAINERS = 1000
-"""Tables, lists, tuples that hold such, and calls of a pickle; a batch takes about ten.
+"""Most dictionaries, lists, tuples of such, and calls in a pickle; a batch has about ten.
 
-No deeper can they nest, whatever the order in which they are put into each other: Python compares, prints and frees
-nested values in C, where depth is room on the stack.
+This also bounds their nesting, in whatever order they are inserted into each other: Python compares, prints and frees
+nested values in C, where depth takes stack space.
 """
 _CONTAINERS = frozenset({"EMPTY_DICT", "EMPTY_LIST", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "LIST", "DICT", "REDUCE"})
 
 
 def read_plain_pickle(data: bytes) -> Any:
-    """Read plain values."""
-    # gives dictionaries, lists, tuples, numbers, texts (bytes of Python 2 too, a letter for each), and arrays for
-    # :func:`byte_array`
+    """Read plain values from a pickle."""
+    # returns dictionaries, lists, tuples, numbers, strings (also for bytes of Python 2, one character each), and arrays
+    # for :func:`byte_array`
     stack: list[Any] = []
     memo: dict[int, Any] = {}
     containers = 0
@@ -283,7 +283,7 @@ def read_plain_pickle(data: bytes) -> Any:
 
 
 def byte_array(value: Any) -> NDArray[np.uint8]:
-    """Take an array of bytes out of what :func:`read_plain_pickle` gave."""
+    """Convert an array from :func:`read_plain_pickle` to an array of bytes."""
     try:
         _, shape, kind, is_fortran, raw = value.state
         if not value.name.endswith("_reconstruct") or kind.name != "numpy dtype" or kind.arguments[0] != "u1":
@@ -321,21 +321,21 @@ def _named(name: str) -> _Named:
 
 
 def _is_flat(value: Any) -> bool:
-    """Whether nothing can ever be nested in a value: texts, and tuples of what holds nothing."""
+    """Whether a value can never contain nested values: strings, and tuples without containers."""
     if isinstance(value, tuple):
         return not any(isinstance(part, tuple | list | dict | _Made) for part in value)
     return isinstance(value, str | bytes)
 
 
 def _keys(keys: list[Any]) -> list[Any]:
-    """Refuse keys of tables that hold others: their hash is made in C, of all that they hold."""
+    """Refuse nested keys of dictionaries: hashing them recurses in C."""
     if not all(isinstance(key, str | bytes | int) for key in keys):
         raise ValueError
     return keys
 
 
 def _since_mark(stack: list[Any]) -> list[Any]:
-    # from the end: what is looked at is taken off, so all looks together are as many as the instructions
+    # search from the end: visited items are removed, so total work is linear in the number of instructions
     at = len(stack) - 1
     while stack[at] is not _MARK:
         at -= 1

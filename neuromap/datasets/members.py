@@ -1,7 +1,7 @@
-"""Files of a set, in a folder or in an archive, which is read and never unpacked.
+"""Files of a set, in a folder or in an archive, which is read without unpacking it to disk.
 
-What an archive says of itself is held against bounds before anything of it is unpacked: its members, their sizes, and
-for compressed tapes the stream as it comes.
+Before anything is decompressed, what an archive claims is checked against bounds: its members and their sizes; for
+compressed tar files, the stream is checked as it is read.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from neuromap.files.unpacked import Unpacked, most_unpacked
 _ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".zip")
 _MOST_BYTES = 2**30
 _MOST_TAPE = 2**31
-"""Bytes of a tape, unpacked: of both parts, with the heads of its members."""
+"""Most bytes of a tar file, decompressed: of both parts, with the headers of its members."""
 MOST_MEMBERS = 2**18
-"""Files of a set: five times as many as the largest that is read here has."""
+"""Most files of a set: five times as many as in the largest supported one."""
 _PACKERS: Mapping[bytes, Callable[[Path], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
-"""Of tapes, by their first bytes."""
+"""Decompressors of tar files, by their first bytes."""
 
 
 @dataclass(frozen=True)
 class Members:
     """Files of an open folder or archive."""
 
-    path: Path  # of the folder or archive
-    # bytes of every file, by its path below the folder, with slashes; in the order of the archive
+    path: Path  # path of the folder or archive
+    # size of every file in bytes, by its path below the folder, with slashes; in the order of the archive
     sizes: Mapping[str, int]
-    one: Callable[[str], bytes]  # reads the file of a name
-    packed: int  # bytes of the archive; of a folder, all that may be read
+    one: Callable[[str], bytes]  # reads a file by its name
+    packed: int  # bytes of the archive; for a folder, the most that may be read
 
     @property
     def names(self) -> list[str]:
@@ -50,8 +50,8 @@ class Members:
     def each(
         self, names: Collection[str], most: int = _MOST_BYTES, most_of_one: int | None = None
     ) -> Iterator[tuple[str, bytes]]:
-        """Read some of the files, one after the other; all are held against bounds first."""
-        # yields data: in the order of the archive, which is the order in which it can be read
+        """Read some of the files, one at a time, after checking the sizes of all."""
+        # yields data in the order of the archive, in which it can be read sequentially
         for name in names:
             if most_of_one is not None and self.sizes[name] > most_of_one:
                 raise InputError(f"{show(name)}: has {self.sizes[name]} bytes; allowed are {most_of_one}")
@@ -72,8 +72,8 @@ class Members:
 
 @contextmanager
 def open_members(path: Path) -> Iterator[Members]:
-    """Open a folder or an archive, tar (of any compression) or zip."""
-    # Or the archive in a folder that holds nothing else.
+    """Open a folder or an archive, tar (with any compression) or zip."""
+    # If a folder holds nothing but an archive, open the archive.
     path = _archive_within(path)
     with ExitStack() as stack:
         with _whole(path):
@@ -106,7 +106,7 @@ def _of_folder(path: Path) -> Members:
 
 
 def _files_below(path: Path) -> Iterator[Path]:
-    """Find the files of a folder; a link to a folder may lead in a circle, and left out it would be a lost class."""
+    """Find the files of a folder; refuse links to folders, which may be circular, and if skipped would lose a class."""
     for found in path.rglob("*"):
         if found.is_file():
             yield found
@@ -129,7 +129,7 @@ def _of_archive(path: Path, stack: ExitStack) -> Members:
     with path.open("rb") as stream:
         head = stream.read(6)
     opener = next((opener for sign, opener in _PACKERS.items() if head.startswith(sign)), None)
-    if opener is None:  # then a member's head may ask for no more than there is
+    if opener is None:  # then no member's header may claim more than the file has
         source = Unpacked(path.open("rb"), packed)
     else:
         source = Unpacked(opener(path), most_unpacked(packed, _MOST_TAPE))
@@ -142,8 +142,8 @@ def _of_archive(path: Path, stack: ExitStack) -> Members:
 
 
 def _by_name(files: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    """Give files by their names without ``./`` and doubled strokes, which archives may have; the last of equal ones."""
-    # Names are looked for and compared, and never lead to a place outside an archive.
+    """Return files by normalised names, without ``./`` and doubled slashes; the last of equal names wins."""
+    # Names are only looked up and compared, never used as paths outside an archive.
     found = {}
     for name, file in files:
         if name.strip("/."):
@@ -154,7 +154,7 @@ def _by_name(files: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _of_zip(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Read as many bytes as a member states; asked for all, the library unpacks all there are first."""
+    """Read only as many bytes as a member claims; reading all would decompress any amount."""
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise InputError(
             f"{show(info.filename)}: is packed by method {info.compress_type} of zip; allowed are 0 (stored) and 8 "
@@ -176,7 +176,7 @@ def _of_tape(tape: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 @contextmanager
 def _whole(path: Path) -> Iterator[None]:
-    """Tell faults of archives in one line."""
+    """Report faults of archives in one line."""
     try:
         yield
     except (

@@ -1,6 +1,6 @@
-"""MNIST: two files of images and two of labels in the format idx (Y. LeCun, C. Cortes, C. Burges, 1998).
+"""MNIST: two files of images and two of labels in the idx format (Y. LeCun, C. Cortes, C. Burges, 1998).
 
-Files of the format: a magic number, the length of every axis (big-endian, 32 bits each), then one byte per entry.
+An idx file has a magic number, the length of every axis (big-endian, 32 bits each), then one byte per entry.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ _SIZES = {
     "t10k-images-idx3-ubyte": 7_840_016,
     "t10k-labels-idx1-ubyte": 10_008,
 }
-"""Bytes of these: a file of another size is another one, whatever its checksum."""
+"""Sizes of these in bytes: a file of another size is not the original, whatever its checksum."""
 _PORTION = 2**20
 
 _SHARES = 6
 _MOST_BYTES = 2**30
 _UNSIGNED_BYTES = 8 << 8
-"""Magic number of files of unsigned bytes, without the number of axes that is added to it."""
+"""Magic number of files of unsigned bytes, to which the number of axes is added."""
 
 
 def load_mnist(folder: Path, part: str, limit: int | None = None) -> ImageSet:
-    """Read MNIST, or another set in its files."""
-    # Of the 60,000 images for training the last 10,000 (of other sets the last sixth) are the validation part.
+    """Read MNIST, or another set with the same file names."""
+    # Of the 60,000 training images, the last 10,000 (for other sets, the last sixth) are the validation part.
     start = "t10k" if part == "test" else "train"
     images, labels = (
         _File(_find(folder, name), name, axes)
@@ -75,7 +75,7 @@ def load_mnist(folder: Path, part: str, limit: int | None = None) -> ImageSet:
 
 
 class _File:
-    """A file whose head was read, and found to promise no more than a file of its size may hold."""
+    """A file whose header was read, and claims no more than a file of its size may hold."""
 
     def __init__(self, path: Path, name: str, axes: int) -> None:
         self._path, self._name = path, name
@@ -93,8 +93,8 @@ class _File:
                 raise InputError(f"its images have {self.shape[1]} x {self.shape[2]} pixels; fetch it again")
 
     def rows(self, chosen: slice, is_whole: bool) -> tuple[NDArray[np.uint8], list[str]]:
-        """Read some of the images or labels, and note if the file is not the original."""
-        # A file of the original's size is read to its end, for its checksum; another one where the whole part is taken.
+        """Read some of the images or labels, with a note if the file is not the original."""
+        # A file of the original's size is read to its end, for its checksum; others only if the whole part is read.
         size, promised = prod(self.shape[1:]), prod(self.shape)
         may_be_known = len(self._head) + promised == _SIZES[self._name]
         digest = sha256(self._head)
@@ -123,7 +123,7 @@ class _File:
 
     @contextmanager
     def _open(self) -> Iterator[BinaryIO]:
-        """Open it, and name it in what is wrong with it."""
+        """Open the file, and name it in errors."""
         path = self._path
         try:
             with cast("BinaryIO", gzip.open(path)) if path.suffix == ".gz" else path.open("rb") as stream:
@@ -135,7 +135,7 @@ class _File:
 
 
 def _find(folder: Path, name: str) -> Path:
-    dotted = name.replace("-idx", ".idx")  # as some archives unpack it
+    dotted = name.replace("-idx", ".idx")  # as named by some archives
     names = [name, dotted, f"{name}.gz", f"{dotted}.gz"]
     try:
         found = [folder / candidate for candidate in names if (folder / candidate).is_file()]

@@ -1,7 +1,7 @@
-"""Moving digits: streams made here, in which a digit drifts, hides behind bars and flashes; and events of such scenes.
+"""Moving digits: generated streams in which a digit drifts, hides behind bars and flashes; and events of such scenes.
 
-Everything that is drawn depends on the seed, the part and the number of a stream alone, by the raw numbers of NumPy's
-PCG64, so the first streams of a part are the same whatever the limit, the machine and the version.
+Random numbers depend only on the seed, the part and the number of a stream, and use the raw output of NumPy's PCG64,
+so the first streams of a part are the same for any limit, machine and version.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from neuromap.options import option
 
 _WHITE = 255
 _FLIGHT, _NOISE = 1, 2
-"""Streams of random numbers of a part: how digits fly, and events out of nothing."""
+"""Random streams of a part: motion of digits, and spurious events."""
 _AT_ONCE = 2**24
-"""Entries of streams that are made at once: numbers of 64 bits are drawn for each."""
+"""Most values of streams made at once: a 64-bit number is drawn for each."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Events(Scene):
 
 
 def moving_digits(scene: Scene, part: str, limit: int | None, load: Callable[..., ImageSet]) -> ImageSet:
-    """Make one part of ``moving-digits``, or of ``events`` where a sensor is asked for; digits come from ``load``."""
+    """Make one part of ``moving-digits``, or of ``events`` if ``scene`` has a sensor; ``load`` provides the digits."""
     still = _shrunk(load(scene.of, part, limit=limit), scene)
     n = len(still.images) * scene.copies if limit is None else min(len(still.images) * scene.copies, limit)
     side = max(still.shape[:2])
@@ -87,13 +87,13 @@ def moving_digits(scene: Scene, part: str, limit: int | None, load: Callable[...
 
 
 def name_of_scene(scene: Scene) -> str:
-    """Name the streams of a scene, wherever the files of its digits lie."""
+    """Return the name of a scene's streams, regardless of the location of its digits' files."""
     scheme = "events" if isinstance(scene, Events) else "moving-digits"
     return told(replace(scene, of=scene.of.partition(":")[0]), scheme)
 
 
 def _shrunk(still: ImageSet, scene: Scene) -> ImageSet:
-    """Bring digits to 0 to 255, and to fewer pixels."""
+    """Scale digits to intensities 0 to 255 and to fewer pixels."""
     if still.is_stream or still.shape[2] != 1:
         raise InputError(f"of={scene.of}: has the shape {list(still.shape)}; allowed are grey stills, of one feature")
     n, rows, columns, _ = still.images.shape
@@ -110,8 +110,8 @@ def _shrunk(still: ImageSet, scene: Scene) -> ImageSet:
 def _films(
     scene: Scene, digits: NDArray[np.uint8], canvas: int, drawn: NDArray[np.float64], is_longer: bool
 ) -> NDArray[np.uint8]:
-    """Give the films of some digits, shape (n, frames, canvas, canvas); for events one frame more, the first."""
-    # drawn: (n, 5), uniform from 0 to 1: place (2), direction, phase of the fence, phase of the flash
+    """Make films of digits, shape (n, frames, canvas, canvas); for events, with an additional first frame."""
+    # drawn: (n, 5), uniform from 0 to 1: position (2), direction, phase of the fence, phase of the flash
     n, rows, columns = digits.shape
     angle = 2 * np.pi * drawn[:, 2]
     n_frames = scene.frames + is_longer
@@ -142,7 +142,7 @@ def _films(
 def _place(
     start: NDArray[np.float64], speed: NDArray[np.float64], room: int, time: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Give a coordinate over time, whole pixels: straight on, and back at the rim."""
+    """Return a coordinate over time in whole pixels: uniform motion, reflected at the border."""
     if not room:
         return np.zeros((len(start), len(time)), np.int64)
     way = (start[:, np.newaxis] * room + speed[:, np.newaxis] * time) % (2 * room)
@@ -151,10 +151,10 @@ def _place(
 
 
 def _seen(sensor: Events, films: NDArray[np.uint8], noise: np.random.PCG64) -> NDArray[np.uint8]:
-    """Give the events of films, shape (n, frames, rows, columns, 2): pixels that became brighter, then darker ones.
+    """Return the events of films, shape (n, frames, rows, columns, 2): brighter pixels, then darker ones.
 
-    Every pixel remembers a brightness, at first that of the frame before the stream; where the picture is a threshold
-    or more away from it, there are as many events as whole thresholds, and it moves by these.
+    Every pixel remembers a brightness, initially that of the frame before the stream. If the picture differs from it by
+    a threshold or more, there are as many events as whole thresholds, and the remembered value moves by these.
     """
     n, n_frames, rows, columns = films.shape
     events = np.zeros((n, n_frames - 1, rows, columns, 2), np.uint8)

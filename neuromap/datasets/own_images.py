@@ -1,4 +1,4 @@
-"""Images of one's own: arrays, an ``.npz`` file of them, or a folder of pictures for each class."""
+"""User images: arrays, an ``.npz`` file of arrays, or one folder of pictures per class."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "test": (("x_test", "y_test"), ("test_images", "test_labels"), ("test_x", "test_y")),
     "": (("images", "labels"), ("x", "y"), ("data", "target"), ("data", "labels")),
 }
-"""Names of images and labels by part; without a part those of the whole. Capitals do not matter."""
+"""Names of images and labels by part, or of the whole set; case-insensitive."""
 _FOLDERS = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
 _TEST, _VALIDATION = 5, 6
-"""A fifth of a whole set is the test part, a sixth of what is for training the validation part; both are drawn."""
+"""The test part is a random fifth of a whole set, the validation part a random sixth of the training images."""
 _GREY = ("1", "L", "LA")
 _PIXEL = 255
 _LEAST_SPAN, _MOST_SPAN = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
-"""From black to white, in the real numbers with which networks compute."""
+"""Bounds of the span from black to white, in the float32 with which networks compute."""
 
 
 def image_sets(
@@ -45,22 +45,22 @@ def image_sets(
     *,
     name: str = "arrays",
 ) -> dict[str, ImageSet]:
-    """Make the parts of a set of arrays, as training and the accuracy on a chip take them.
+    """Make the parts of a set from arrays, for training and the accuracy on a chip.
 
-    A sixth of the images, drawn with a fixed seed, is the validation part; without test images a fifth is drawn first
-    as the test part. Integers are pixels of 0 to 255, seen as 0 to 1. Real numbers are taken as the network sees them:
-    the least (or 0) is black, the greatest white, and they are rounded to 255 steps between.
+    A sixth of the images, drawn with a fixed seed, is the validation part; without test images, a fifth is first drawn
+    as the test part. Integers are pixels of 0 to 255, seen as 0 to 1. Real numbers are what the network sees: the
+    least (or 0) is black, the greatest white, and they are rounded to 255 steps between.
 
     Parameters
     ----------
     images : array_like, shape (n, rows, columns), (n, rows, columns, features), (n, features, rows, columns) or (n, k)
         Integers or real numbers.
     labels : array_like, shape (n,)
-        Numbers of classes from 0 on, or names of classes.
+        Numbers of classes from 0, or names of classes.
     test_images, test_labels : array_like, optional
-        The test part, where it is another than a fifth of the images.
+        The test part, instead of a fifth of the images.
     name : str
-        Of the set.
+        Name of the set.
 
     Returns
     -------
@@ -70,7 +70,7 @@ def image_sets(
     Raises
     ------
     InputError
-        If arrays are no images and labels, or do not fit each other.
+        If arrays are not images and labels, or do not match.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def image_sets(
 
 
 def load_npz(path: Path, part: str, limit: int | None = None) -> ImageSet:
-    """Read a part of an ``.npz`` file: of its arrays for this part, or by a drawn split of the whole."""
+    """Read a part of an ``.npz`` file, from its arrays for this part or by a random split of the whole."""
     if not path.is_file():
         raise InputError("there is no such file; write it with numpy.savez(FILE, x_train=..., y_train=...)")
     arrays = read_npz(read_bytes(path, "set of images (.npz)", _MOST_BYTES, InputError), _MOST_BYTES, InputError)
@@ -111,7 +111,7 @@ def load_npz(path: Path, part: str, limit: int | None = None) -> ImageSet:
 
 
 def _part(name: str, given: Mapping[str, tuple[Any, Any]], part: str, limit: int | None) -> ImageSet:
-    """Take a part out of arrays; whatever is asked for, intensities and classes are those of all of them."""
+    """Select a part of arrays; the range of intensities and the classes are always those of all arrays."""
     images = {key: _images(f"{name}: {key or 'all'}", found) for key, (found, _) in given.items()}
     if len({found.shape[1:] for found in images.values()}) > 1:
         shapes = ", ".join(f"{key} {list(found.shape[1:])}" for key, found in images.items())
@@ -133,10 +133,10 @@ def _part(name: str, given: Mapping[str, tuple[Any, Any]], part: str, limit: int
 
 
 def _images(where: str, given: Any) -> NDArray[Any]:
-    """Take images, rows x columns x features behind their number."""
+    """Convert images to shape (n, rows, columns, features)."""
     try:
         found = np.asarray(given)
-    except (ValueError, TypeError, RuntimeError):  # rows of different lengths, tensors that are no arrays
+    except (ValueError, TypeError, RuntimeError):  # ragged rows, or tensors that do not convert
         found = np.array(None)
     if found.dtype.kind not in "buif" or found.ndim not in (2, 3, 4) or not found.size:
         raise InputError(
@@ -144,17 +144,17 @@ def _images(where: str, given: Any) -> NDArray[Any]:
             "[n, rows, columns, features], [n, features, rows, columns] or [n, k]"
         )
     if found.ndim == 2:
-        return found[:, np.newaxis, np.newaxis, :]  # a row of features, as a network without rows and columns has it
+        return found[:, np.newaxis, np.newaxis, :]  # one row of features, as in networks without rows and columns
     if found.ndim == 3:
         return found[..., np.newaxis]
     one, two, three = found.shape[1:]
-    # a square shows rows and columns, whatever the number of features; else features are fewer than either
+    # two equal axes are rows and columns, whatever the number of features; otherwise features are the fewest
     features_first = one != two if one == two or two == three else one < three
     return np.moveaxis(found, 1, -1) if features_first else found
 
 
 def _range(images: Iterable[NDArray[Any]]) -> tuple[float, float, tuple[str, ...]]:
-    """Find black and white of all images."""
+    """Find the black and white levels of all images."""
     found = list(images)
     if len({one.dtype.kind == "f" for one in found}) > 1:
         raise InputError("images of one part are integers, those of another real numbers; give all of one kind")
@@ -179,7 +179,7 @@ def _range(images: Iterable[NDArray[Any]]) -> tuple[float, float, tuple[str, ...
 
 
 def _labels(name: str, given: Mapping[str, Any]) -> tuple[dict[str, NDArray[np.int64]], tuple[str, ...]]:
-    """Take labels: numbers of classes, or names, or a column for each class."""
+    """Read labels: numbers of classes, names, or one column per class."""
     found = {key: _labels_of(f"{name}: {key or 'all'}", one) for key, one in given.items()}
     if len({one.dtype.kind == "U" for one in found.values()}) > 1:
         raise InputError(f"{name}: labels of one part are names, those of another numbers; give all of one kind")
@@ -202,7 +202,7 @@ def _labels(name: str, given: Mapping[str, Any]) -> tuple[dict[str, NDArray[np.i
 
 
 def _labels_of(where: str, given: Any) -> NDArray[Any]:
-    """Take the labels of one part, numbers or text."""
+    """Read the labels of one part, numbers or text."""
     try:
         found = np.asarray(given)
     except (ValueError, TypeError, RuntimeError):
@@ -226,7 +226,7 @@ def _labels_of(where: str, given: Any) -> NDArray[Any]:
 
 
 def _split(sizes: Mapping[str, int], part: str, missing: str = "x_{0} and y_{0}") -> tuple[str, NDArray[np.int64]]:
-    """Say of which images a part is, and which of them: its own, or a share that is drawn."""
+    """Return the key of a part's images and their indices: its own images, or a random share."""
     if part in sizes:
         whole = np.arange(sizes[part])
         return part, whole if part != "train" or "validation" in sizes else _drawn(whole, _VALIDATION)[1]
@@ -243,13 +243,13 @@ def _split(sizes: Mapping[str, int], part: str, missing: str = "x_{0} and y_{0}"
 
 
 def _drawn(numbers: NDArray[np.int64], share: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw one of so many shares; give it and the rest."""
+    """Draw 1 / ``share`` of the numbers; return these and the rest."""
     order = numbers[np.argsort(uniform((len(numbers),), SPLIT_SEED), kind="stable")]
     return order[: len(order) // share], order[len(order) // share :]
 
 
 def load_folder(path: Path, part: str, limit: int | None = None) -> ImageSet:
-    """Read pictures, a folder for each class: below ``train`` and ``test``, or split by a draw within each class."""
+    """Read pictures, one folder per class, below ``train`` and ``test``, or split at random within each class."""
     with open_members(path) as members:
         found = _pictures(members)
         given = {key: one for key, one in found.items() if key}
@@ -279,13 +279,13 @@ def load_folder(path: Path, part: str, limit: int | None = None) -> ImageSet:
 
 
 def _pictures(members: Members) -> dict[str, list[tuple[str, str]]]:
-    """Give class and name of all pictures by part; the part is empty where folders of classes stand on top."""
+    """Return class and name of all pictures by part; the part is empty if folders of classes are at the top."""
     found: dict[str, list[tuple[str, str]]] = {}
     for name in members.names:
         parts = PurePosixPath(name).parts
         if not name.lower().endswith(PICTURES) or len(parts) < 2:
             continue
-        if any(word.startswith(".") or word == "__MACOSX" for word in parts):  # what systems put beside pictures
+        if any(word.startswith(".") or word == "__MACOSX" for word in parts):  # files that operating systems add
             continue
         part = next((_FOLDERS[word.lower()] for word in parts[:-2] if word.lower() in _FOLDERS), "")
         found.setdefault(part, []).append((parts[-2], name))
@@ -293,7 +293,7 @@ def _pictures(members: Members) -> dict[str, list[tuple[str, str]]]:
 
 
 def _of_part(found: Mapping[str, list[tuple[str, str]]], part: str) -> list[tuple[str, str]]:
-    """Choose the pictures of a part; shares are drawn within each class, and classes take turns as far as they go."""
+    """Select the pictures of a part; shares are drawn within each class, and classes are evenly interleaved."""
     turns: list[tuple[float, str, str]] = []
     labels = sorted({label for pictures in found.values() for label, _ in pictures})
     for label in labels:
@@ -305,7 +305,7 @@ def _of_part(found: Mapping[str, list[tuple[str, str]]], part: str) -> list[tupl
 
 
 def _look_of(name: str, data: bytes) -> tuple[bool, tuple[int, int]]:
-    """Say whether a picture is grey, and its rows and columns: those that all others must have."""
+    """Return whether a picture is grey, and its rows and columns, which all others must share."""
     with open_picture(name, data) as opened:
         if opened.size[0] * opened.size[1] > MOST_PIXELS:
             raise InputError(f"picture {show(name)}: has more than {MOST_PIXELS} pixels; scale all pictures down")

@@ -1,7 +1,7 @@
-"""Recordings of events that users have: N-MNIST, DVS Gesture and Spiking Heidelberg Digits, binned into frames.
+"""Event recordings from users' files: N-MNIST, DVS Gesture and Spiking Heidelberg Digits, binned into frames.
 
-An event says when (in microseconds), where and which way a pixel changed. A frame holds the events of one bin of time,
-at most so many of a pixel. Files are held against bounds before they are read; HDF5 is read in a process of its own.
+An event tells when (in microseconds), where and in which direction a pixel changed. A frame holds the events of one
+time bin, up to a maximum per pixel. Sizes of files are checked before reading; HDF5 is read in a separate process.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from neuromap.options import option
 from neuromap.registry import require_package
 
 _SHARES = 6
-"""The last sixth of what is for training validates."""
+"""The last sixth of the training recordings is for validation."""
 _UNITS: Mapping[str, int] = ReadOnlyMapping({"us": 1, "ms": 1000, "s": 1_000_000})
 _BIN = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)(us|ms|s)")
 _LONGEST_BIN = 10**9
 _MOST_OF_PART = 2**33
-"""Bytes of the recordings of a part: they are read one after the other, and frames have a bound of their own."""
+"""Most bytes of a part's recordings: they are read one at a time, and frames have their own bound."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class Recorded:
     counts: int = option("N  Most events of a pixel in a frame that count.", 1, within=(1, 255))
 
     def __post_init__(self) -> None:
-        assert self.microseconds  # a bin that is none is refused at once
+        assert self.microseconds  # refuses an invalid bin at once
 
     @property
     def microseconds(self) -> float:
-        """The bin."""
+        """Length of a bin."""
         found = _BIN.fullmatch(self.bin)
         bin = float(found[1]) * _UNITS[found[2]] if found else 0.0
         if not 1 <= bin <= _LONGEST_BIN:
@@ -85,12 +85,12 @@ class _Sensor(NamedTuple):
     features: int
 
     def shape(self, asked: Recorded) -> tuple[int, int, int]:
-        """Give the shape of a frame."""
+        """Return the shape of a frame."""
         return -(-self.rows // asked.shrink), -(-self.columns // asked.shrink), self.features
 
 
 class _Events(NamedTuple):
-    time: NDArray[np.float64]  # microseconds since the beginning of the stream
+    time: NDArray[np.float64]  # microseconds since the start of the stream
     row: NDArray[np.integer]
     column: NDArray[np.integer]
     feature: NDArray[np.integer]
@@ -133,22 +133,22 @@ _Item = TypeVar("_Item")
 
 
 def _of_part(found: list[_Item], part: str, limit: int | None) -> list[_Item]:
-    """Take the part of what is for training, or all that is for testing."""
+    """Select a part of the training items, or all test items."""
     return found[slice_of_part(len(found), _SHARES, part, limit)]
 
 
 # N-MNIST (G. Orchard, A. Jayawant, G. Cohen, N. Thakor, Converting static image datasets to spiking neuromorphic
-# datasets using saccades, 2015): folders Train and Test, a folder for each digit, a file of 5 bytes an event.
+# datasets using saccades, 2015): folders Train and Test, one folder per digit, files with 5 bytes per event.
 
 _NMNIST = _Sensor(34, 34, 2)
 _SACCADES = re.compile(r"(?:.*/)?(train|test)/([0-9])/(\d{1,9})\.bin", re.IGNORECASE)
 _BYTES_OF_EVENT = 5
 _MOST_OF_SACCADES = 2**24
-"""Bytes of a recording: those of the makers have some 20,000."""
+"""Most bytes of a recording: original ones have about 20,000."""
 
 
 def load_nmnist(path: Path, asked: Recorded, part: str, limit: int | None = None) -> ImageSet:
-    """Read N-MNIST; recordings are in the order of their numbers, as the images of MNIST are."""
+    """Read N-MNIST; recordings are in the order of their numbers, like the images of MNIST."""
     with open_members(path) as members:
         parsed = {name: fits for name in members.names if (fits := _SACCADES.fullmatch(name)) is not None}
         found = [name for name, fits in parsed.items() if (fits[1].lower() == "test") == (part == "test")]
@@ -166,7 +166,7 @@ def load_nmnist(path: Path, asked: Recorded, part: str, limit: int | None = None
 
 
 def saccades(name: str, data: bytes) -> _Events:
-    """Read the events of a file of N-MNIST: column, row, then a bit of polarity and 23 bits of microseconds."""
+    """Read the events of an N-MNIST file: column, row, then one bit of polarity and 23 bits of microseconds."""
     if len(data) % _BYTES_OF_EVENT:
         raise InputError(f"{show(name)}: has {len(data)} bytes; an event takes 5, so it is not whole; fetch it again")
     column, row, high, middle, low = np.frombuffer(data, np.uint8).reshape(-1, _BYTES_OF_EVENT).T.astype(np.int64)
@@ -182,7 +182,7 @@ def _check_places(name: str, row: NDArray[np.integer], column: NDArray[np.intege
 
 
 # DVS Gesture (A. Amir et al., A low power, fully event-based gesture recognition system, CVPR 2017): a recording in
-# the format AEDAT 3.1 and a list of gestures for every user and light, and two lists of recordings.
+# AEDAT 3.1 format and a list of gestures for every user and lighting condition, and two lists of recordings.
 
 _GESTURES = (
     "hand clapping", "right hand wave", "left hand wave", "right arm clockwise", "right arm counter clockwise",
@@ -193,9 +193,9 @@ _LISTS: Mapping[bool, str] = ReadOnlyMapping({False: "trials_to_train.txt", True
 _USER = re.compile(r"(user\d{1,4})_[\w-]{1,100}\.aedat")
 _MOST_OF_LISTS = 2**20
 _MOST_OF_RECORDING = 2**27
-"""Bytes of a recording: those of the makers have up to 100 million; read, they take five times as many."""
+"""Most bytes of a recording: original ones have up to 100 million; in memory they take five times as many."""
 _MOST_GESTURES = 1000
-"""Of a recording: those of the makers have a dozen."""
+"""Most gestures of a recording: original ones have a dozen."""
 _HEADER_END = b"#!END-HEADER\r\n"
 _MOST_OF_HEADER = 2**16
 _WORDS = ("size", "offset", "overflow", "capacity", "number", "valid")
@@ -211,7 +211,7 @@ class _Gesture(NamedTuple):
 
 
 def load_gestures(path: Path, asked: Recorded, part: str, limit: int | None = None) -> ImageSet:
-    """Read DVS Gesture: every gesture of a list is a stream; of the users for training the last sixth validates."""
+    """Read DVS Gesture: every listed gesture is a stream; the last sixth of the training users is for validation."""
     with open_members(path) as members:
         gestures = list(_gestures(members.names, lambda names: dict(members.each(names, _MOST_OF_LISTS)), part))
         chosen = gestures[:limit]
@@ -232,7 +232,7 @@ def _between(events: _Events, gesture: _Gesture) -> _Events:
 
 
 def _gestures(names: list[str], read: Callable[[list[str]], dict[str, bytes]], part: str) -> Iterator[_Gesture]:
-    """Give the gestures of a part, recording by recording."""
+    """Yield the gestures of a part, recording by recording."""
     of_list = _LISTS[part == "test"]
     lists = [name for name in names if PurePosixPath(name).name == of_list]
     if len(lists) != 1:
@@ -256,7 +256,7 @@ def _gestures(names: list[str], read: Callable[[list[str]], dict[str, bytes]], p
 
 
 def labelled(recording: str, name: str, data: bytes) -> list[_Gesture]:
-    """Read the list of the gestures of a recording: ``class,startTime_usec,endTime_usec``."""
+    """Read a recording's list of gestures: ``class,startTime_usec,endTime_usec``."""
     reader = csv.DictReader(io.StringIO(data.decode(errors="replace")))
     columns = ("class", "startTime_usec", "endTime_usec")
     found: list[_Gesture] = []
@@ -283,13 +283,13 @@ def labelled(recording: str, name: str, data: bytes) -> list[_Gesture]:
 
 
 def aedat_events(name: str, data: bytes) -> _Events:
-    """Read the changes of brightness of a recording in the format AEDAT 3.1 (iniLabs); other kinds are passed over."""
+    """Read the polarity events of an AEDAT 3.1 recording (iniLabs); other events are skipped."""
     end = data.find(_HEADER_END, 0, _MOST_OF_HEADER)
     if not data.startswith(b"#!AER-DAT3.") or end < 0:
         kind = file_kind(data[:HEAD])
         raise InputError(f"{show(name)}: is {kind or 'not a recording in AEDAT 3.1'}; expected one, with its header")
     place = end + len(_HEADER_END)
-    found, times = [np.zeros(0, np.uint32)], [np.zeros(0, np.float64)]  # a recording has many: 12 bytes for each
+    found, times = [np.zeros(0, np.uint32)], [np.zeros(0, np.float64)]  # a recording has many: 12 bytes each
     while place < len(data):
         if place + _BLOCK.itemsize > len(data):
             raise InputError(f"{show(name)}: ends within the head of a block; fetch it again")
@@ -305,7 +305,7 @@ def aedat_events(name: str, data: bytes) -> _Events:
             if size != 8:
                 raise InputError(f"{show(name)}: a block at byte {place} has events of {size} bytes; allowed are 8")
             pairs = np.frombuffer(data, "<u4", 2 * number, place).reshape(-1, 2)
-            pairs = pairs[pairs[:, 0] & 1 == 1]  # others were taken back
+            pairs = pairs[pairs[:, 0] & 1 == 1]  # others are invalidated
             found.append(pairs[:, 0])
             times.append(pairs[:, 1] + float(int(block["overflow"]) << 31))
         place += size * number
@@ -316,7 +316,7 @@ def aedat_events(name: str, data: bytes) -> _Events:
 
 
 # Spiking Heidelberg Digits (B. Cramer, Y. Stradmann, J. Schemmel, F. Zenke, The Heidelberg spiking data sets for the
-# systematic evaluation of spiking neural networks, 2020): HDF5 with times in seconds and channels of every recording.
+# systematic evaluation of spiking neural networks, 2020): HDF5 with times in seconds and channels per recording.
 
 _CHANNELS = _Sensor(1, 700, 1)
 _SPOKEN = tuple(
@@ -331,15 +331,15 @@ _FILES: Mapping[bool, str] = ReadOnlyMapping({False: "shd_train.h5", True: "shd_
 _MOST_OF_FILE = 2**31
 _MOST_RECORDINGS = 10**6
 _MOST_OF_EVENTS = 2**22
-"""Events of a recording: those of the makers have up to 25,000."""
+"""Most events of a recording: original ones have up to 25,000."""
 _BESIDE = 2**28
-"""Bytes that the library and one recording may take beside the frames."""
+"""Bytes that the library and one recording may take besides the frames."""
 _SECONDS, _BYTES_A_SECOND = 5.0, 10**6
-"""Work to read a small file, and the pace of others, several times what it takes."""
+"""Limits of work for reading: a base for small files, and a least rate for others, several times below usual."""
 
 
 def load_spoken(path: Path, asked: SpeechRecorded, part: str, limit: int | None = None) -> ImageSet:
-    """Read Spiking Heidelberg Digits; of the recordings for training the last sixth validates."""
+    """Read Spiking Heidelberg Digits; the last sixth of the training recordings is for validation."""
     require_package("Spiking Heidelberg Digits", "h5py", "nir")
     name = _FILES[part == "test"]
     file = path / name if path.is_dir() else path
@@ -371,7 +371,7 @@ def load_spoken(path: Path, asked: SpeechRecorded, part: str, limit: int | None 
 def spoken_content(
     path: str, part: str, limit: int | None, settings: Mapping[str, object]
 ) -> tuple[None, dict[str, NDArray[np.generic]]]:
-    """Read a file by h5py and bin its recordings, in the process that :func:`load_spoken` begins."""
+    """Read a file with h5py and bin its recordings, in the process started by :func:`load_spoken`."""
     import h5py
 
     asked = SpeechRecorded(**settings)  # type: ignore[arg-type] # as they were taken apart
@@ -403,7 +403,7 @@ def spoken_content(
 
 
 def _array(h5py: Any, file: Any, name: str) -> Any:
-    """Give a list of a file: one that is in it, not a link to a place elsewhere."""
+    """Return a dataset that is in the file itself, not a link to elsewhere."""
     place = PurePosixPath(name)
     for step in (*reversed(place.parents[:-1]), place):
         if not isinstance(file.get(str(step), getlink=True), h5py.HardLink):

@@ -1,4 +1,4 @@
-"""Images by the name of their source, such as ``npz:FILE``, ``folder:DIR``, ``mnist:PATH`` or ``digits``."""
+"""Load images by the name of their source, such as ``npz:FILE``, ``folder:DIR``, ``mnist:PATH`` or ``digits``."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from neuromap.registry import require_package
 
 # GTSRB, the German traffic sign recognition benchmark (Stallkamp, Schlipsing, Salmen, Igel, IJCNN 2011).
 #
-# A folder per class holds pictures (PPM) named ``TRACK_NUMBER.ppm``, of up to thirty per track, and a list of them,
-# ``GT-CLASS.csv``. Tracks can be told apart in the training pictures only, so all parts are drawn from these.
+# One folder per class holds pictures (PPM) named ``TRACK_NUMBER.ppm``, up to thirty per track, and their list,
+# ``GT-CLASS.csv``. Only training pictures identify tracks, so all parts are drawn from these.
 
 _CLASSES = tuple(f"{number:05d}" for number in range(43))
 _SHAPE = (32, 32)
 _MOST_OF_LISTS = 2**26
-"""Bytes of all lists: those of the makers take 2 MB."""
+"""Most bytes of all lists: original ones take 2 MB."""
 _LIST = re.compile(r"GT-\d{5}\.csv")
 _PICTURE = re.compile(r"(\d{1,9})_(\d{1,9})\.ppm")
 
@@ -59,9 +59,9 @@ class _Listed(NamedTuple):
 
 
 def load_gtsrb(path: Path, part: str, limit: int | None = None) -> ImageSet:
-    """Read the traffic signs, brought to 32 x 32 pixels."""
-    # Of the tracks, in a drawn order, 80 % are ``train``, 10 % ``validation`` and 10 % ``test``. Whole pictures are
-    # taken, with the border around the sign.
+    """Read the traffic signs, resized to 32 x 32 pixels."""
+    # Of the tracks, in random order, 80 % are ``train``, 10 % ``validation`` and 10 % ``test``. Whole pictures are
+    # used, with the border around the sign.
     with open_members(path) as members:
         chosen = _pictures_of(members, part)[:limit]
         places = {picture.name: k for k, picture in enumerate(chosen)}
@@ -71,7 +71,7 @@ def load_gtsrb(path: Path, part: str, limit: int | None = None) -> ImageSet:
 
 
 def _tracks(pictures: list[_Listed]) -> NDArray[np.int64]:
-    """Give every picture the number of its track, in the order in which tracks come."""
+    """Return the number of every picture's track, in order of first appearance."""
     numbers: dict[tuple[str, int], int] = {}
     keys = [(picture.folder, picture.track) for picture in pictures]
     return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
@@ -123,12 +123,12 @@ def _check_there(listed: list[_Listed], names: Collection[str]) -> None:
 
 
 class _Source(NamedTuple):
-    """One kind of source: what loads a part of it."""
+    """A kind of source."""
 
-    load: Callable[..., ImageSet]  # of its path, if it has one, its settings, if it has any, part and limit
-    place: str = ""  # what stands for the path; empty where there is none
-    had_at: str = ""  # where the makers have the files
-    settings: type[Any] | None = None  # what may follow the path, or the colon: ``nmnist:PATH,bin=5ms``
+    load: Callable[..., ImageSet]  # loads a part, given path and settings (if it has them), part and limit
+    place: str = ""  # placeholder of the path; empty if there is none
+    had_at: str = ""  # where to get the original files
+    settings: type[Any] | None = None  # settings after the path or the colon: ``nmnist:PATH,bin=5ms``
 
 
 def _moving(scene: Scene, part: str, limit: int | None) -> ImageSet:
@@ -173,16 +173,16 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
     Parameters
     ----------
     source : str
-        ``npz:FILE``, arrays of images and labels; ``folder:DIR``, pictures in a folder for each class; ``mnist:PATH``,
+        ``npz:FILE``, arrays of images and labels; ``folder:DIR``, one folder of pictures per class; ``mnist:PATH``,
         the folder of the four files; ``cifar10:PATH``, a folder or archive of batches or pictures; ``gtsrb:PATH``, a
-        folder or archive of the training pictures; ``digits``, which come with scikit-learn; ``moving-digits`` and
-        ``events``, streams that are made here, with settings behind a colon, such as ``moving-digits:flash=3,bars=2``;
-        ``nmnist:PATH``, ``dvs-gesture:PATH`` and ``shd:PATH``, folders of recordings of events, with settings behind
-        the path, such as ``nmnist:PATH,bin=5ms,frames=60``.
+        folder or archive of the training pictures; ``digits``, included in scikit-learn; ``moving-digits`` and
+        ``events``, generated streams, with settings after a colon, such as ``moving-digits:flash=3,bars=2``;
+        ``nmnist:PATH``, ``dvs-gesture:PATH`` and ``shd:PATH``, folders of event recordings, with settings after the
+        path, such as ``nmnist:PATH,bin=5ms,frames=60``.
     part : {"train", "validation", "test"}
-        Which part. Files of the test part are opened only where it is asked for.
+        Part to read. Files of the test part are opened only if it is requested.
     limit : int, optional
-        Only the first so many images of the part, for a quick look; 1 or more.
+        Number of images to read, the first of the part, for a quick look; 1 or more.
 
     Returns
     -------
@@ -221,7 +221,7 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
 
 
 def name_of_source(source: str) -> str:
-    """Name what a source gives, wherever its files lie: that by which results of it are known."""
+    """Return a source's name without the location of its files, by which results are identified."""
     scheme, _, settings = _source(source)
     if _KINDS[scheme].settings is None:
         return scheme
@@ -236,7 +236,7 @@ def _settings(scheme: str, text: str) -> Any:
 
 
 def _source(source: object) -> tuple[str, str, str]:
-    """Take a source apart into its scheme, its path and its settings."""
+    """Split a source into its scheme, path and settings."""
     if not isinstance(source, str):
         raise InputError(f"source {show(source)}: allowed is a text such as mnist:PATH or digits")
     scheme, _, rest = source.partition(":")
@@ -258,18 +258,18 @@ def _source(source: object) -> tuple[str, str, str]:
 def _is_there(path: Path, asked: Callable[[Path], bool]) -> bool:
     try:
         return asked(path)
-    except (OSError, ValueError):  # a name that is too long for one, or that holds a null character
+    except (OSError, ValueError):  # a name that is too long, or contains a null character
         return False
 
 
 def _expanded(source: str, path: str) -> Path:
     try:
         return Path(path).expanduser()
-    except RuntimeError:  # ~NAME of nobody
+    except RuntimeError:  # ~NAME of an unknown user
         raise InputError(f"{show_name(source)}: there is no home of this name; write the path in full") from None
 
 
-# The handwritten digits that come with scikit-learn: 8 x 8 pixels, intensities 0 to 16.
+# The handwritten digits of scikit-learn: 8 x 8 pixels, intensities 0 to 16.
 _HELD_OUT = 400
 _SHARES = 5
 _WHITE = 16
@@ -277,9 +277,9 @@ _WHITE = 16
 
 def load_digits(part: str, limit: int | None = None) -> ImageSet:
     """Read the digits."""
-    # The 1797 images are sorted by label, in drawn order within a label, and every 4.49th is held out: these 400 are
-    # the test part, with as many of each digit as there are in the whole. Of the 1397 others, in drawn order, the last
-    # fifth (279) is the validation part. People who wrote digits occur in all parts.
+    # The 1797 images are sorted by label, in random order within a label, and every 4.49th is held out: these 400 are
+    # the test part, with the same proportion of each digit as the whole. Of the 1397 others, in random order, the last
+    # fifth (279) is the validation part. Writers of digits occur in all parts.
     images, labels = _all_digits()
     within_label, drawn = uniform((2, len(labels)), SPLIT_SEED)
     by_label = np.lexsort((within_label, labels))

@@ -1,4 +1,4 @@
-"""Streams: options in the name of a source, such as ``moving-digits:flash=3``, and how much room frames may take."""
+"""Streams: options in the name of a source, such as ``moving-digits:flash=3``, and memory limits of frames."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 Asked = TypeVar("Asked", bound="DataclassInstance")
 
 MOST_BYTES = 2**30
-"""Of the frames of a part: as of the files of a part of a set of images."""
+"""Most bytes of a part's frames, as for the files of a part of images."""
 MOST_FRAMES = 10_000
-"""Frames of a stream."""
+"""Most frames of a stream."""
 _SETTING = re.compile(r"([a-z_]+)=(.*)", re.DOTALL)
 
 
 def path_and_settings(text: str) -> tuple[str, str]:
-    """Take ``PATH,key=value,...`` apart; a path may hold commas, but none before a word and an equals sign."""
+    """Split ``PATH,key=value,...``; a path may contain commas, unless followed by a word and an equals sign."""
     words = text.split(",")
     start = len(words)
     while start > 1 and _SETTING.fullmatch(words[start - 1]) is not None:
@@ -59,7 +59,7 @@ def settings_of(cls: type[Asked], scheme: str, text: str) -> Asked:
 
 
 def told(options: DataclassInstance, scheme: str) -> str:
-    """Name a source with the settings that are not default, in their order: equal for equal streams."""
+    """Return a source's name with its non-default settings in order, equal for equal streams."""
     said = [(f.name, getattr(options, f.name)) for f in fields(options)]
     changed = [f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}" for name, value in said
                if value != getattr(type(options), name)]  # fmt: skip
@@ -67,7 +67,7 @@ def told(options: DataclassInstance, scheme: str) -> str:
 
 
 def check_room(n: int, frames: int, shape: tuple[int, int, int]) -> None:
-    """Refuse streams that would not fit the memory, before any is made."""
+    """Refuse streams that would not fit in memory, before any is made."""
     n_bytes = n * frames * shape[0] * shape[1] * shape[2]
     if n_bytes > MOST_BYTES:
         fit = MOST_BYTES // (n_bytes // n)

@@ -1,4 +1,4 @@
-"""Sets of labelled images, the stated rules by which they are split into parts, and tracks of pictures."""
+"""``ImageSet``, rules for splitting sets into parts, and tracks of pictures."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from neuromap.arrays.frozen import freeze_arrays
 from neuromap.errors import InputError
 from neuromap.render.value import Card
 
-# How sets are split: stated rules, equal on every machine. The validation part is always taken of what the makers give
-# for training, so the test part is theirs where they have one.
+# Splitting of sets by fixed rules, equal on every machine. The validation part is always taken from the original
+# training images, so the test part is the original one, if there is one.
 
 SPLIT_SEED = 2018
-"""Seed of the splits that are drawn."""
+"""Seed of random splits."""
 
 
 def slice_of_part(n_images: int, share: int, part: str, limit: int | None = None) -> slice:
-    """Choose the images of a part: the last of equal shares of those for training validates, the others train.
+    """Select the images of a part: of equal shares of the training images, the last is for validation.
 
     Parameters
     ----------
     n_images : int
-        Images for training, or of the test part.
+        Number of training images, or of images of the test part.
     share : int
-        How many shares: with 6, of 60,000 images the first 50,000 are ``train``, the last 10,000 ``validation``.
+        Number of shares: with 6, the first 50,000 of 60,000 images are ``train``, the last 10,000 ``validation``.
     part : {"train", "validation", "test"}
-        Which part; that for testing has all images.
+        Part to select; the test part has all images.
     limit : int, optional
-        Only the first so many.
+        Number of images to select, the first of the part.
 
     Returns
     -------
     slice
-        Of the images.
+        Slice of the images.
 
     Examples
     --------
@@ -50,8 +50,8 @@ def slice_of_part(n_images: int, share: int, part: str, limit: int | None = None
 
 
 def part_of_tracks(n_tracks: int, part: str) -> NDArray[np.int64]:
-    """Split tracks in a drawn order: the first tenth is ``test``, the last ``validation``, the others ``train``."""
-    # Pictures of one track show the same thing within a second, so they go to one part.
+    """Split tracks in random order: the first tenth is ``test``, the last ``validation``, the others ``train``."""
+    # Pictures of one track show the same object within a second, so they belong to one part.
     order = np.argsort(uniform((n_tracks,), SPLIT_SEED), kind="stable")
     tenth = n_tracks // 10
     ends = {
@@ -63,19 +63,19 @@ def part_of_tracks(n_tracks: int, part: str) -> NDArray[np.int64]:
 
 
 def uniform(shape: tuple[int, ...], seed: int | np.random.PCG64) -> NDArray[np.float64]:
-    """Draw numbers from 0 to 1 that every version of NumPy draws: of PCG64 it guarantees the raw numbers only."""
+    """Draw numbers from 0 to 1, equal for every version of NumPy, which only guarantees the raw output of PCG64."""
     bits = seed if isinstance(seed, np.random.PCG64) else np.random.PCG64(seed)
     raw = np.asarray(bits.random_raw(math.prod(shape)), dtype=np.uint64)
     drawn: NDArray[np.float64] = ((raw >> np.uint64(11)) * np.float64(2.0**-53)).reshape(shape)
     return drawn
 
 
-# Tracks: pictures of one thing, one after the other, of which consecutive ones can be shown as frames.
+# Tracks: consecutive pictures of one object, which can be shown as frames.
 
 
 def starts_of_runs(images: ImageSet, length: int) -> NDArray[np.int64]:
-    """Find the pictures from which so many consecutive ones of the same track are there."""
-    # gives numbers of pictures, ascending
+    """Find the pictures that begin a run of ``length`` consecutive ones of the same track."""
+    # returns indices of pictures, ascending
     if images.tracks is None:
         raise InputError(f'{images.name}: has no tracks, so frames = "track" cannot be shown; take gtsrb, or drop it')
     tracks = images.tracks
@@ -90,7 +90,7 @@ def starts_of_runs(images: ImageSet, length: int) -> NDArray[np.int64]:
 
 
 def cut_tracks(images: ImageSet, start: int, length: int) -> ImageSet:
-    """Cut every track down to so many pictures from a start index on; tracks that have fewer are left out."""
+    """Cut every track to ``length`` pictures from a start index on; shorter tracks are left out."""
     first = starts_of_runs(images, start + length)
     assert images.tracks is not None
     _, of_track = np.unique(images.tracks[first], return_index=True)
@@ -98,13 +98,13 @@ def cut_tracks(images: ImageSet, start: int, length: int) -> ImageSet:
     return replace(images, images=images.images[chosen], labels=images.labels[chosen], tracks=images.tracks[chosen])
 
 
-# Labelled images, as they were drawn from a set.
+# Labelled images of a set.
 
 
 PARTS = ("train", "validation", "test")
-"""Parts of every set; the last is read only where it is asked for by name."""
+"""Parts of every set; the last is read only if requested by name."""
 MOST_TICKS = 10_000
-"""Ticks that a frame of a stream lasts, at most."""
+"""Most ticks that a frame of a stream lasts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +114,12 @@ class ImageSet(Card):
     Attributes
     ----------
     name : str
-        Of the set, such as ``mnist``.
+        Name of the set, such as ``mnist``.
     part : {"train", "validation", "test"}
         Which part of it.
     images : ndarray of uint8, shape (n_images, rows, columns, features) or (n_images, frames, rows, columns, features)
-        Intensities from 0 to ``white``, read-only; the features of pictures in colour are red, green and blue, those of
-        events a brighter and a darker pixel. With an axis of frames every image is a *stream*, whose frames follow each
-        other in time.
+        Intensities from 0 to ``white``, read-only. Features of colour pictures are red, green and blue, those of events
+        brighter and darker. With an axis of frames, every image is a *stream* of frames in time.
     labels : ndarray of int64, shape (n_images,)
         Numbers of classes, read-only.
     classes : tuple of str
@@ -128,23 +127,22 @@ class ImageSet(Card):
     white : int
         The greatest intensity, 1 to 255.
     notes : tuple of str
-        What a reader of results should know about where the images come from.
+        Notes on the origin of the images, for readers of results.
     tracks : ndarray of int64, shape (n_images,), or None
-        Which track every picture belongs to, read-only; pictures of one track stand together, in the order of time.
-        ``None`` where pictures have nothing to do with each other.
+        Track of every picture, read-only; pictures of one track are contiguous, in the order of time. ``None`` if
+        pictures are unrelated.
     seen : tuple of two float
-        What a network in real numbers is shown of black and of white: of images of one's own the least and the greatest
-        number that they hold, 0 to 1 of all others.
+        Values of black and white for a network with real values: least and greatest number for user images, 0 and 1
+        for all others.
     frame_ticks : int
-        Ticks of the chip that every frame of a stream lasts, 1 or more; update steps where no chip is.
+        Ticks of the chip that every frame of a stream lasts, 1 or more; update steps without a chip.
     frame_labels : ndarray of int64, shape (n_images, frames), or None
-        Of streams: the class of what every frame shows, -1 where nothing is seen of it; read-only. ``None`` where that
-        is not known.
+        For streams, the class that every frame shows, -1 if nothing is visible; read-only. ``None`` if unknown.
 
     Raises
     ------
     InputError
-        If the arrays do not fit each other, a label is no class, an intensity above ``white``, or a track torn apart.
+        If the arrays do not match, a label is not a class, an intensity exceeds ``white``, or a track is split.
     """
 
     name: str
@@ -181,17 +179,17 @@ class ImageSet(Card):
         self._check_frames()
 
     def joined(self, other: ImageSet) -> ImageSet:
-        """Give this part with the images of another part of the same set behind it.
+        """Return this part followed by the images of another part of the same set.
 
         Parameters
         ----------
         other : ImageSet
-            Its tracks, if any, stay tracks of their own.
+            The other part; its tracks, if any, remain separate.
 
         Raises
         ------
         InputError
-            If it is of another set, or has images of another shape.
+            If ``other`` is of another set, or has images of another shape.
         """
         mine, theirs = (
             (one.name, one.classes, one.white, one.seen, one.images.shape[1:], one.frame_ticks) for one in (self, other)
@@ -262,11 +260,11 @@ class ImageSet(Card):
 
     @property
     def n_stream_frames(self) -> int:
-        """Frames of a stream; 1 of a still."""
+        """Number of frames per image; 1 for stills."""
         return self.images.shape[1] if self.is_stream else 1
 
     def stills(self) -> ImageSet:
-        """Give the frames of all streams as images of their own, with the label of the stream; stills as they are."""
+        """Return the frames of all streams as stills, with the label of the stream; stills are unchanged."""
         if not self.is_stream:
             return self
         images = self.images.reshape(-1, *self.shape)
@@ -274,17 +272,17 @@ class ImageSet(Card):
         return replace(self, images=images, labels=labels, tracks=None, frame_ticks=1, frame_labels=None)
 
     def shown(self, ticks: Sequence[int] | NDArray[np.int64], which: NDArray[np.integer] | slice) -> NDArray[np.uint8]:
-        """Give what streams show at some ticks since their onset; a still shows the same at all of them.
+        """Return what images show at some ticks since onset; a still shows the same at all ticks.
 
-        Frame k of a stream is on show from tick k ``frame_ticks`` on, for ``frame_ticks`` ticks. Before its onset and
-        after its last frame a stream is black.
+        A stream shows frame k from tick k ``frame_ticks`` on, for ``frame_ticks`` ticks. Before its onset and after its
+        last frame it is black.
 
         Parameters
         ----------
         ticks : sequence of int, length n_ticks
-            Since the onset of the stimulus; :meth:`neuromap.Rollout.sample_ticks` gives those of a rollout.
+            Ticks since stimulus onset; :meth:`neuromap.Rollout.sample_ticks` returns those of a rollout.
         which : ndarray of int or slice
-            Numbers of images in this set.
+            Indices of images in this set.
 
         Returns
         -------
@@ -301,12 +299,12 @@ class ImageSet(Card):
         return found
 
     def intensities(self, which: NDArray[np.integer] | slice | None = None) -> NDArray[np.float32]:
-        """Give images as numbers from 0 to 1.
+        """Return images as numbers from 0 to 1.
 
         Parameters
         ----------
         which : ndarray of int, slice or None
-            Numbers of images in this set; all by default.
+            Indices of images in this set; all by default.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Encodings: what the host makes of images before they reach the input nodes as frames."""
+"""Encodings: how the host turns images into frames of input nodes."""
 
 import neuromap.one_installation  # noqa: F401 - here too: see there
 from neuromap.lazy_names import lazy_names

@@ -1,4 +1,4 @@
-"""Frames of images, by the encoding of an input node. NumPy and float32 only: chips are fed without any framework."""
+"""Encode images as frames of an input node. NumPy and float32 only: chips are fed without any framework."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from neuromap.network.weights import as_pair, output_length, show_shape
 from neuromap.render.value import Card
 
 Frames: TypeAlias = NDArray[np.float32] | NDArray[np.bool_] | NDArray[np.int32]
-# Entries that patches of a layer hold at once.
+# Entries of a layer's patches held at once.
 _CHUNK = 2**22
 
 
@@ -30,35 +30,35 @@ def encode(
     n_frames: int,
     rng: np.random.Generator | None = None,
 ) -> Frames:
-    """Make frames of images, each shown for the same number of frames, or of streams.
+    """Encode images, each shown for the same number of frames, or streams.
 
     Parameters
     ----------
     encoding : InputEncoding
-        Of the input node.
+        Encoding of the input node.
     intensities : ndarray of float32, shape (n_images, rows, columns, features)
-        0 to 1, as ``ImageSet.intensities()`` gives them; of streams (n_images, n_frames, rows, columns, features), what
-        every frame shows.
+        0 to 1, as returned by ``ImageSet.intensities()``; for streams, shape (n_images, n_frames, rows, columns,
+        features), one picture per frame.
     n_frames : int
-        Frames per image, 1 or more; each has noise of its own.
+        Frames per image, 1 or more; each has its own noise.
     rng : numpy.random.Generator, optional
-        Where noise and Bernoulli spikes are drawn from: first the noise of all frames, then the spikes. Needed where
-        the encoding draws.
+        Source of noise and Bernoulli spikes: first the noise of all frames, then the spikes. Needed if the encoding
+        draws.
 
     Returns
     -------
     ndarray, shape (n_images, n_frames, rows, columns, features)
-        Of the node's rows, columns and features: float32 for code ``real``, from 0 to 1 less the mean, int32 for code
-        ``value``, else bool. Where the encoding draws nothing, the frames of an image are views of one, read-only.
+        With the node's rows, columns and features: float32 for code ``real``, from 0 to 1 less the mean, int32 for code
+        ``value``, else bool. Of a still whose frames are all alike, they are read-only views of one.
 
     Raises
     ------
     StimulusError
-        If the images do not fit the node, or are no intensities.
+        If the images do not fit the node, or are not intensities.
     InputError
-        If ``n_frames`` is less than 1, or there is no generator where one is needed.
+        If ``n_frames`` is less than 1, or ``rng`` is needed but missing.
     NetworkError
-        If the layer has no weights, frames are to show consecutive pictures, or rates are asked of a stream.
+        If the layer has no weights, the frames should show a track, or code ``rate`` gets a stream.
     """
     needs("encode: encoding", encoding, InputEncoding)
     if encoding.frames != "still":
@@ -105,15 +105,15 @@ def encode_set(
     which: NDArray[np.integer] | slice | None = None,
     ticks: Sequence[int] | None = None,
 ) -> Frames:
-    """Make frames of images of a set, which do not depend on what else is encoded.
+    """Encode images of a set; the frames of each do not depend on the others.
 
-    Image k of the set has a generator of its own, ``numpy.random.default_rng([seed, k])``, so its frames are the same
-    in every batch, and in every process.
+    Image k of the set has its own generator, ``numpy.random.default_rng([seed, k])``, so its frames are the same in
+    every batch and process.
 
     Parameters
     ----------
     encoding : InputEncoding
-        Of the input node.
+        Encoding of the input node.
     images : ImageSet
         The set.
     n_frames : int
@@ -121,10 +121,10 @@ def encode_set(
     seed : int
         0 or more.
     which : ndarray of int, slice or None
-        Numbers of images in the set, from 0; all by default.
+        Indices of images in the set; all by default.
     ticks : sequence of int, length n_frames, optional
-        Of streams: when every frame is sampled, since the onset (:meth:`neuromap.Rollout.sample_ticks`); frame k at
-        tick k by default. Before the onset, and after its end, a stream is black.
+        For streams: tick since the onset at which each frame is sampled (:meth:`neuromap.Rollout.sample_ticks`); frame
+        k at tick k by default. Before its onset and after its end, a stream is black.
 
     Returns
     -------
@@ -136,7 +136,7 @@ def encode_set(
     StimulusError
         If the images do not fit the node.
     InputError
-        If ``n_frames`` is less than 1, ``seed`` negative, or a number is that of no image.
+        If ``n_frames`` is less than 1, ``seed`` negative, or an index out of range.
     NetworkError
         If the layer has no weights.
     """
@@ -200,7 +200,7 @@ def _noisy(images: NDArray[np.float32], noise: float, rng: np.random.Generator) 
 
 
 def _coded(encoding: InputEncoding, images: NDArray[np.float32]) -> Frames:
-    """Encode pictures, shape (n, rows, columns, features), without drawing anything."""
+    """Encode pictures, shape (n, rows, columns, features), without random draws."""
     if encoding.code == "threshold":
         levels = np.array(encoding.levels, np.float32)
         return (images[..., np.newaxis] >= levels).reshape(len(images), *encoding.shape)
@@ -236,16 +236,14 @@ def _convolved(
     matrix = weights.transpose(2, 0, 1, 3).reshape(-1, weights.shape[3])
     summed = np.empty((n, rows * columns, weights.shape[3]), np.float32)
     step = max(1, _CHUNK // max(1, patches[:1].size))
-    for start in range(
-        0, n, step
-    ):  # a product for every image: of more at once, sums could depend on what else there is
+    for start in range(0, n, step):  # one product per image: in larger ones, sums could depend on the other images
         part = patches[start : start + step]
         np.matmul(part.reshape(len(part), rows * columns, -1), matrix, out=summed[start : start + step])
     return summed.reshape(n, rows, columns, -1)
 
 
 def _same(length: int, kernel: int, stride: int) -> tuple[int, int]:
-    """Give the cells of padding before and after an axis."""
+    """Return the padding before and after an axis, in cells."""
     windows = -(-length // stride)
     padding = max((windows - 1) * stride + kernel - length, 0)
     return padding // 2, padding - padding // 2
@@ -268,7 +266,7 @@ MAX_LEVELS = 256
 
 @dataclass(frozen=True, eq=False)
 class InputEncoding(Card):
-    """What the host does with images before they reach an input node.
+    """How the host encodes images for an input node.
 
     First noise: Gaussian noise of mean 0 is drawn anew for every frame and pixel and added to the intensities, which
     are 0 to 1; the sum is clipped to 0 to 1. Then the code:
@@ -280,11 +278,11 @@ class InputEncoding(Card):
     - ``bernoulli``: 1 with a probability equal to the intensity, drawn independently.
     - ``layer``: a convolution on the host (padding ``same``, as :class:`~neuromap.network.transforms.Conv` has
       it), and 1 where its sum reaches the threshold of the feature.
-    - ``rate``: a spike in a part of the frames that is the intensity p, spread evenly: none in frame 0, one in frame k
+    - ``rate``: spikes in a fraction of the frames, the intensity p, spread evenly: none in frame 0, one in frame k
       where floor(k p + a) > floor((k - 1) p + a). Neuron j is ahead by a, the fractional part of j times
       (sqrt(5) - 1) / 2, so that equal intensities do not spike together.
     - ``value``: the values of a graded node: the pixel, 0 to 255, less the zero point. With a mean or a step it is
-      ``(intensity - mean) / step``, rounded to the nearest integer (of two the even one) and clipped to the node's
+      ``(intensity - mean) / step``, rounded to the nearest integer (ties to even) and clipped to the node's
       values, as a quantiser does.
 
     Attributes
@@ -306,17 +304,17 @@ class InputEncoding(Card):
     thresholds : ndarray of float32, shape (node features,), or None
         Code ``layer``: read-only.
     mean : tuple of float
-        Codes ``real`` and ``value``: what is subtracted after noise and clipping, in units of intensity, 0 to 1: a
-        number for each feature or one for all; empty where nothing is.
+        Codes ``real`` and ``value``: subtracted after noise and clipping, in units of intensity, 0 to 1: a number for
+        each feature or one for all; empty to subtract nothing.
     frames : {"still", "track"}
         Code ``real``: whether all frames show one picture, or consecutive pictures of one track (training only).
     step : tuple of float
-        Code ``value``: the intensity for which a value of 1 stands, above 0: a number for each feature or one for all;
-        empty where values are pixels, or with a mean 1/255.
+        Code ``value``: intensity of a value of 1, above 0: a number for each feature or one for all; if empty, values
+        are pixels or, with a mean, it is 1/255.
     values : tuple of two int, or None
         Code ``value``: least and greatest value of the node.
     zero_point : int
-        Code ``value``: of the node.
+        Code ``value``: zero point of the node.
 
     Raises
     ------
@@ -376,7 +374,7 @@ class InputEncoding(Card):
 
     @property
     def is_for_chip(self) -> bool:
-        """Whether a chip takes frames: spikes or values."""
+        """Whether a chip can take the frames: spikes or values."""
         return self.code != "real"
 
     @property
@@ -390,7 +388,7 @@ class InputEncoding(Card):
         return not self.is_drawn and self.code != "rate"
 
     def check_images(self, shape: Sequence[int]) -> None:
-        """Refuse images that do not become frames of the node.
+        """Refuse images that do not fit the node.
 
         Parameters
         ----------
@@ -400,7 +398,7 @@ class InputEncoding(Card):
         Raises
         ------
         StimulusError
-            Saying which shapes do.
+            If they do not; the message names the shapes that do.
         """
         if len(shape) != 3 or self.frame_shape(shape) != self.shape:
             raise StimulusError(
@@ -409,7 +407,7 @@ class InputEncoding(Card):
             )
 
     def frame_shape(self, shape: Sequence[int]) -> tuple[int, int, int] | None:
-        """Give the shape of frames that images would have.
+        """Return the shape of the frames that images would give.
 
         Parameters
         ----------
@@ -419,7 +417,7 @@ class InputEncoding(Card):
         Returns
         -------
         tuple of three int or None
-            ``None`` where the layer has weights for images of other features.
+            ``None`` if the layer has weights for another number of features.
         """
         rows, columns, features = shape
         if self.code == "threshold":
@@ -432,7 +430,7 @@ class InputEncoding(Card):
         return (*windows, self.shape[2])  # type: ignore[return-value] # two of them
 
     def _fitting(self) -> str:
-        """Say which images fit."""
+        """Describe the images that fit."""
         rows, columns, features = self.shape
         if self.code == "threshold":
             return show_shape((rows, columns, features // len(self.levels)))
@@ -456,7 +454,7 @@ class InputEncoding(Card):
             raise self._wrong("levels", list(levels), f"are as many as divide the {self.shape[2]} features of the node")
 
     def _check_each(self, key: str, bounds: str, *, takes_zero: bool) -> None:
-        """Refuse what is neither one number up to 1 nor one for each feature, nor none at all."""
+        """Require no number, one, or one for each feature, each up to 1."""
         given, features = getattr(self, key), self.shape[2]
         allowed = f"are one number {bounds}, or {features}, one for each feature of the node"
         if not isinstance(given, tuple):

@@ -1,4 +1,4 @@
-"""Encodings as the network file gives them: ``[inputs.NAME]``. ``docs/data.md`` is the reference of the keys."""
+"""Read encodings from the network file: ``[inputs.NAME]``. ``docs/data.md`` is the reference of the keys."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _LEVELS = f"are 1 to {MAX_LEVELS} numbers from 0 to 1, ascending"
 
 
 def input_encodings(network: Network) -> Mapping[str, InputEncoding]:
-    """Give the encoding of every input node.
+    """Return the encoding of every input node.
 
     Parameters
     ----------
     network : Network
-        With shapes.
+        Its input nodes need shapes.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def input_encodings(network: Network) -> Mapping[str, InputEncoding]:
     Raises
     ------
     NetworkError
-        If a key or a value of a table is none, or an input node has no shape.
+        If a table has an unknown key or an invalid value, or an input node has no shape.
     """
     tables = network.tables.get("inputs", {})
     return ReadOnlyMapping({name: _encoding(network, name, tables.get(name, {})) for name in network.inputs})
@@ -100,9 +100,9 @@ def _layer(table: TomlTable, code: Code) -> dict[str, Any]:
     return found
 
 
-# The input and the output between which a network names classes of labelled images.
+# Input and output of networks that classify labelled images.
 def require_labelled_nodes(network: Network, classes: int, what: str) -> None:
-    """Refuse networks that do not name a class of an image."""
+    """Refuse networks that cannot classify images into ``classes`` classes."""
     if len(network.inputs) != 1 or len(network.outputs) != 1:
         raise NetworkError(
             f"network {network.name}: has inputs {', '.join(network.inputs)} and outputs {', '.join(network.outputs)}; "

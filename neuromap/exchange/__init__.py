@@ -1,4 +1,4 @@
-"""Networks, programs and traces from other tools and for them, with a word on what became of each part."""
+"""Import and export of networks, programs and traces, with notes on what became of each part."""
 
 from neuromap.lazy_names import lazy_names
 

@@ -1,4 +1,4 @@
-"""The table of formats; files of other tools as networks, and values of ours as their files."""
+"""The table of formats, and import and export of files through it."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 def import_file(
     path: str | Path, format: str | None = None, *, chip: str | Path | ChipSpec | None = None, **options: Any
 ) -> Imported:
-    """Take over a network from a file of another tool. A file is data: nothing in it is executed.
+    """Import a network from a file of another tool. A file is data: nothing in it is executed.
 
     Parameters
     ----------
     path : str or Path
         The file.
     format : str or None
-        Of :data:`~neuromap.exchange.formats.IMPORT_FORMATS`; by default as the suffix says.
+        Name in :data:`~neuromap.exchange.formats.IMPORT_FORMATS`; by default chosen by the suffix.
     chip : str, Path, ChipSpec or None
-        Into whose integers float neurons are put, and by whose cores an estimate counts; by default as the format does.
+        Chip whose integers float neurons take, and whose cores an estimate counts; by default the format's own.
     **options
-        Further ones of the format's function, such as ``dt`` and ``tool`` of NIR.
+        Further options of the format's function, such as ``dt`` and ``tool`` of NIR.
 
     Returns
     -------
@@ -49,9 +49,9 @@ def import_file(
         If there is no such format, option or file, or the file is not what its format says: truncated, too large,
         malformed.
     NotSupportedError
-        If a package is missing, or nothing of the file can be taken over.
+        If a package is missing, or nothing of the file can be imported.
     NetworkError
-        If what the file says is no network.
+        If the file does not describe a valid network.
     """
     suffix = Path(path).suffix.lower()
     name = format or next((name for name, known in IMPORT_FORMATS.items() if suffix in known.suffixes), None)
@@ -79,20 +79,20 @@ def export_file(
     random: RandomFrames | None = None,
     program: str | Path | None = None,
 ) -> Exported:
-    """Write a network, program or trace for another tool: all of its files, or none.
+    """Export a network, program or trace to another tool, writing all of its files or none.
 
     Parameters
     ----------
     source : str or Path
-        A network, program or trace file, whichever the format is made of.
+        A network, program or trace file, whichever the format takes.
     format : str
-        Of :data:`~neuromap.exchange.formats.EXPORT_FORMATS`.
+        Name in :data:`~neuromap.exchange.formats.EXPORT_FORMATS`.
     destination : str or Path
-        The file; where the format is several files, their folder, which is made if it is not there.
+        The file; for a format of several files, their folder, which is created if missing.
     frames : mapping of str to array_like of shape (n_frames, size), or path, optional
         Input frames that go with a program, as :func:`neuromap.simulate` takes them, or a file of them.
     random : RandomFrames, optional
-        Which random frames go with it where none are given; 32 of mixed densities by default.
+        Random frames to use if none are given; 32 of mixed densities by default.
     program : str or Path, optional
         The program file of a trace, for formats that show where cores are.
 
@@ -107,7 +107,7 @@ def export_file(
         If there is no such format or file, the format takes no frames or no program, or the destination cannot be
         written, or holds files of another export, or a README.md of someone else.
     NotSupportedError
-        If a package is missing, or the other tool has not what the source asks for.
+        If a package is missing, or the other tool lacks what the source needs.
     """
     known = EXPORT_FORMATS.find(format)
     path_given("export_file", source)
@@ -130,18 +130,18 @@ def export_file(
     return found
 
 
-# Stands in every README.md of an export.
+# Marks every README.md of an export.
 _SIGN = b"\nWritten by neuromap: "
 
 
 def _require_no_others(folder: Path, found: Exported) -> None:
-    """Refuse a folder in which files would be mixed with those of a larger export, or someone's text would be lost."""
+    """Refuse a folder with files of a larger export, which would mix, or with someone else's README.md."""
     numbered = {re.sub("[0-9]+", "*", name) for name in found.contents if re.search("[0-9]", name)}
     try:
         older = sorted({path.name for pattern in numbered for path in folder.glob(pattern)} - set(found.contents))
         readme = folder / "README.md"
         is_strange = readme.is_file() and _SIGN not in readme.read_bytes()[:4096]
-    except OSError:  # what cannot be read is told where it cannot be written
+    except OSError:  # a folder that cannot be read is reported when it cannot be written
         return
     if older:
         raise InputError(
@@ -152,7 +152,7 @@ def _require_no_others(folder: Path, found: Exported) -> None:
         raise InputError(f"{readme}: was not written by neuromap and would be lost; name another folder")
 
 
-# Formats that networks come from, and that networks, programs and traces go to: the table of commands and pages.
+# Formats of imports and exports: the table behind commands and pages.
 
 
 @dataclass(frozen=True)
@@ -162,26 +162,26 @@ class Format:
     Attributes
     ----------
     called : str
-        What people call it.
+        Common name.
     suffixes : tuple of str
-        Of its files; empty where it is not known by one.
+        Suffixes of its files; empty if none identifies it.
     holds : str
-        What is taken from or written to it, in a clause.
+        What is read from or written to it, in a clause.
     function : str
-        ``"module.function"`` from ``neuromap`` on, or ``"package.module:function"``. That of an import takes a path and
-        options, and gives an :class:`~neuromap.exchange.imported.Imported`; that of an export takes the path of a
-        network, program or trace file (``frames`` and ``random`` where it is ``fed``, ``program`` where it is
-        ``placed``) and gives an :class:`~neuromap.exchange.imported.Exported`, whose files the caller writes.
+        ``"module.function"`` below ``neuromap``, or ``"package.module:function"``. An import function takes a path and
+        options, and returns an :class:`~neuromap.exchange.imported.Imported`; an export function takes the path of a
+        network, program or trace file (``frames`` and ``random`` if ``fed``, ``program`` if ``placed``) and returns an
+        :class:`~neuromap.exchange.imported.Exported`, whose files the caller writes.
     package, extra : str
-        What it needs that is not always installed, and the extra that installs it; empty where it needs nothing.
+        Optional package that it needs, and the extra that installs it; empty if none.
     source : {"network", "program", "trace"}
-        What an export is made of.
+        Kind of file that an export takes.
     fed : bool
         Whether input frames go with an export.
     placed : bool
-        Whether the program of a trace may be given too, which knows where cores are.
+        Whether the program of a trace, which has the places of cores, may be given too.
     folder : bool
-        Whether an export is several files in a folder, not one.
+        Whether an export is a folder of files rather than one file.
     bounds : str
         How large a file or network may be, in a clause.
     refuses : str

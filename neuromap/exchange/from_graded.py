@@ -1,4 +1,4 @@
-"""Graded networks as spiking ones whose rates stand for values, for chips without graded spikes, by labelled images."""
+"""Conversion of graded networks to spiking rates, for chips without graded spikes, balanced on labelled images."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from neuromap.network.network_file import load_network
 from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.quantise.rate import RateNetwork, to_rates
 
-# Images of the training part on which values are found.
+# Most images of the training part on which values are measured.
 _SHOWN = 1_000
 
 
 def from_graded(path: str | Path, *, chip: str | Path | ChipSpec | None = None, data: str | None = None) -> Imported:
-    """Convert the file of a graded network into spiking neurons (:func:`neuromap.quantise.to_rates`).
+    """Convert the file of a graded network to spiking neurons (:func:`neuromap.quantise.to_rates`).
 
     Parameters
     ----------
     path : str or Path
-        A network file, all of whose nodes are graded, with one input of images.
+        A network file with graded nodes only and one input of images.
     chip : str, Path, ChipSpec or None
-        That the spiking network is for; ``truenorth`` by default.
+        Chip of the spiking network; ``truenorth`` by default.
     data : str
-        Labelled images, as :func:`neuromap.datasets.load_images` names them: values are found on the first thousand of
-        the training part.
+        Labelled images, as :func:`neuromap.datasets.load_images` names them: values are measured on the first thousand
+        of the training part.
 
     Returns
     -------

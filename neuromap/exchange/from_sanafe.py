@@ -1,8 +1,8 @@
-"""SANA-FE's networks of ``leaky_integrate_fire`` neurons, as ours: the same integers, spike for spike.
+"""Import of SANA-FE's networks of ``leaky_integrate_fire`` neurons: the same integers, spike for spike.
 
-Its soma keeps a potential in steps of 1/64. In every step it multiplies it with ``leak_decay`` and cuts it to such
-steps, adds bias and what arrived in the step before, and spikes above the threshold. That is our neuron with current
-and voltage in units of 1/64; where nothing leaks and all values are whole, in its own units, 6 bits narrower.
+The soma keeps a potential in multiples of 1/64. In every step it multiplies the potential by ``leak_decay`` and cuts it
+to such a multiple, adds the bias and the input of the previous step, and spikes above the threshold. That is our neuron
+with current and voltage in units of 1/64; if nothing leaks and all values are whole, in its own units, 6 bits narrower.
 """
 
 from __future__ import annotations
@@ -38,37 +38,37 @@ from neuromap.network.transforms import Conv, Dense, Shape
 from neuromap.network.weights import StoredWeights
 from neuromap.registry import require_package
 
-# Steps of a potential in a unit.
+# Steps of a potential per unit.
 STEPS = 64
 _DEFAULTS = {
     "threshold": 0.0, "reset": 0.0, "leak_decay": 1.0, "input_decay": 0.0, "bias": 0.0, "potential": 0.0,
     "refractory_delay": 0.0, "reverse_threshold": 0.0, "reverse_reset": 0.0,
 }  # fmt: skip
-# Modes that are taken over, the default first.
+# Supported modes, the default first.
 _MODES = {"reset_mode": ("hard", "soft"), "reverse_reset_mode": ("none", "saturate")}
 # Attributes of neurons whose spikes come from outside.
 _FED = ("spikes", "rate", "poisson")
 
 
 def from_sanafe(path: str | Path, *, chip: str | Path | ChipSpec | None = None) -> Imported:
-    """Take over a network file of SANA-FE, and where its neurons are. Needs the extra ``sanafe``.
+    """Import a SANA-FE network file with the places of its neurons. Needs the extra ``sanafe``.
 
     Parameters
     ----------
     path : str or Path
         YAML; nothing in it is executed.
     chip : str, Path, ChipSpec or None
-        On whose tiles the file's ``mappings`` put the neurons; ``loihi1`` by default.
+        Chip on whose tiles the file's ``mappings`` put the neurons; ``loihi1`` by default.
 
     Returns
     -------
     Imported
-        ``pins`` holds the core of every neuron, where the file says it of all neurons of a group.
+        ``cores`` holds the core of every neuron of the groups that the file maps as a whole.
 
     Raises
     ------
     InputError
-        If the file is no network of SANA-FE, too large or malformed.
+        If the file is too large, malformed or not a SANA-FE network.
     NotSupportedError
         If PyYAML is not installed, or a neuron or edge computes what ours do not.
     """
@@ -85,7 +85,7 @@ def from_sanafe(path: str | Path, *, chip: str | Path | ChipSpec | None = None) 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Shape of a node, and which of SANA-FE's neurons each of ours is."""
+    """Shape of a node, and the SANA-FE neuron that each of its neurons is."""
 
     shape: tuple[int, int, int]
     order: Ints  # (size,)
@@ -170,7 +170,7 @@ class _Somas:
         self._require(where)
 
     def _mode(self, group: Group, key: str, known: tuple[str, ...], where: str) -> str:
-        """Give the mode that all neurons of the group have."""
+        """Return the mode that all neurons of the group share."""
         found = sorted({known[0] if mode is None else str(mode) for mode in _of(group, key)}) or [known[0]]
         if wrong := [mode for mode in found if mode not in known]:
             raise NotSupportedError(f"{where}: {key} {wrong[0]} is not taken over; {' and '.join(known)} are")
@@ -226,7 +226,7 @@ class _Somas:
             self.notes.append(
                 Note(self._name, f"leak_decay is {near} as the chip's", error=error, unit="of the potential")
             )
-        # it counts down in the step of the spike already
+        # SANA-FE counts down in the step of the spike already
         refractory = np.maximum(v["refractory_delay"] - 1, 0)
         values = {
             "threshold": np.floor(v["threshold"] * unit),
@@ -260,7 +260,7 @@ def _integers(values: Floats, where: str) -> Ints:
 
 
 def _layout(group: Group, shapes: set[Shape]) -> _Layout:
-    """Find the shape that the convolutions at a group agree on; without one its neurons stand in a row."""
+    """Find the shape that the convolutions at a group agree on; without any, its neurons form a row."""
     if len(shapes) > 1:
         raise NotSupportedError(
             f"group {show_name(group.name)}: convolutions give it shapes {sorted(shapes)[0]} and {sorted(shapes)[1]}; "
@@ -285,7 +285,7 @@ def _ends(edge: Connection) -> tuple[Shape, Shape]:
 
 
 def _edges(found: tuple[Connection, ...], layouts: dict[str, _Layout], unit: int) -> dict[EdgeKey, Edge]:
-    """Make an edge of each pair of groups; synapses of several connections add up."""
+    """Make one edge per pair of groups; synapses of several connections add up."""
     by_pair: dict[EdgeKey, list[Connection]] = {}
     for edge in found:
         by_pair.setdefault((edge.source, edge.target), []).append(edge)
@@ -324,7 +324,7 @@ def _edges(found: tuple[Connection, ...], layouts: dict[str, _Layout], unit: int
 
 
 def _cores(found: SanafeNetwork, layouts: dict[str, _Layout], chip: ChipSpec) -> tuple[dict[str, Ints], list[str]]:
-    """Put the neurons into cores of the chip: tiles run through a column first, cores of a tile likewise."""
+    """Assign neurons to cores of the chip: tiles, and cores of a tile, are numbered column by column."""
     across, along = chip.tile
     height = chip.rows // along
     cores, lost = {}, []

@@ -1,4 +1,4 @@
-"""A network from elsewhere, and what its import kept, approximated and refused."""
+"""Results of imports and exports: what was kept, approximated and refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from neuromap.render.value import Card, Documented, Formed, Paged
 
 @dataclass(frozen=True)
 class Note(Card):
-    """One thing that an import says of a part of what it read.
+    """What became of one part of an import or export.
 
     Attributes
     ----------
@@ -27,9 +27,9 @@ class Note(Card):
     remedy : str
         The way out of a refusal; empty for what is kept or approximated.
     error : float or None
-        By how much it is approximated; ``None`` where it is exact or cannot be told in a number.
+        Error of the approximation; ``None`` if it is exact or has no number.
     unit : str
-        Of the error, such as ``"of the greatest weight"``; empty without one.
+        Unit of the error, such as ``"of the greatest weight"``; empty without one.
     """
 
     about: str
@@ -41,28 +41,28 @@ class Note(Card):
 
 @dataclass(frozen=True, eq=False)
 class Imported(ReadOnly, Documented, Paged):
-    """A network from elsewhere with a summary of its import.
+    """An imported network with a summary of its import.
 
     Attributes
     ----------
     network : Network
-        With weights where all could be taken over, else of structure with shapes, or of structure only.
+        With weights if all could be imported, else structure with shapes, or structure alone.
     format : str
-        As :data:`neuromap.exchange.formats.IMPORT_FORMATS` calls it.
+        Name in :data:`neuromap.exchange.formats.IMPORT_FORMATS`.
     source : str
         File, or class of the module, that was read.
     producer : str
-        Tool and version that wrote it, where the file says so; else empty.
+        Tool and version that wrote it; empty if the file does not say.
     kept, approximated, refused : tuple of Note
-        What is exactly as in the source; what is not, with errors; what was left out, with a way out. A source of which
-        nothing can be taken over is refused with an error instead.
+        Parts exactly as in the source; parts that differ, with errors; parts left out, with remedies. A source of which
+        nothing can be imported is refused with an error instead.
     work : mapping of str to int
-        Multiply-accumulates of each node in one frame, as the source counts them; empty where they are not known.
+        Multiply-accumulates of each node in one frame, as the source counts them; empty if unknown.
     quantisation : Quantisation or None
-        What putting float neurons and weights into a chip's integers cost; ``None`` where nothing was float.
+        Cost of putting float neurons and weights into a chip's integers; ``None`` if nothing was float.
     cores : mapping of str to ndarray of int64, shape (size,)
-        Core of every neuron of a node, where the source says it: for
-        :class:`~neuromap.mapping.options.options.Pins` as ``neurons``.
+        Core of every neuron of a node, if the source gives it, for ``neurons`` of
+        :class:`~neuromap.mapping.options.options.Pins`.
     """
 
     network: Network
@@ -101,21 +101,21 @@ class Imported(ReadOnly, Documented, Paged):
 
 @dataclass(frozen=True, eq=False)
 class Exported(ReadOnly, Formed):
-    """What an export gives: the content of its files, not yet written, with a summary.
+    """Result of an export: the contents of its files, not yet written, with a summary.
 
     Attributes
     ----------
     name : str
-        Of the network or program.
+        Name of the network, program or trace.
     format : str
-        As :data:`neuromap.exchange.formats.EXPORT_FORMATS` calls it.
+        Name in :data:`neuromap.exchange.formats.EXPORT_FORMATS`.
     contents : mapping of str to str or bytes
-        Content of every file by its name in the folder that is written; the only one of a format that is one file.
+        Content of every file by its name in the written folder; a single entry for formats of one file.
     figures : mapping of str to int or str
-        What was written, in numbers: names with units, as the summary prints them.
+        Figures of what was written: names with units, as the summary prints them.
     kept, approximated, refused : tuple of Note
-        What the tool is given exactly; what it computes otherwise; what it has no place for, with a way out. A source
-        of which nothing can be written is refused with an error instead.
+        Parts given to the tool exactly; parts that it computes differently; parts that it has no place for, with
+        remedies. A source of which nothing can be written is refused with an error instead.
     """
 
     name: str

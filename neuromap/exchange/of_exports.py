@@ -26,7 +26,7 @@ DOCUMENT = document(
     refused=NOTES,
     written_to=TEXT.elsewhere,
 )
-# Give it as plain values, without the contents of its files.
+# Plain values, without the contents of its files.
 to_dict = DOCUMENT.of
 
 

@@ -1,4 +1,4 @@
-"""Forms of an import: text, JSON; and what imports and exports say of parts."""
+"""Forms of an import (text, JSON), and the notes of imports and exports."""
 
 from __future__ import annotations
 
@@ -71,23 +71,23 @@ DOCUMENT = document(
     "import",
     any_of(_NETWORK, _SCRIPT).by(_NETWORK.write),
 )
-# Give it as plain values, without weights; work in multiply-accumulates; what is not known is ``None``.
+# Plain values, without weights; work in multiply-accumulates; unknown values are ``None``.
 to_dict = DOCUMENT.of
 
 
 def error_text(note: Note) -> str:
-    """Write by how much something is approximated."""
+    """Write the error of an approximation."""
     return "-" if note.error is None else f"{plain(note.error)} {note.unit}".rstrip()
 
 
 def note_lines(found: Imported | Exported) -> list[str]:
-    """Write a line for every note, with a word on what became of its part."""
+    """Write one line per note, headed by what became of its part."""
     groups = {"kept": found.kept, "approximated": found.approximated, "refused": found.refused}
     return [f"{word}: {note_text(note)}" for word, notes in groups.items() for note in notes]
 
 
 def note_text(note: Note) -> str:
-    """Tell a note, its way out with it."""
+    """Write a note with its remedy."""
     error = "" if note.error is None else f", by {error_text(note)}"
     return f"{note.about}: {note.text}{error}" + (f"; {note.remedy}" if note.remedy else "")
 
@@ -102,7 +102,7 @@ def render_text(found: Imported, width: int = 100) -> str:
 
 
 def print_answers(found: Imported, console: Console, said: Sequence[str]) -> None:
-    """Print what was found of an import, and its nodes."""
+    """Print the findings of an import, and its nodes."""
     print_text(console, _head(found))
     print_findings(console, said, len(said))
     table = _node_table(found)

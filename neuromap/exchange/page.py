@@ -18,17 +18,17 @@ from neuromap.render.svg import drawing, element, inline_image, label, number, s
 from neuromap.render.table import Column, Table, csv_text, fact_table
 from neuromap.report.drawings.draw_network import MOST_EDGES, draw_network
 
-# Notes that are told in sentences; of more it says how many.
+# Most notes written as sentences; further ones are counted.
 _MOST_NOTES = 3
 
 
 def is_exact(found: Imported) -> bool:
-    """Whether nothing was approximated, put into integers or left out."""
+    """Whether nothing was approximated, quantised or left out."""
     return not found.approximated and not found.refused and found.quantisation is None
 
 
 def findings(found: Imported) -> dict[str, tuple[str, ...]]:
-    """Say what became of an import."""
+    """Describe what became of an import, in sentences by heading."""
     said = {"Taken over": _sentences(_taken(found), *_work_said(found))}
     if found.quantisation is not None:
         said[f"In the integers of {found.quantisation.chip}"] = _sentences(*_price(found.quantisation))
@@ -109,24 +109,24 @@ def _train(row: TrainDistance) -> str:
 
 
 def _told(notes: Sequence[Note]) -> tuple[str, ...]:
-    """Tell the first notes, ways out with them; say how many more there are."""
+    """Write the first notes with their remedies, and count the others."""
     said = [f"{note_text(note)}." for note in notes[:_MOST_NOTES]]
     if len(notes) > _MOST_NOTES:
         said.append(f"And {len(notes) - _MOST_NOTES} more.")
     return tuple(said)
 
 
-# Nodes that are drawn; of more those with the greatest errors.
+# Most nodes drawn: those with the greatest errors.
 MOST_ROWS = 30
 
 _LEFT, _ROW, _WIDTH, _EXACT = 150.0, 34.0, 520.0, 84.0
-# Distance of the bars right of the plot, and what stands for the distance of silence.
+# Gap between the plot and the bars on its right, and length of the bar for the distance of silence.
 _TRAINS, _BAR = 44.0, 130.0
 _MOST_DECADES = 8
 
 
 class _Kind(NamedTuple):
-    """One kind of error: its name, the class of its mark, and whether the mark is a circle or a polygon."""
+    """One kind of error: its name, the class of its mark, and the points of the mark, which is a circle without any."""
 
     name: str
     class_: str
@@ -142,7 +142,7 @@ _KINDS = (
 
 
 def draw_errors(found: Quantisation) -> str:
-    """Draw errors of every node on a logarithmic axis, and how far its spike trains are from the float original's."""
+    """Draw the errors of every node on a logarithmic axis, and the distance of its spike trains from the original's."""
     # found: of a network with one node at least
     rows = _rows(found)
     low, high = _decades([value for _, values in rows for value in values if value])
@@ -176,7 +176,7 @@ def draw_errors(found: Quantisation) -> str:
 
 
 def _rows(found: Quantisation) -> list[tuple[str, tuple[float | None, ...]]]:
-    """Give errors of every node in the order of kinds; None where a node has nothing of the kind."""
+    """Return the errors of every node in the order of kinds; ``None`` where a node has none of a kind."""
     worst: dict[str, float] = {}
     for edge in found.edges:
         target = edge.edge.rpartition(" -> ")[2]
@@ -200,7 +200,7 @@ def _rows(found: Quantisation) -> list[tuple[str, tuple[float | None, ...]]]:
 
 
 def _decades(values: Sequence[float]) -> tuple[int, int]:
-    """Choose whole decades of % around errors; what lies below stands at the lower end."""
+    """Choose whole decades of % around errors; smaller errors are drawn at the lower end."""
     if not values:
         return -3, 0
     high = math.ceil(math.log10(100 * max(values)) - 1e-9)
@@ -237,7 +237,7 @@ def _mark(kind: _Kind, x: float, y: float, title: str) -> str:
 
 
 def to_html(found: Imported) -> str:
-    """Write an import as one HTML page; it loads nothing, and can be read without its scripts."""
+    """Write an import as one HTML page that loads nothing and can be read without scripts."""
     told = [("Left out", found.refused), ("Approximated", found.approximated)]
     return render_page(
         "neuromap.exchange",
@@ -282,14 +282,14 @@ def _errors(found: Imported) -> str | None:
     return None if price is None or not price.nodes else draw_errors(price)
 
 
-# What every node of an imported network computes in a frame, as a picture.
-# Nodes that are drawn; of more those with most work.
+# Work of every node of an imported network in a frame, as a picture.
+# Most nodes drawn: those with the most work.
 _MOST_BARS = 24
 _BARS_LEFT, _BARS_ROW, _BARS_WIDTH = 214.0, 24.0, 520.0
 
 
 def _work(work: Mapping[str, int]) -> str | None:
-    """Draw multiply-accumulates per frame of nodes as bars, in the order of the network."""
+    """Draw the multiply-accumulates per frame of nodes as bars, in the order of the network."""
     if not work:
         return None
     most = sorted(work, key=lambda name: -work[name])[:_MOST_BARS]
@@ -313,7 +313,7 @@ def _work(work: Mapping[str, int]) -> str | None:
 
 
 def _tables(found: Imported) -> Iterator[Table[Any]]:
-    """Give the folded tables of an import: its nodes, and what putting them into integers cost."""
+    """Yield the folded tables of an import: its nodes, the cost of their integers, and what was kept."""
     yield _node_table(found)
     if (price := found.quantisation) is not None:
         said: dict[str, list[str]] = {
@@ -329,7 +329,7 @@ def _tables(found: Imported) -> Iterator[Table[Any]]:
 
 
 def _note_table(title: str, notes: Sequence[Note]) -> Table[Note]:
-    """Give notes as a table, with errors and ways out where one has them."""
+    """Tabulate notes, with columns for errors and remedies if any note has them."""
     columns = [
         Column[Note]("of", lambda note: note.about, left=True),
         Column("what became of it", lambda note: note.text, left=True),
@@ -371,7 +371,7 @@ def _sides(shape: tuple[int, ...] | None) -> str:
 
 
 def nodes_csv(found: Imported) -> str:
-    """Write all nodes as CSV: shape, work, and integers and errors where they were put into integers."""
+    """Write all nodes as CSV: shape, work and, if quantised, integers and errors."""
     price = {} if found.quantisation is None else {node.node: node for node in found.quantisation.nodes}
     lines = []
     for name, node in found.network.nodes.items():

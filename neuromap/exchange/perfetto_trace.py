@@ -1,4 +1,4 @@
-"""Traces as timelines for ui.perfetto.dev: when every node shows its frames, and when every core works."""
+"""Traces as timelines for ui.perfetto.dev: frames of every node, and working ticks of every core."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from neuromap.render.numbers import as_number
 from neuromap.simulation.trace.trace import Trace
 
 Event = dict[str, Any]
-# Of times after the point: viewers count in nanoseconds.
+# Decimals of times in microseconds: viewers count in nanoseconds.
 _DIGITS = 3
 
 
 class Clock(NamedTuple):
-    """When ticks are, in microseconds with three digits after the point.
+    """Times of ticks in microseconds, with three decimals.
 
     Attributes
     ----------
     tick_seconds : float
-        Length of a tick.
+        Length of a tick in seconds.
     """
 
     tick_seconds: float
 
     def start(self, tick: int) -> float:
-        """Begin of a tick."""
+        """Start of a tick."""
         return round(tick * self.tick_seconds * 1e6, _DIGITS)
 
     def length(self, tick: int) -> float:
-        """From its begin to the next one's, so that slices of ticks in a row meet and never overlap."""
+        """Time from the start of a tick to the next, so that slices of consecutive ticks meet and never overlap."""
         return round(self.start(tick + 1) - self.start(tick), _DIGITS)
 
 
@@ -64,17 +64,17 @@ def _slice(clock: Clock, tick: int, pid: int, tid: int, name: str, says: dict[st
 def to_perfetto(trace: Trace, path: str | Path, *, program: ChipProgram | None = None) -> tuple[Note, ...]:
     """Write a trace as a timeline for ui.perfetto.dev, whole or not at all.
 
-    Nodes are one process, with a thread and a counter of spikes each; every chip is one, with a thread for each core
-    that spiked. Ticks are as long as the chip's.
+    All nodes form one process, with a thread and a spike counter each; every chip is a process, with a thread for each
+    core that spiked. Ticks are as long as the chip's.
 
     Parameters
     ----------
     trace : Trace
-        Of a run.
+        Trace of a run.
     path : str or Path
-        Ends in ``.json`` by custom.
+        Ends in ``.json`` by convention.
     program : ChipProgram, optional
-        That of the trace, which knows on which chip its cores are and where; else cores have their number only.
+        Program of the trace, which gives the chip and place of every core; without it, cores have their number only.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def to_perfetto(trace: Trace, path: str | Path, *, program: ChipProgram | None =
     Raises
     ------
     InputError
-        If there is no trace, the program is another's, or the file cannot be written.
+        If there is no trace, the program is not the trace's, or the file cannot be written.
     NotSupportedError
         If the trace comes from a file of version 1.
     """
@@ -96,7 +96,7 @@ def to_perfetto(trace: Trace, path: str | Path, *, program: ChipProgram | None =
 
 
 def export_perfetto(source: Path, *, program: str | Path | None = None) -> Exported:
-    """Make such a file of a trace file, for ``neuromap export``."""
+    """Convert a trace file to such a timeline, for ``neuromap export``."""
     loaded = None if program is None else load_program(program)
     trace = _checked(trace_given(str(source), source), loaded)
     shown = shown_ticks(trace)
@@ -115,7 +115,7 @@ def export_perfetto(source: Path, *, program: str | Path | None = None) -> Expor
 
 
 def _checked(trace: Trace, program: ChipProgram | None) -> Trace:
-    """Refuse a program that is not that of the trace."""
+    """Refuse a program other than the trace's."""
     if program is None:
         return trace
     needs("to_perfetto", program, ChipProgram)
@@ -130,7 +130,7 @@ def _checked(trace: Trace, program: ChipProgram | None) -> Trace:
 
 
 def _text(trace: Trace, program: ChipProgram | None, shown: Shown) -> str:
-    """Write a file: what is said of the run, then one event a line."""
+    """Write a file: facts about the run, then one event per line."""
     about = {
         "network": trace.name,
         "pattern": trace.pattern,
@@ -167,23 +167,23 @@ def _unsaid(trace: Trace, program: ChipProgram | None, shown: Shown) -> tuple[No
 # What a timeline shows of a trace: frames of nodes, ticks of cores, spikes per tick.
 
 
-# Events of a file: about 70 MB, which a browser still opens.
+# Most events of a file: about 70 MB, which a browser still opens.
 MAX_EVENTS = 500_000
-# Neurons that a slice names; it counts them all.
+# Most neurons that a slice names; it counts them all.
 _NEURONS_NAMED = 32
-# Number of the process of nodes; those of chips follow.
+# Process number of the nodes; those of chips follow.
 _NODES = 1
 
 
 class Shown(NamedTuple):
-    """How much of a run a timeline shows."""
+    """Part of a run that a timeline shows."""
 
     n_ticks: int  # ticks from 0 on that are shown
     left_out: int  # events of later ticks
 
 
 def shown_ticks(trace: Trace, most: int = MAX_EVENTS) -> Shown:
-    """Say how many ticks fit into a file of so many events, names of processes and threads aside."""
+    """Find how many ticks fit into a file of ``most`` events, not counting names of processes and threads."""
     marks = [*(frame_ticks(trace, node)[1] for node in range(len(trace.nodes))), _core_ticks(trace)[1]]
     for node in range(len(trace.nodes)):
         marks += [_counter_steps(trace, node)[0], *_strays(trace, node)[:1]]
@@ -200,7 +200,7 @@ def events_of(trace: Trace, program: ChipProgram | None, n_ticks: int) -> Iterat
     cores = np.unique(trace.core[trace.tick < n_ticks]) if trace.core is not None else np.zeros(0, np.int32)
     chip = _chips(program, cores)
     pids = {name: _NODES + 1 + k for k, name in enumerate(sorted(set(chip), key=chip.index))}
-    first = _NODES + 1 + len(pids)  # numbers of threads are none of a process
+    first = _NODES + 1 + len(pids)  # thread numbers differ from process numbers
     label = f" ({trace.pattern}, {trace.execution})" if trace.pattern else ""
     yield from _named("process", _NODES, 0, f"nodes of {trace.name}{label}")
     for name, pid in pids.items():
@@ -217,7 +217,7 @@ def events_of(trace: Trace, program: ChipProgram | None, n_ticks: int) -> Iterat
 
 
 def _chips(program: ChipProgram | None, cores: NDArray[np.int32]) -> list[str]:
-    """Name the chip of every core, as columns and rows of chips are counted."""
+    """Name the chip of every core by its column and row."""
     if program is None:
         return ["chip"] * len(cores)
     place = program.coordinates[cores] // np.array(program.chip.cores)
@@ -227,7 +227,7 @@ def _chips(program: ChipProgram | None, cores: NDArray[np.int32]) -> list[str]:
 
 
 def _core_ticks(trace: Trace) -> tuple[Ints, Ints, Ints]:
-    """Order the spikes by tick and core: that order, and of every tick of a core its tick and where it begins there."""
+    """Order of spikes by tick and core; for every tick in which a core spikes, the tick and its start in that order."""
     assert trace.core is not None
     order = np.lexsort((trace.core, trace.tick))
     tick, core = trace.tick[order], trace.core[order]
@@ -236,7 +236,7 @@ def _core_ticks(trace: Trace) -> tuple[Ints, Ints, Ints]:
 
 
 def _counter_steps(trace: Trace, node: int) -> tuple[Ints, Ints]:
-    """Give the ticks at which a node's spikes per tick change, and how many there are from then on."""
+    """Return the ticks at which a node's spikes per tick change, and the new numbers of spikes."""
     tick, count = np.unique(trace.spikes(trace.nodes[node].name)[:, 0], return_counts=True)
     silent = np.setdiff1d(tick + 1, tick)
     ticks = np.concatenate([tick, silent])
@@ -248,7 +248,7 @@ def _counter_steps(trace: Trace, node: int) -> tuple[Ints, Ints]:
 
 
 def _strays(trace: Trace, node: int) -> tuple[Ints, Ints]:
-    """Give the ticks in which spikes of a node belong to no frame, and how many they are."""
+    """Return the ticks with spikes of a node that belong to no frame, and their numbers."""
     tick, count = np.unique(trace.strays(trace.nodes[node].name)[:, 0], return_counts=True)
     return tick, count
 
@@ -292,6 +292,6 @@ def _core_events(trace: Trace, clock: Clock, tids: dict[int, tuple[int, int]], n
 
 
 def _few(names: Iterator[str], n_names: int) -> str:
-    """Name the first neurons."""
+    """Name the first neurons, and count the others."""
     first = [name for name, _ in zip(names, range(_NEURONS_NAMED), strict=False)]
     return ", ".join(first) + (f" and {n_names - len(first)} more" if n_names > len(first) else "")

@@ -1,4 +1,4 @@
-"""Traces as blocks of Neo, which Elephant and other tools for spike trains compute with."""
+"""Traces as Neo blocks, which Elephant and other spike-train tools analyse, and as SONATA spike files."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from neuromap.version import __version__
 if TYPE_CHECKING:
     import neo
 
-# Spike trains of a block: an object of Neo each.
+# Most spike trains of a block, each an object of Neo.
 MAX_NEURONS = 2**16
-# Spike times and potentials of a file; its format has 2 GiB.
+# Most bytes of spike times and potentials in a file; its format has 2 GiB.
 _MAX_BYTES = 2**30
 
 
 def to_neo(trace: Trace) -> neo.Block:
-    """Make a block of Neo of a trace.
+    """Convert a trace to a Neo block.
 
     Parameters
     ----------
     trace : Trace
-        Of a run.
+        Trace of a run.
 
     Returns
     -------
     neo.Block
-        One segment. ``groups`` has one of each node, with a spike train of every neuron, silent ones included (those
-        without a node come last, by core, and only where they spiked); times are those of the ticks in ms from tick 0
-        on. ``segments[0].epochs`` has the ticks of every node's frames, ``segments[0].analogsignals`` the potentials,
-        where they were recorded: sample t is that after tick t, in columns that the annotation ``channels`` names.
+        One segment. ``groups`` has one group per node, with a spike train of every neuron, silent ones included
+        (neurons without a node come last, by core, and only if they spiked); times are those of the ticks, in ms from
+        tick 0 on. ``segments[0].epochs`` has the ticks of every node's frames, ``segments[0].analogsignals`` the
+        potentials, if recorded: sample t follows tick t, and the annotation ``channels`` names the columns.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def to_neo(trace: Trace) -> neo.Block:
 
 
 def export_neo(source: Path) -> Exported:
-    """Make a file of such a block of a trace file, for ``neuromap export``."""
+    """Convert a trace file to a file of such a block, for ``neuromap export``."""
     trace = trace_given(str(source), source)
     values = 0 if trace.potential_table is None else trace.potential_table.values.size
     if 8 * (values + len(trace.tick)) > _MAX_BYTES:
@@ -90,7 +90,7 @@ def export_neo(source: Path) -> Exported:
 
 
 def _block(trace: Trace) -> neo.Block:
-    """Make a block: a spike train of every neuron, in a group of its node, an epoch of every node, potentials."""
+    """Make a block: spike trains grouped by node, an epoch per node, and potentials."""
     groups = list(_groups(trace))
     require_package("Neo", "neo", "neo")
     import neo
@@ -139,11 +139,11 @@ def _block(trace: Trace) -> neo.Block:
 
 
 def _groups(trace: Trace) -> Iterator[tuple[str, list[tuple[str, dict[str, Any], NDArray[np.float64]]]]]:
-    """Give the nodes with name, annotations and times of every train; last, neurons that belong to no node."""
+    """Yield the nodes with name, annotations and times of every train, and last the neurons without a node."""
     _require_few(sum(port.size for port in trace.nodes))
     for port in trace.nodes:
         tick, index = trace.spikes(port.name).T
-        # of a node that the program may not have held as a whole, those that spiked
+        # only neurons that spiked, of a node that the program may not hold as a whole
         is_whole = trace.nodes_are_whole or port.kind != "hidden"
         neurons = np.arange(port.size, dtype=np.int64) if is_whole else np.unique(index)
         times = _by_neuron(times_of(trace, tick), index, neurons)
@@ -177,7 +177,7 @@ def _channels(of: Readout) -> list[str]:
 def _by_neuron(
     times: NDArray[np.float64], neuron: NDArray[np.int64], neurons: NDArray[np.int64]
 ) -> list[NDArray[np.float64]]:
-    """Part ascending times by their neurons, which are ascending too."""
+    """Split ascending times by neuron; ``neurons`` ascend too."""
     order = np.argsort(neuron, kind="stable")
     return np.split(times[order], np.searchsorted(neuron[order], neurons[1:])) if len(neurons) else []
 
@@ -193,14 +193,14 @@ def _require_few(n_neurons: int) -> None:
 
 
 def to_sonata(trace: Trace, path: str | Path) -> tuple[Note, ...]:
-    """Write the spikes of a trace as a spike file of SONATA, whole or not at all.
+    """Write the spikes of a trace as a SONATA spike file, whole or not at all.
 
     Parameters
     ----------
     trace : Trace
-        Of a run.
+        Trace of a run.
     path : str or Path
-        Ends in ``.h5`` by custom.
+        Ends in ``.h5`` by convention.
 
     Returns
     -------
@@ -212,7 +212,7 @@ def to_sonata(trace: Trace, path: str | Path) -> tuple[Note, ...]:
     InputError
         If there is no trace, or the file cannot be written.
     NotSupportedError
-        If h5py is not installed, a node's name is dots or has a stroke, or the trace comes from a file of version 1.
+        If h5py is not installed, a node's name is dots or has a slash, or the trace comes from a file of version 1.
     """
     path = path_given("to_sonata", path)
     found = trace_given("to_sonata", trace)
@@ -221,7 +221,7 @@ def to_sonata(trace: Trace, path: str | Path) -> tuple[Note, ...]:
 
 
 def export_sonata(source: Path) -> Exported:
-    """Make such a file of a trace file, for ``neuromap export``."""
+    """Convert a trace file to such a file, for ``neuromap export``."""
     trace = trace_given(str(source), source)
     populations = _populations(trace)
     return Exported(
@@ -238,7 +238,7 @@ def export_sonata(source: Path) -> Exported:
 
 
 def _populations(trace: Trace) -> list[Population]:
-    """Make a population of every recorded node, its neurons by their number in the node; copies spike as one."""
+    """Make a population of every recorded node, with neurons numbered as in the node; copies spike as one."""
     for port in trace.nodes:
         if not port.name.strip(".") or "/" in port.name:
             raise NotSupportedError(
@@ -266,7 +266,7 @@ def _unsaid(trace: Trace) -> tuple[Note, ...]:
 
 # A trace as exports need it: one that knows times and places.
 def trace_given(where: str, trace: Trace | Path) -> Trace:
-    """Take a trace that knows the length of a tick and where its spikes are on the chip."""
+    """Load a trace, and require the length of a tick and the places of its spikes on the chip."""
     found = load_trace(trace) if isinstance(trace, Path) else trace
     needs(where, found, Trace)
     if found.tick_seconds is None or found.core is None or found.neuron is None:
@@ -278,7 +278,7 @@ def trace_given(where: str, trace: Trace | Path) -> Trace:
 
 
 def frame_ticks(trace: Trace, node: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give the frames of a recorded node that lie in the ticks of the run, from 1 on, and their ticks."""
+    """Return the frames of a recorded node, from 1 on, that lie in the ticks of the run, and their ticks."""
     frame = np.arange(1, trace.n_frames, dtype=np.int64)
     tick = ticks_of_frames(trace.clock.start[node], trace.period, frame)
     inside = (tick >= 0) & (tick < trace.n_ticks)
@@ -286,18 +286,18 @@ def frame_ticks(trace: Trace, node: int) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def milliseconds(trace: Trace) -> float:
-    """Length of a tick."""
+    """Length of a tick in milliseconds."""
     return 1000 * (trace.tick_seconds or 0)
 
 
 def times_of(trace: Trace, tick: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Give the begins of ticks in milliseconds."""
+    """Start times of ticks in milliseconds."""
     times: NDArray[np.float64] = tick * np.float64(milliseconds(trace))
     return times
 
 
 def notes_of_trace(trace: Trace) -> tuple[Note, ...]:
-    """Say what no such file holds of a trace: values of messages, and times where ticks have none of their own."""
+    """Note what such files lack: values of messages, and the lengths of ticks on chips where these vary."""
     notes = []
     if trace.value is not None:
         notes.append(Note("values", "are left out: a message is a spike there", "keep the trace's own file"))
@@ -311,7 +311,7 @@ def notes_of_trace(trace: Trace) -> tuple[Note, ...]:
 
 
 def figures_of(trace: Trace) -> dict[str, int | str]:
-    """Give what every export of a trace says in numbers."""
+    """Figures that every export of a trace states."""
     return {
         "nodes": len(trace.nodes),
         "frames": trace.n_frames,

@@ -1,4 +1,4 @@
-"""A program for RANC: configuration, input, and the outputs that its simulator must print."""
+"""Export of programs to RANC: configuration, input, and the expected output of its simulator."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def export_ranc(
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     random: RandomFrames | None = None,
 ) -> Exported:
-    """Write a program and what the host feeds it for RANC."""
-    # gives ``config.json`` and ``input.json`` for RANC's simulator; ``expected.txt``, what it must print, byte by byte;
-    # ``README.md``, which says how to run it and what its outputs are
+    """Export a program and its host input to RANC's simulator."""
+    # files: ``config.json`` and ``input.json`` for RANC's simulator; ``expected.txt``, its output, byte by byte;
+    # ``README.md``, how to run it and what its outputs are
     run, image = _image(source, frames, random)
     n_ticks = run.spikes.n_ticks
     contents = {
@@ -55,9 +55,9 @@ def export_ranc_vectors(
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     random: RandomFrames | None = None,
 ) -> Exported:
-    """Write a program and what the host feeds it for RANC's FPGA design."""
-    # gives memory images of all cores of the grid and test vectors (:mod:`neuromap.formats.ranc.vectors`), and
-    # ``README.md``. What the design must answer begins with tick 0
+    """Export a program and its host input to RANC's FPGA design."""
+    # files: memory images of all cores of the grid, test vectors (:mod:`neuromap.formats.ranc.vectors`), and
+    # ``README.md``. The design's expected outputs begin with tick 0
     run, image = _image(source, frames, random)
     outputs = [np.flatnonzero(row) for row in _output_table(run, image)]
     contents = {**ranc_vectors(image, outputs), "README.md": _vectors_readme(run, image)}
@@ -73,7 +73,7 @@ def _exported(
     more: Mapping[str, str],
     last: Mapping[str, int | str],
 ) -> Exported:
-    """Give files with what is said of a program in either format; figures of one alone stand behind the grid, last."""
+    """Return files with notes and figures; ``more`` and ``last`` are the figures of one format alone."""
     kept, approximated, refused = _notes(run, image)
     return Exported(
         name=image.name,
@@ -105,17 +105,17 @@ def _image(
 
 
 def _output_table(run: ProgramRun, image: RancImage) -> NDArray[np.bool_]:
-    """Say which outputs spike in every tick, shape (ticks, outputs)."""
+    """Mark the outputs that spike in every tick, shape (ticks, outputs)."""
     trace = run.trace(("outputs",))
     start = {name: first for name, first, _ in image.first_output}
-    first = np.array([start[port.name] for port in trace.nodes], np.int64)  # of the nodes that are recorded
+    first = np.array([start[port.name] for port in trace.nodes], np.int64)  # of the recorded nodes
     table = np.zeros((run.spikes.n_ticks, image.n_outputs), np.bool_)
     table[trace.tick, first[trace.node] + trace.index] = True
     return table
 
 
 def _expected(run: ProgramRun, image: RancImage) -> str:
-    """Write what RANC's simulator prints: a byte order mark, and in line t + 2 the outputs that spike in tick t."""
+    """Write the output of RANC's simulator: a byte order mark, and in line t + 2 the outputs that spike in tick t."""
     table = np.full((run.spikes.n_ticks + 1, 2 * image.n_outputs), ord(" "), np.uint8)
     table[0, ::2] = ord("0")
     table[1:, ::2] = _output_table(run, image) + np.uint8(ord("0"))
@@ -217,7 +217,7 @@ def _cell(text: str) -> str:
     return show_name(text).replace("|", "/").replace("`", "'")
 
 
-# A program on input frames, as exports need it: what the host delivers, and what the chip answers.
+# A program on input frames, as exports need it: the host's spikes, and the chip's answer.
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,7 +231,7 @@ class ProgramRun(Card):
     frames: Mapping[str, Any]  # (n_frames, size): input frames
 
     def trace(self, recorded: tuple[str, ...]) -> Trace:
-        """Run it, and record the spikes of some neurons, as :class:`~neuromap.Recording` names them."""
+        """Simulate the program, and record spikes of neurons named as in :class:`~neuromap.Recording`."""
         return simulate(self.program, self.frames, record=Recording(spikes=recorded))
 
 
@@ -240,7 +240,7 @@ def program_run(
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     random: RandomFrames | None = None,
 ) -> ProgramRun:
-    """Read a program, where it is a file, and choose its input frames."""
+    """Load a program if it is a file, and choose its input frames."""
     program = source if isinstance(source, ChipProgram) else load_program(source)
     chosen, made = choose_frames(program, frames, random)
     n_frames = frame_count(chosen)

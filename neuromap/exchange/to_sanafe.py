@@ -1,4 +1,4 @@
-"""A program for SANA-FE: architecture, network, the spikes that it must show, and a script that compares them."""
+"""Export of programs to SANA-FE: architecture, network, expected spikes, and a script that compares them."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def export_sanafe(
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     random: RandomFrames | None = None,
 ) -> Exported:
-    """Write a program and what the host feeds it for SANA-FE."""
+    """Export a program and its host input to SANA-FE."""
     run = program_run(source, frames, random)
     program, chip = run.program, run.program.chip
     cells: Cells
@@ -163,7 +163,7 @@ def _neurons(program: ChipProgram, cells: Cells) -> str:
 
 
 def _expected(run: ProgramRun, cells: Cells, lead: int) -> str:
-    """Write the spikes of a run in the form of SANA-FE's trace: neuron and step."""
+    """Write the spikes of a run in the format of SANA-FE's trace: neuron and step."""
     trace = run.trace(("all",))
     assert trace.core is not None
     assert trace.neuron is not None
@@ -177,7 +177,7 @@ def _expected(run: ProgramRun, cells: Cells, lead: int) -> str:
 
 
 def _costs(chip: ChipSpec, known: Mapping[str, float | None]) -> Note:
-    """Say which costs SANA-FE is given."""
+    """Note the costs that SANA-FE is given."""
     said = ", ".join(f"{name} = {value:g}" for name, value in known.items() if value is not None)
     return Note("costs", said or f"none: the chip file {show_name(chip.name)} has no figure of an event")
 

@@ -1,4 +1,4 @@
-"""Experiments: networks trained under several rollout patterns, repeated, measured on test images, drawn."""
+"""Experiments: networks trained repeatedly under several rollout patterns, measured on test images, and drawn."""
 
 from neuromap.lazy_names import lazy_names
 

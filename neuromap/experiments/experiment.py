@@ -1,4 +1,4 @@
-"""``Experiment``: curves of accuracy over time, as an experiment file asks for them."""
+"""``Experiment``: curves of accuracy over time to measure, as defined in an experiment file."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from neuromap.training.options.training_options import TrainingOptions
 
 @dataclass(frozen=True)
 class Published(Card):
-    """Accuracies that a publication gives for a curve.
+    """Published accuracies of a curve.
 
     Attributes
     ----------
     steps : tuple of int
-        Update steps of windowed execution since the onset of the stimulus.
+        Update steps of windowed execution since stimulus onset.
     accuracy : tuple of float
-        Fraction of test images, read off the published curve.
+        Accuracy on test images, read off the published curve.
     """
 
     steps: tuple[int, ...]
@@ -33,11 +33,11 @@ class Curve(Card):
     Attributes
     ----------
     name : str
-        Of files and legends, such as ``"SR streaming"``.
+        Name in files and legends, such as ``"SR streaming"``.
     rollout : Rollout
         Network and pattern, windowed.
     published : Published or None
-        What it is held against.
+        Published accuracies to compare with.
     """
 
     name: str
@@ -57,21 +57,21 @@ class Experiment(Card):
     Attributes
     ----------
     name : str
-        Such as ``"paper/mnist-sr"``.
+        Name, such as ``"paper/mnist-sr"``.
     title : str
         One line for pages and figures.
     data : str
-        Scheme of the images, such as ``"mnist"``; where they lie is given when it runs.
+        Scheme of the images, such as ``"mnist"``; their location is given when it runs.
     repetitions : int
-        Runs of every curve; repetition k has the seed of the options plus k.
+        Number of runs per curve; repetition k adds k to the seed of the options.
     options : TrainingOptions
-        Of all runs.
+        Options of all runs.
     curves : tuple of Curve
         In the order of the file.
     source : str
-        Where the set-up and the published figures come from.
+        Source of the set-up and the published figures.
     starts : tuple of int
-        Of images in tracks: start indices within a track, at each of which every curve is measured, with one run of
+        For images in tracks: start indices within a track at which every curve is measured, with one run of
         consecutive pictures for every track that is long enough. Empty: all runs are measured together.
     """
 

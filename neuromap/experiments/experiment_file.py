@@ -1,4 +1,4 @@
-"""Read an experiment from its TOML file, or one of those that come with the package by its name."""
+"""Read an experiment from its TOML file, or an included one by its name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TYPES: Mapping[str, Any] = {"int": int, "float": (int, float), "str": str, "boo
 
 
 def list_experiments() -> tuple[str, ...]:
-    """Names of the experiments that come with the package, sorted."""
+    """Return the names of the experiments included in the package, sorted."""
     home = Path(str(files("neuromap.experiments")))
     return tuple(sorted(f"{path.parent.name}/{path.stem}" for path in home.glob("*/*.toml")))
 
@@ -38,20 +38,20 @@ def load_experiment(name: str | Path) -> Experiment:
     Parameters
     ----------
     name : str or Path
-        A file, or a name of :func:`list_experiments`, such as ``"paper/mnist-sr"``, or the beginning of just one, such
-        as ``"paper/gtsrb"``.
+        A file, or a name of :func:`list_experiments`, such as ``"paper/mnist-sr"``, or an unambiguous prefix, such as
+        ``"paper/gtsrb"``.
 
     Returns
     -------
     Experiment
-        With its networks, read from files beside it.
+        The experiment, with networks read from files beside it.
 
     Raises
     ------
     InputError
         If there is no such experiment, or its file is wrong.
     NetworkError, PatternError
-        If a network or a pattern of it is.
+        If one of its networks or patterns is wrong.
     """
     known = list_experiments()
     begun = [one for one in known if one.startswith(str(name))]
@@ -105,7 +105,7 @@ def _starts(top: TomlTable, networks: Iterable[Network]) -> tuple[int, ...]:
 
 
 def _check_names(names: list[str]) -> None:
-    """Refuse curves that would share checkpoints, or could have none: files are called as they are."""
+    """Refuse names of curves that would share checkpoint files, or are invalid as file names."""
     for number, name in enumerate(names):
         if name in names[:number]:
             raise InputError(f"curves[{number}]: {name} is there twice; give networks names of their own, or drop one")

@@ -1,4 +1,4 @@
-"""An experiment's figure: accuracy over update steps, ours with error bars, the published points beside them."""
+"""``ExperimentResult``, its figure of accuracy over update steps, and the runs of curves behind it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _COLOURS = ("#1f5fa8", "#b4501e", "#3a7d44", "#7b4fa3", "#8a6d00", "#a8324a", "#
 _LEAST_SPAN = 0.1
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 _MANY = 10
-"""Entries of a legend beyond which it is written small."""
+"""Entries of a legend beyond which its font is small."""
 
 
 def to_svg(result: ExperimentResult) -> str:
-    """Draw the figure as SVG text."""
+    """Draw the figure as SVG."""
     figure = draw([result])
     stream = io.StringIO()
     figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
@@ -38,7 +38,7 @@ def to_svg(result: ExperimentResult) -> str:
 
 
 def draw(results: list[ExperimentResult]) -> Any:
-    """Draw experiments side by side, with one axis of accuracy."""
+    """Draw experiments side by side, sharing the axis of accuracy."""
     require_package("figure", "matplotlib", "figures")
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -57,14 +57,14 @@ def draw(results: list[ExperimentResult]) -> Any:
 
 
 def _parts(result: ExperimentResult) -> list[Callable[[Any], None]]:
-    """Give what draws the panels of an experiment: curves, and networks side by side where there are several."""
+    """Return functions that draw the panels of an experiment: curves, and a comparison of networks if several."""
     answers = first_answers(result)
     compared = [lambda panel: _compared(panel, answers)] if is_over_networks(answers) else []
     return [lambda panel: _panel(panel, result), *compared]
 
 
 def _compared(panel: Any, answers: tuple[FirstAnswer, ...]) -> None:
-    """Draw accuracy at the first sequential response, over networks."""
+    """Draw the accuracy at the first sequential response, by network."""
     networks = list(dict.fromkeys((a.network, a.step) for a in answers))
     for number, pattern in enumerate(("streaming", "sequential")):
         mine, look = [a for a in answers if a.pattern == pattern], (_COLOURS[number], _MARKERS[number])
@@ -92,7 +92,7 @@ def _panel(panel: Any, result: ExperimentResult) -> None:
             _draw_published(panel, curve.published.steps, curve.published.accuracy, curve.name, look)
     panel.set_title(fill(result.title, 44), fontsize=9)
     low, high = panel.get_ylim()
-    if high - low < _LEAST_SPAN:  # else the noise of test images fills the panel
+    if high - low < _LEAST_SPAN:  # otherwise sampling noise would fill the panel
         panel.set_ylim((low + high - _LEAST_SPAN) / 2, (low + high + _LEAST_SPAN) / 2)
     axis = "windowed" if all(curve.start is None for curve in result.curves) else "deep window"
     panel.set_xlabel(f"update steps since onset, {axis}")
@@ -115,23 +115,23 @@ def _draw_published(panel: Any, places: _Values, accuracy: _Values, label: str, 
     panel.plot(places, accuracy, label=f"{label}, published", **how)
 
 
-# Accuracy at the first sequential response, over networks: what streaming has by the time sequential first answers.
+# Accuracy at the first sequential response, by network: how well streaming does when sequential first answers.
 @dataclass(frozen=True)
 class FirstAnswer:
     """One curve at the update step of the first response of its network's sequential pattern."""
 
-    network: str  # its name
-    pattern: str  # of the curve
+    network: str  # name
+    pattern: str  # pattern of the curve
     step: int  # update steps since onset, windowed: the longest path of the network
-    # fraction of test images that the frame known at this step names rightly, mean over the repetitions
+    # accuracy on test images of the frame known at this step, mean over repetitions
     accuracy: float
-    standard_error: float | None  # of that mean; ``None`` for one run
-    published: float | None  # what the publication gives at this step
+    standard_error: float | None  # standard error of that mean; ``None`` for one run
+    published: float | None  # published accuracy at this step
 
 
 def first_answers(result: ExperimentResult) -> tuple[FirstAnswer, ...]:
-    """Give the answers of all networks that were run under both patterns, network by network, streaming first."""
-    # A network whose streaming curve has too few frames to reach that step is left out.
+    """Return the answers of all networks run under both patterns, network by network, streaming first."""
+    # Networks whose streaming curve is too short to reach that step are left out.
     of_network: dict[str, dict[str, CurvePoints]] = {}
     for curve in (c for c in result.curves if c.start is None):
         of_network.setdefault(curve.network, {})[curve.pattern] = curve
@@ -142,7 +142,7 @@ def first_answers(result: ExperimentResult) -> tuple[FirstAnswer, ...]:
 
 
 def is_over_networks(answers: tuple[FirstAnswer, ...]) -> bool:
-    """Say whether there are several networks to compare."""
+    """Return whether there are several networks to compare."""
     return len({answer.network for answer in answers}) > 1
 
 
@@ -161,7 +161,7 @@ def _at(curve: CurvePoints, step: int) -> FirstAnswer:
     return FirstAnswer(curve.network, curve.pattern, step, curve.accuracy[frame], error, curve.published_at.get(step))
 
 
-# ``ExperimentResult``: curves of accuracy over time with their spread, beside published ones.
+# ``ExperimentResult``: curves of accuracy over time with their spread, and published ones.
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,30 +171,30 @@ class CurvePoints:
     Attributes
     ----------
     name : str
-        Such as ``"SR streaming"``.
+        Name, such as ``"SR streaming"``.
     network : str
         Name of the network.
     pattern : str
         Name of the rollout pattern.
     streaming : tuple of str
-        Labels of the edges that stream.
+        Labels of the streaming edges.
     times : FrameTimes
-        When the frames of the output are known, on both time axes, in update steps.
+        Times at which the frames of the output are known, on both time axes, in update steps.
     repetitions : int
-        Runs with seeds of their own.
+        Number of runs, each with its own seed.
     epochs : int
-        Of every run.
+        Epochs of every run.
     images : int
-        Test images of every run; of images in tracks, one run of pictures for each track.
+        Number of test images of every run; for images in tracks, one run of pictures per track.
     accuracy : tuple of float
-        Mean over the repetitions, frame by frame.
+        Mean over repetitions, frame by frame.
     standard_error : tuple of float or None
-        Standard deviation over the repetitions (divided by one less than their number) over the root of their number;
+        Standard error of that mean, from the standard deviation over repetitions with n - 1 degrees of freedom;
         ``None`` for one run.
     published : Published or None
-        What a publication gives.
+        Published accuracies.
     start : int or None
-        Of images in tracks: the start index within a track at which this was measured.
+        For images in tracks, the start index within a track at which this was measured.
     """
 
     name: str
@@ -212,26 +212,26 @@ class CurvePoints:
 
     @property
     def published_at(self) -> Mapping[int, float]:
-        """What the publication gives, by windowed update step."""
+        """Published accuracies by windowed update step."""
         told = self.published
         return {} if told is None else dict(zip(told.steps, told.accuracy, strict=True))
 
     def deviations(self) -> tuple[tuple[int, float], ...]:
-        """Windowed update step and accuracy less the published one, for every published point."""
+        """Windowed update step and accuracy minus the published one, for every published point."""
         known = dict(zip(self.times.windowed, self.accuracy, strict=True))
         return tuple((step, known[step] - value) for step, value in self.published_at.items() if step in known)
 
 
 @dataclass(frozen=True, eq=False)
 class ExperimentResult(Documented, Tabled, Drawn):
-    """What an experiment came to.
+    """Results of an experiment.
 
     Attributes
     ----------
     name, title, source, data : str
-        Of the experiment.
+        Those of the experiment.
     curves : tuple of CurvePoints
-        Those that were run.
+        Curves that were run.
     """
 
     name: str
@@ -256,13 +256,13 @@ class ExperimentResult(Documented, Tabled, Drawn):
         }
 
     def mean_deviation(self) -> float | None:
-        """Mean absolute deviation from all published points; ``None`` without any."""
+        """Mean absolute deviation from all published points; ``None`` if there are none."""
         found = [abs(gap) for curve in self.curves for _, gap in curve.deviations()]
         return sum(found) / len(found) if found else None
 
 
 def gather(experiment: Experiment, results: tuple[CurveResult, ...]) -> ExperimentResult:
-    """Put the runs of an experiment together."""
+    """Combine the runs of an experiment."""
     points = []
     for curve in experiment.curves:
         mine = [result for result in results if result.curve == curve.name]
@@ -299,29 +299,29 @@ def _points(curve: Curve, runs: list[CurveResult]) -> CurvePoints:
     )
 
 
-# One run of one curve: trained, then measured on test images. What a worker process does.
+# One run of one curve, trained and measured on test images in a worker process.
 @dataclass(frozen=True)
 class CurveResult:
-    """What a run of a curve came to.
+    """Result of one run of a curve.
 
     Attributes
     ----------
     curve : str
-        Its name.
+        Name of the curve.
     repetition : int
         Counted from 0.
     epochs : int
-        Epochs that were trained.
+        Number of trained epochs.
     loss : float
-        Mean of the last epoch, in nats.
+        Mean over the last epoch, in nats.
     images : int
-        Test images.
+        Number of test images.
     accuracy : tuple of float
-        Fraction of them that a frame alone names rightly, frame by frame from the first response on.
+        Accuracy on them of each frame on its own, from the first response on.
     by_start : tuple of tuple of float
-        The same at every start index of the experiment, of one run of pictures for every track that is long enough.
+        The same at every start index of the experiment, for one run of pictures per track that is long enough.
     tracks : tuple of int
-        How many these are, at every start index.
+        Number of these tracks at every start index.
     """
 
     curve: str
@@ -336,32 +336,32 @@ class CurveResult:
 
 @dataclass(frozen=True)
 class CurveRun:
-    """A run that is to be done; it travels to a worker process."""
+    """A run to do, sent to a worker process."""
 
     curve: Curve  # network and pattern
     repetition: int  # added to the seed of the options
-    options: TrainingOptions  # of the experiment
-    data: str  # where the images are
-    limit: int | None  # only so many images of every part
-    folder: Path  # holds the checkpoints
+    options: TrainingOptions  # options of the experiment
+    data: str  # source of the images
+    limit: int | None  # greatest number of images per part
+    folder: Path  # folder of checkpoints
     starts: tuple[int, ...] = ()  # start indices within a track
 
 
 def checkpoint_name(curve: Curve, repetition: int) -> str:
-    """File name of the checkpoint of a run."""
+    """Return the file name of a run's checkpoint."""
     return f"{curve.name.replace(' ', '-')}-{repetition}.safetensors"
 
 
 def run_curve(run: CurveRun) -> CurveResult:
-    """Train a curve, from its checkpoint on if there is one, and measure it on the test images."""
+    """Train a curve, resuming from its checkpoint if there is one, and measure it on the test images."""
     options = replace(run.options, seed=run.options.seed + run.repetition)
     images = {part: load_images(run.data, part, limit=run.limit) for part in PARTS}
-    # Before all work: a start index that no track has is refused here.
+    # Before any work, refuse a start index that no track has.
     of_start = [cut_tracks(images["test"], start, options.frames) for start in run.starts]
     checkpoint = run.folder / checkpoint_name(run.curve, run.repetition)
     found = train_network(run.curve.rollout, images, options, checkpoint)
 
-    def measured(test: ImageSet) -> TrainingResult:  # of the trained network: its checkpoint holds all epochs
+    def measured(test: ImageSet) -> TrainingResult:  # measures the trained network: its checkpoint holds all epochs
         return train_network(run.curve.rollout, {**images, "test": test}, options, checkpoint)
 
     of_starts = [measured(test) for test in of_start]

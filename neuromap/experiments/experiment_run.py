@@ -1,4 +1,4 @@
-"""``run_experiment``: all runs of an experiment, over worker processes, interrupted and resumed at will."""
+"""``run_experiment``: all runs of an experiment on worker processes; interrupted experiments can resume."""
 
 from __future__ import annotations
 
@@ -50,25 +50,25 @@ def run_experiment(
     graphs: bool = False,
     progress: Callable[[str, float, float], None] = silent,
 ) -> ExperimentResult:
-    """Train every curve as often as the experiment asks for, and measure each run on the test images.
+    """Train every curve as often as the experiment specifies, and measure each run on the test images.
 
     Parameters
     ----------
     experiment : Experiment
-        What is trained.
+        Experiment to run.
     data : str
-        Where the images are, such as ``"mnist:PATH"``; see :func:`neuromap.datasets.load_images`.
+        Source of the images, such as ``"mnist:PATH"``; see :func:`neuromap.datasets.load_images`.
     folder : str or Path
-        Holds a checkpoint for every run and the file ``results`` of runs that are done: a run that was killed goes on
-        from its last epoch, one that is done is not done again.
+        Folder of a checkpoint for every run and the file ``results`` of completed runs: killed runs resume from
+        their last epoch, and completed ones are not repeated.
     processes : int
-        Runs at the same time, each on one thread.
+        Number of parallel runs, each on one thread.
     repetitions, epochs, limit : int, optional
-        Other numbers of runs of every curve and of epochs, only so many images of every part: for a first look.
+        Override the runs per curve and the epochs, and limit the images of every part, for a quick look.
     only : sequence of str
-        Names of curves, or of networks for all curves of theirs; all by default.
+        Names of curves, or of networks for all their curves; all by default.
     device, precision, graphs : optional
-        Other ones than the experiment's, as in :class:`~neuromap.training.TrainingOptions`.
+        Override the experiment's options; see :class:`~neuromap.training.TrainingOptions`.
     progress : callable
         ``progress(text, epochs done, epochs)``, over all runs.
 
@@ -80,11 +80,11 @@ def run_experiment(
     Raises
     ------
     InputError
-        If the images are of another kind than the experiment's, a number is out of range, or a file is wrong.
+        If the images do not match the experiment's scheme, a number is out of range, or a file is wrong.
     TrainingError
-        If a loss is no number.
+        If a loss is not finite.
     NeuromapError
-        If every process that did a run was ended from outside; what was done is kept.
+        If every process that did a run was ended from outside; completed runs are kept.
     """
     needs("run_experiment", experiment, Experiment)
     check_processes(processes)
@@ -102,7 +102,7 @@ def run_experiment(
     )
     if is_new := not path_given("run_experiment: folder", folder).exists():
         _can_train(chosen)
-        load_images(data, "test", limit=1)  # where there are none, no folder is left behind
+        load_images(data, "test", limit=1)  # if there are none, no folder is left behind
     folder = _made(folder)
     results = ResultsFile(folder / "results", _RESULTS)
     runs = {
@@ -112,7 +112,7 @@ def run_experiment(
         for run in [CurveRun(curve, k, chosen, data, limit, folder, experiment.starts)]
     }
     to_do = [key for key in runs if results.get(key) is None]
-    if to_do and not is_new:  # what was trained on another device is shown on this one
+    if to_do and not is_new:  # results trained on another device can be shown here
         _can_train(chosen)
     checkpoints = [folder / checkpoint_name(run.curve, run.repetition) for run in runs.values()]
     with (
@@ -125,7 +125,7 @@ def run_experiment(
 
 
 def _only(experiment: Experiment, only: Sequence[str]) -> tuple[Curve, ...]:
-    """Choose curves by their names, or by those of their networks."""
+    """Select curves by their names or those of their networks."""
     known = [*dict.fromkeys(curve.network.name for curve in experiment.curves), *(c.name for c in experiment.curves)]
     for name in only:
         if name not in known:
@@ -146,7 +146,7 @@ def _run_of(runs: Mapping[str, CurveRun], key: str) -> CurveResult:
 
 
 def _made(folder: str | Path) -> Path:
-    """Make a folder that is not there."""
+    """Create a folder if it does not exist."""
     path = path_given("run_experiment: folder", folder)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -156,7 +156,7 @@ def _made(folder: str | Path) -> Path:
 
 
 def _fingerprint(run: CurveRun) -> str:
-    """Digest all that a result depends on; where the images lie is not part of it."""
+    """Return a digest of everything a result depends on; the location of images does not count."""
     shown_set = name_of_source(run.data)
     network = run.curve.network
     told = (run.curve.name, network_digest(network), run.curve.rollout.pattern.values, run.repetition)
@@ -167,7 +167,7 @@ def _fingerprint(run: CurveRun) -> str:
 
 @contextmanager
 def _watched(paths: list[Path], epochs: int, progress: Callable[[str, float, float], None]) -> Iterator[None]:
-    """Tell how many epochs are done, from the checkpoints, while the block runs."""
+    """Report completed epochs, read from the checkpoints, while the block runs."""
     ended = threading.Event()
 
     def watch() -> None:
@@ -209,13 +209,13 @@ _RESULTS: ResultKind[CurveResult] = ResultKind(
 )
 
 
-# How far the run of a checkpoint is, read from the head of its file.
+# Progress of a run, read from the head of its checkpoint.
 _MOST_BYTES = 2**26
 
 
 def epochs_done(path: Path) -> int:
-    """Give the epochs that a checkpoint says it holds; 0 where there is none, or none that can be read."""
-    # For who watches a run only: the digest is not asked, so nothing may be kept or left out because of it.
+    """Return the number of epochs that a checkpoint claims to hold; 0 if it is missing or unreadable."""
+    # For progress display only: the digest is not checked, so nothing else may depend on it.
     try:
         with path.open("rb") as file:
             length = min(int.from_bytes(file.read(8), "little"), _MOST_BYTES)

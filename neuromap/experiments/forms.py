@@ -14,7 +14,7 @@ from neuromap.render.table import Column, Table, csv_text
 
 
 def _compared(result: ExperimentResult) -> tuple[FirstAnswer, ...] | None:
-    """Give the first sequential response of every network, where several were run under both patterns."""
+    """Return the answers at the first sequential response, if several networks were run under both patterns."""
     answers = first_answers(result)
     return answers if is_over_networks(answers) else None
 
@@ -52,30 +52,30 @@ DOCUMENT = document(
     any_of(record(experiments=each(TEXT)), _RESULT),
 )
 to_dict = DOCUMENT.of
-"""Give it as plain values; accuracies are fractions of test images, by frame."""
+"""Convert a result to plain values; accuracies are fractions of test images, by frame."""
 
 
 @dataclass(frozen=True)
 class Point:
     """One frame of one curve."""
 
-    curve: str  # its name
+    curve: str  # name of the curve
     frame: int  # counted from the first response, which is 1
     # windowed, deep_window: update steps since onset, on the two time axes
     windowed: int
     deep_window: int
     accuracy: float  # fraction of test images
-    standard_error: float | None  # of that mean; ``None`` for one run
-    published: float | None  # what the publication gives at this windowed step
+    standard_error: float | None  # standard error of the mean accuracy; ``None`` for one run
+    published: float | None  # published accuracy at this windowed step
 
     @property
     def deviation(self) -> float | None:
-        """Accuracy less the published one."""
+        """Accuracy minus the published one."""
         return None if self.published is None else self.accuracy - self.published
 
 
 def points(result: ExperimentResult) -> Iterator[Point]:
-    """Give all points, with the published ones, curve by curve, frame by frame."""
+    """Yield all points, with published accuracies, curve by curve and frame by frame."""
     for curve in result.curves:
         errors = curve.standard_error or (None,) * len(curve.accuracy)
         columns = zip(curve.times.windowed, curve.times.deep_window, curve.accuracy, errors, strict=True)
@@ -84,8 +84,8 @@ def points(result: ExperimentResult) -> Iterator[Point]:
 
 
 def to_csv(result: ExperimentResult) -> str:
-    """Write the points as CSV text (RFC 4180, UTF-8); steps are update steps since onset, accuracies fractions."""
-    # The last column marks the points at which networks are compared: the first sequential response of each.
+    """Write the points as CSV (RFC 4180, UTF-8); steps are update steps since onset, accuracies are fractions."""
+    # The last column marks the points at which networks are compared, the first sequential response of each.
     marked = {(f"{answer.network} {answer.pattern}", answer.step) for answer in first_answers(result)}
     return csv_text(
         [
@@ -124,7 +124,7 @@ _ANSWERS: tuple[Column[FirstAnswer], ...] = (
 
 
 def render_text(result: ExperimentResult, width: int = 100) -> str:
-    """Write all points as a table, with what they are under it."""
+    """Write all points as a table, with notes below."""
     rows = list(points(result))
     columns = [column for column in _POINTS if not column.rank or any(row.standard_error is not None for row in rows)]
     table = Table(columns, rows)

@@ -1,4 +1,4 @@
-"""An exploration as JSON, with its published schema; its rows as CSV, and as a table of pandas."""
+"""An exploration as JSON, with its published schema; its rows as CSV, and as a pandas DataFrame."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 class _Asked(NamedTuple):
-    """An exploration, with what is asked of it."""
+    """An exploration, with limits and advice."""
 
     found: Exploration
     limits: Limits
@@ -57,7 +57,7 @@ class _Asked(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A row of it; what is no field of this is one of the row."""
+    """A row of the exploration; attributes not found here are those of the row."""
 
     of: _Asked
     row: ExploredRow
@@ -66,7 +66,7 @@ class _Row(NamedTuple):
         return getattr(self.row, name)
 
     def at_deadline(self, name: str) -> Any:
-        """Give what rows have only where there is a deadline."""
+        """Attribute that rows have only with a deadline."""
         return ABSENT if self.of.found.deadline is None else getattr(self.row, name)
 
 
@@ -219,7 +219,7 @@ DOCUMENT = document(
 
 
 def exploration_schema() -> dict[str, Any]:
-    """Give the JSON Schema (draft 2020-12) that every exploration follows.
+    """JSON Schema (draft 2020-12) of explorations.
 
     Returns
     -------
@@ -230,19 +230,19 @@ def exploration_schema() -> dict[str, Any]:
 
 
 def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advice | None = None) -> dict[str, Any]:
-    """Make the JSON-ready form of an exploration."""
-    # gives plain values only; every key is explained in the schema. What is not defined is ``None``
+    """Convert an exploration to JSON-ready values."""
+    # returns plain values only; every key is explained in the schema. Undefined values are ``None``
     return DOCUMENT.of(_Asked(exploration, limits or Limits(), advice))
 
 
-# An exploration as CSV, or as a table of pandas: one line per row.
+# An exploration as CSV, or as a pandas DataFrame: one line per row.
 _HEAD = ("network", "neuromap_version")
 
 
 def to_csv(exploration: Exploration, limits: Limits | None = None) -> str:
     """Write an exploration as CSV text (RFC 4180, UTF-8)."""
-    # Columns are named as in the JSON form and come in the same order, edges are written ``H1 -> O`` with commas
-    # between them, and what is not defined is empty.
+    # Columns have the names and order of the JSON form, edges are written ``H1 -> O``, separated by commas, and
+    # undefined values are empty.
     return csv_text(_lines(exploration, limits), columns=_HEAD)
 
 
@@ -254,7 +254,7 @@ _PLOTTED = (
 
 
 def to_pandas(exploration: Exploration, limits: Limits | None = None, full: bool = False) -> DataFrame:
-    """Make a table of pandas of an exploration: the columns that people plot, or all of :func:`to_csv`."""
+    """Make a pandas DataFrame of an exploration, with the columns usually plotted or all of :func:`to_csv`."""
     return data_frame(_lines(exploration, limits), columns=_HEAD, only=() if full else _PLOTTED)
 
 

@@ -1,4 +1,4 @@
-"""The fronts as a picture: cores against every other objective that tells the rows apart."""
+"""Picture of the fronts: cores against every other objective that distinguishes the rows."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from neuromap.rollout.schedule.execution import execution_kind
 
 
 def draw_front(exploration: Exploration, limits: Limits | None = None, *, every: bool = False) -> str | None:
-    """Draw the rows, one panel per objective that tells them apart, against cores."""
+    """Draw the rows against cores, one panel per objective that distinguishes them."""
     # Rows of the given pattern's class are strong, others muted; rows in windowed execution are squares, pipelined ones
     # circles. Numbers are those of the table. A stair joins the best of a panel: strong for the given class, muted for
     # all classes.
-    # gives one ``<svg>`` element, whose colours are classes of ``templates/front.css``; ``None`` where no row has cores
+    # returns one ``<svg>`` element, coloured by classes of ``templates/front.css``; ``None`` without rows to draw
     return picture(exploration, list_rows(exploration, limits, every=every), limits)
 
 
 def picture(
     exploration: Exploration, listing: Listing, limits: Limits | None = None, *, narrow: bool = False
 ) -> str | None:
-    """Draw as :func:`draw_front` does, with the numbers of a listing that is there already; ``narrow``, for phones."""
+    """As :func:`draw_front`, with the numbers of an existing listing; ``narrow`` for phones."""
     numbers = {id(row): n for n, row in listing.all}
     rows = [(numbers.get(id(row)), row) for row in exploration.rows if row.status in ("mapped", "not mapped")]
     if not rows:
@@ -56,7 +56,7 @@ def picture(
         if objective != CORES and objective not in same and is_known(shown, objective)
     ] or [next(o for o in OBJECTIVES if o.name == "full_response_seconds")]
     columns, wide = (1, PHONE) if narrow else (min(len(panels), 2), WIDTH)
-    width = PHONE if narrow else 2 * WIDTH  # legend and notes need the room of two panels
+    width = PHONE if narrow else 2 * WIDTH  # legend and notes need the width of two panels
     drawn = []
     for objective in panels:
         known = [(n, row) for n, row in rows if value_of(row, objective).number is not None]
@@ -74,18 +74,18 @@ def picture(
 
 
 def chip_words(exploration: Exploration) -> str:
-    """Name the chips, with the length of their ticks."""
+    """Names of the chips, with the length of their ticks."""
     return ", ".join(f"{chip.name} ({tick_words(chip)})" for chip in exploration.chips)
 
 
 def times_from(exploration: Exploration) -> str:
-    """Say where times come from."""
+    """Phrase that states where times come from."""
     timed = any(chip.is_timed for chip in exploration.chips)
     return f"predicted from the schedule{', their seconds as ticks were timed' if timed else ''}"
 
 
 def constant_line(exploration: Exploration) -> str:
-    """Say which objectives are the same in all rows, and so are no panel; empty where none is."""
+    """Sentence on the objectives that are equal in all rows and so have no panel; empty if there are none."""
     rows = [row for row in exploration.rows if row.status in ("mapped", "not mapped")]
     same = [(o, value) for o, value in constant_objectives(rows).items() if o != CORES]
     if not same:
@@ -95,7 +95,7 @@ def constant_line(exploration: Exploration) -> str:
 
 
 def to_svg(exploration: Exploration, limits: Limits | None = None, *, every: bool = False) -> str:
-    """Write the picture as a file of its own, with its style and a legend."""
+    """Write the picture as a standalone SVG, with style, legend and notes."""
     drawn = draw_front(exploration, limits, every=every)
     if drawn is None:
         raise DoesNotFitError("picture of the front: no row fits a chip, so there is nothing to draw")
@@ -112,21 +112,21 @@ def to_svg(exploration: Exploration, limits: Limits | None = None, *, every: boo
     return standalone(drawing(width, height + 40 + 20 * len(notes), parts, f"Rollouts of {exploration.network.name}"))
 
 
-# One panel of the front's picture: an objective against cores, with marks, stairs and limits.
+# One panel of the picture: an objective against cores, with marks, stairs and limits.
 
 
 WIDTH, HEIGHT = 470.0, 330.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62.0, 22.0, 34.0, 46.0
 _RADIUS = 5.5
 _CROWDED = 60
-"""Rows from which marks are drawn smaller."""
+"""Number of rows above which marks are drawn smaller."""
 _MOST_NAMED = 6
-"""Rows that one tooltip names."""
+"""Most rows named in one tooltip."""
 _Numbered = tuple[int | None, ExploredRow]
 
 
 class Panel:
-    """One panel; all coordinates within it."""
+    """One panel; coordinates are relative to it."""
 
     # one_front: whether every class has weights of its own, so that there is one front
 
@@ -159,7 +159,7 @@ class Panel:
         return HEIGHT - _BOTTOM - self.y.place(value / self.scale) * (HEIGHT - _TOP - _BOTTOM)
 
     def parts(self) -> list[str]:
-        """Draw it, from the back to the front."""
+        """Draw the panel, from back to front."""
         return [*self._frame(), *self._bounds(), *self._stairs(), *self._marks()]
 
     def _frame(self) -> Iterable[str]:
@@ -197,7 +197,7 @@ class Panel:
         return {k: _stair((self._x_value(row), sign * self._y_value(row)) for row in v) for k, v in groups.items() if v}
 
     def _stairs(self) -> Iterable[str]:
-        # what a few cores reach more reach too: a stair goes on to the right; left of its first step nothing is known
+        # more cores reach what few cores do, so a stair extends to the right; left of its first step nothing is known
         end = _TOP if self.objective.sign > 0 else HEIGHT - _BOTTOM
         for name, points in self.stairs.items():
             places = [(self._across(x), self._up(self.objective.sign * y)) for x, y in points]
@@ -208,7 +208,7 @@ class Panel:
 
     @cached_property
     def places(self) -> dict[tuple[float, float], dict[str, list[_Numbered]]]:
-        """Rows by the place of their figures, and there by the kind of their mark."""
+        """Rows by the position of their figures, then by the kind of their mark."""
         places: dict[tuple[float, float], dict[str, list[_Numbered]]] = {}
         for n, row in self.rows:
             place = round(self._across(self._x_value(row)), 1), round(self._up(self._y_value(row)), 1)
@@ -217,7 +217,7 @@ class Panel:
 
     @property
     def has_neighbours(self) -> bool:
-        """Whether marks of equal figures stand beside each other, away from the place of their figures."""
+        """Whether marks of equal figures are drawn side by side, off the position of their figures."""
         return any(len(kinds) > 1 for kinds in self.places.values())
 
     def _marks(self) -> Iterable[str]:
@@ -225,7 +225,7 @@ class Panel:
         named: list[tuple[list[int], float, float]] = []
         for (x, y), kinds in self.places.items():
             for k, (kind, members) in enumerate(sorted(kinds.items())):
-                shifted = x + (k - (len(kinds) - 1) / 2) * 2 * _RADIUS  # one beside the other where all is equal
+                shifted = x + (k - (len(kinds) - 1) / 2) * 2 * _RADIUS  # side by side if all is equal
                 rank = ("open" not in kind) + 2 * ("front" in kind) + 4 * ("same" in kind)
                 marks.append((rank, self._mark(shifted, y, kind, members)))
             on = [n for members in kinds.values() for n, row in members if n is not None and row.status == "mapped"]
@@ -255,7 +255,7 @@ class Panel:
             parts.append(element("path", d=f"M{number(x)} {number(y)}H{number(end)}", class_="reach"))
             tip = f"M{number(end - 5)} {number(y - 3)}L{number(end)} {number(y)}L{number(end - 5)} {number(y + 3)}"
             parts.append(element("path", d=tip, class_="reach"))
-            # somewhere above, too, or below where more is better
+            # also somewhere above, or below if more is better
             if self.objective.bound is not None or any(row.is_timed for _, row in members):
                 back = self.objective.sign * 5
                 end = max(y - back * (18 if self.small else 30) / 5, 4)
@@ -266,12 +266,12 @@ class Panel:
         return element("g", *parts, title=_tip(members), class_=f"mark {kind}")
 
     def _numbers(self, named: Iterable[tuple[list[int], float, float]]) -> list[str]:
-        """Write the table's numbers beside the marks of the stairs, as far as they do not cover each other."""
+        """Write the table's numbers beside the marks on the stairs, skipping those that would overlap."""
         made: list[str] = []
         taken: list[tuple[float, float, float]] = []
         for numbers, x, y in sorted(named):
             text = ", ".join(map(str, numbers[:3])) + (", …" if len(numbers) > 3 else "")
-            # towards the better side of the stair, where no row is
+            # on the better side of the stair, where there are no rows
             right, base = x - _RADIUS - 1, y + (15.0 if self.objective.sign > 0 else -8.0)
             left = right - 7.0 * len(text)
             anchor = "end"
@@ -285,14 +285,14 @@ class Panel:
 
 
 def _axis(values: Sequence[float], bound: float | None, *, whole: bool = False) -> Axis:
-    """Make an axis that shows a limit too, unless it is so far away that the rows would be squeezed together."""
+    """Make an axis that includes a limit, unless it is so far away that the rows would be squeezed together."""
     if bound is not None and 0.5 * min(values) <= bound <= 2 * max(values):
         values = [*values, bound]
     return make_axis(values, whole=whole)
 
 
 def _stair(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Keep the points that no other equals or beats in both coordinates, from left to right."""
+    """Keep the points not matched or beaten by another in both coordinates, from left to right."""
     kept: list[tuple[float, float]] = []
     for x, y in sorted(set(points)):
         if not kept or y < kept[-1][1]:
@@ -301,7 +301,7 @@ def _stair(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def _told(row: ExploredRow) -> list[Objective]:
-    """Objectives whose figures a tooltip tells: accuracy where there is a deadline."""
+    """Objectives shown in a tooltip: all, but accuracy only with a deadline."""
     return [objective for objective in OBJECTIVES if objective != ACCURACY or row.accuracy_bound is not None]
 
 
@@ -317,12 +317,12 @@ def _tip(members: Sequence[_Numbered]) -> str:
     return "\n".join(lines)
 
 
-# Axes of the front's picture: from values to places, with round ticks, linear or logarithmic.
+# Axes of the picture: map values to positions, with round ticks, linear or logarithmic.
 _WIDE = 12.0
-"""Largest over smallest value from which an axis is logarithmic."""
+"""Ratio of largest to smallest value above which an axis is logarithmic."""
 _MOST_TICKS = 7
 _LEAST_ROOM = 5e-4
-"""Room at both ends, as a part of the largest value, at least: figures that differ by less are alike in the picture."""
+"""Least margin at both ends, as a fraction of the largest value: smaller differences do not show in the picture."""
 
 
 @dataclass(frozen=True)
@@ -332,11 +332,11 @@ class Axis:
     # low, high: values at the ends
     low: float
     high: float
-    is_log: bool  # whether equal ratios are equally far apart
+    is_log: bool  # whether the scale is logarithmic
     ticks: tuple[float, ...]  # round values within the ends
 
     def place(self, value: float) -> float:
-        """Give the place of a value: 0 at ``low``, 1 at ``high``; values beyond the ends lie at the ends."""
+        """Position of a value: 0 at ``low``, 1 at ``high``; values beyond the ends are clipped."""
         if self.is_log:
             part = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         else:
@@ -344,7 +344,7 @@ class Axis:
         return min(1.0, max(0.0, part))
 
     def labels(self) -> list[str]:
-        """Write the ticks, with as many digits as tell them apart."""
+        """Labels of the ticks, with as many digits as distinguish them."""
         plain = [figure(float(f"{tick:.9g}")) for tick in self.ticks]
         if len(set(plain)) == len(plain):
             return plain
@@ -354,8 +354,8 @@ class Axis:
 
 
 def make_axis(values: Sequence[float], *, whole: bool = False) -> Axis:
-    """Make the axis for some values, logarithmic where they reach over more than a decade."""
-    # whole: whether only whole numbers are meant, so that ticks are whole
+    """Make the axis for some values, logarithmic if they span more than a factor of 12."""
+    # whole: whether values are whole numbers, so that ticks are too
     least, most = min(values), max(values)
     if least > 0 and most / least > _WIDE:
         low, high = least / 1.3, most * 1.3
@@ -366,7 +366,7 @@ def make_axis(values: Sequence[float], *, whole: bool = False) -> Axis:
         room = max(room, 0.5 if most > least else 1.0)
     low, high = max(0.0, least - room), most + room
     if least < 0.45 * most:
-        low = 0.0  # most of the way down to 0: then the axis starts there
+        low = 0.0  # close enough to 0: the axis starts there
     step = round_up((high - low) / 5)
     if whole:
         step = max(1.0, step)
@@ -384,16 +384,16 @@ def _log_ticks(low: float, high: float) -> tuple[float, ...]:
     return ticks[:: math.ceil(len(ticks) / _MOST_TICKS)]
 
 
-# The legend: what colours, shapes and lines mean, as far as they occur.
+# The legend: meaning of the colours, shapes and lines that occur.
 
 
 _LINE = 22.0
 _LETTER = 6.4
-"""Width of a letter of small text, generously: fonts differ."""
+"""Generous width of a letter of small text, as fonts differ."""
 
 
 def shape(execution: str, x: float, y: float, radius: float) -> str:
-    """Draw the shape of an execution around a point: a square if windowed, a circle if pipelined."""
+    """Draw the shape of an execution at a point: a square if windowed, a circle if pipelined."""
     if execution == "windowed":
         side = 1.8 * radius
         return element("rect", x=x - side / 2, y=y - side / 2, width=side, height=side, class_="shape")
@@ -409,9 +409,9 @@ def draw_legend(
     beside: bool,
     given_weights: bool,
 ) -> tuple[list[str], float]:
-    """Draw the legend; give its lower edge too."""
-    # beside: whether marks of equal figures stand beside each other
-    # given_weights: whether energies are drawn of rows that need retraining
+    """Draw the legend; return its parts and its lower edge."""
+    # beside: whether marks of equal figures are drawn side by side
+    # given_weights: whether energies of rows that need retraining are drawn
     given = shorten(exploration.given.name, 24)
     mine, best = f"behaviour class of {given}: no retraining", "best of the given class"
     if exploration.deadline is not None:
@@ -419,7 +419,7 @@ def draw_legend(
     mapped = [row for row in rows if row.status == "mapped"]
     executions = {execution_kind(row.candidate.execution) for row in rows}
     reach = element("path", d="M8 0H26M22 -3L26 0L22 3", class_="reach")
-    entries = (  # whether it occurs, its mark, what that means
+    entries = (  # whether it occurs, its mark, its meaning
         (any(not row.needs_retraining for row in rows), _mark("same front"), mine),
         (any(row.needs_retraining for row in rows), _mark("other front"), "other classes: need retraining"),
         ("windowed" in executions, _mark("other", "windowed"), "windowed execution"),

@@ -1,4 +1,4 @@
-"""``explore``: which rollout should I run? Map what may be on the front, and prove what cannot be."""
+"""``explore``: which rollout should I run? Map the rows that may be on the front, and exclude the others by proof."""
 
 from __future__ import annotations
 
@@ -41,26 +41,26 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.phases import best_in_class
 
 FOR_SCHEDULES, FOR_BOUNDS = 0.25, 0.5
-"""Parts of the seconds asked for by which schedules of candidates end, and bounds on their cores after them."""
+"""Fractions of the time limit by which schedules of candidates, and then bounds on their cores, end."""
 
 
 @keywords_of(ExploreOptions)
 def explore(network: Network, search: ExploreOptions) -> Exploration:
-    """Search the rollouts of a network for those that no other is better than.
+    """Search the rollouts of a network for those that no other beats.
 
-    The times of all patterns are computed from their schedules; then rows are mapped, the most promising first, until a
-    proven bound excludes every other row from the front, or the time or number is used up.
+    The times of all patterns are computed from their schedules; then rows are mapped, the most promising first, until
+    proven bounds exclude every other row from the front, or the limit on time or rows is reached.
 
     Parameters
     ----------
     network : Network
-        With shapes and weights.
+        Network with shapes and weights.
     chips : chip or sequence of chips
         Names of packaged chips, chip files, or chips; by default ``truenorth``.
     given : RolloutPattern or str
-        The pattern that the weights are for; its behaviour class needs no retraining.
+        The pattern that the weights were trained for; its behaviour class needs no retraining.
     chip : chip or sequence of chips
-        The same as ``chips``, as other functions spell it; one of the two is given.
+        Alias of ``chips``, as in other functions; give only one of them.
     executions : sequence of {"windowed", "pipelined", "pipelined:P", "pipelined:best"}
         Executions to search; P up to 1000. Patterns whose cycles do not allow P have no row of that execution.
     splitters : sequence of {"slack", "anywhere", "never"}
@@ -68,72 +68,72 @@ def explore(network: Network, search: ExploreOptions) -> Exploration:
     ticks_per_step : sequence of int or None
         Ticks of an update step; ``None`` for as few as the delays need.
     wide : sequence of {"refuse", "partial-sums"} or int
-        What becomes of nodes that are wider than a core: they are refused; their sums are computed in parts
-        (docs/wide-neurons.md), with all the ticks that these count and with 64, 16 and 4; or with so many ticks.
+        How to handle nodes wider than a core: refuse them; compute their sums in parts (docs/wide-neurons.md), with all
+        the ticks that these count and with 64, 16 and 4; or in parts with the given number of ticks.
     phases : sequence of {"least", "cheapest", "fastest"}
-        When nodes are computed: as early as they can be, as takes fewest cores with the same times, or with the least
-        sum of first responses over all inputs and outputs, none of them later (docs/time.md).
+        When nodes are computed: as early as possible, so as to take the fewest cores with the same times, or with the
+        least sum of first responses over all inputs and outputs, none of them later (docs/time.md).
     spread : sequence of int
-        Where ticks last as long as their work: numbers of cores on which rows are mapped for a short tick, at most. By
-        default they are mapped for few deliveries, on few cores. Chips of fixed ticks are searched as without.
+        If ticks last as long as their work: greatest numbers of cores on which to map rows for a short tick. By default
+        they are mapped for few deliveries, on few cores. Chips of fixed ticks are searched as without it.
     within : {"all", "class"}
-        Whether patterns of other behaviour classes, which need retraining, are searched too.
+        Whether to search patterns of other behaviour classes, which need retraining, too.
     objectives : sequence of str, optional
-        Axes of the fronts, by their titles; ``"times"`` for all that are times. By default all. Where all are times the
-        best patterns of behaviour classes are found without listing any class, if that settles the fronts.
+        Axes of the fronts, by title; ``"times"`` for all times. By default all. If all are times, the best patterns of
+        behaviour classes are found without listing any class, if that settles the fronts.
     limits : Limits or callable, optional
-        Rows that cannot be within the limits are not mapped. A callable is asked about one row for all with equal times
-        and so may look at figures only.
+        Rows that cannot be within the limits are not mapped. A callable gets one row for all rows with equal times, so
+        it may use figures only.
     trained : mapping, or iterable of pairs, optional
-        Pattern (one, its name, or R of every edge as digits) -> network that was trained under it, or its file: one for
-        each behaviour class that is searched. All have the graph of ``network``, whose own weights then do not matter.
-        Where the class of ``given`` is none of them, the first of these patterns is the given one.
+        Pattern (a value, its name, or R of every edge as digits) -> network that was trained under it, or its file: one
+        for each behaviour class to search. All have the graph of ``network``, whose own weights are then ignored.
+        If ``given`` is of none of these classes, the first of these patterns is the given one.
     images : ImageSet, optional
-        With ``trained``: the labelled images on which rows are right or not.
+        With ``trained``: labelled images on which accuracies are measured.
     deadline : float, optional
-        With ``trained``: seconds from stimulus onset; the accuracy of the last frame that is known by then becomes an
+        With ``trained``: seconds from stimulus onset; the accuracy of the last frame known by then becomes an
         objective. Each image is shown in every frame, from the initial state.
     frames, n_frames, seed, density
         Input frames for energy and verification, as in :func:`neuromap.report.latency.latency_report`. The seed also
-        draws the sample of patterns where there are too many to search all.
+        draws the sample of patterns if there are too many to search all.
     n_stimuli : int
-        Random stimuli over which energies are means, 1 to 100, as there.
+        Number of random stimuli over which energies are averaged, 1 to 100.
     energy_tolerance : float, optional
         Energies that differ by at most this part, 0 to below 1, count as equal on the fronts. By default what another
         draw of stimuli might change: the relative half width of the 95 % confidence interval of the given pattern's
         energy, rounded up to 1, 2 or 5 times a power of ten; 0.001 with a single stimulus.
     seconds : float, optional
-        For all of it, bounds and candidates included, of which there are fewer if schedules take long (not with
-        ``trained``): that many seconds after the call no mapping begins, and one under
-        way ends its searches, keeps the best so far and says which were cut short.
+        Time limit for everything, including candidates (fewer if schedules take long; not with ``trained``) and bounds:
+        after it no mapping begins, and one in progress ends its searches, keeps the best so far and reports which were
+        cut short.
     most_mapped : int, optional
-        Rows that are mapped (or taken from the store) at most.
+        Greatest number of rows to map (or take from the store).
     processes : int
-        Processes that map; a script that asks for more than one needs ``if __name__ == "__main__"``. The rows are
-        the same for every number.
+        Number of processes for mapping; scripts that use more than one need ``if __name__ == "__main__"``. The rows do
+        not depend on it.
     scheduler : str, optional
-        Address of the scheduler of a Dask cluster, whose workers map instead.
+        Address of the scheduler of a Dask cluster whose workers map instead.
     store : str or path, optional
-        File in which rows are kept as soon as they are mapped, as those of sweeps are (docs/sweeps.md); those that are
-        in it are not mapped again.
+        File that keeps every row as soon as it is mapped, as for sweeps (docs/sweeps.md); rows in it are not mapped
+        again.
     verify : bool
-        Whether every mapped row is held against the reference.
+        Whether to compare every mapped row with the reference.
     engine, threads, noise_seed
         As in :func:`neuromap.simulation.run.simulate.simulate`; one thread by default, since mapping takes most of the
-        time and processes share it out better.
+        time and processes parallelise it better.
     progress : callable, optional
         Called as ``progress(what, rows mapped, rows open)``.
 
     Returns
     -------
     Exploration
-        Rows, fronts, and how far they may be from the best.
+        Rows, fronts, and how far these may be from the best possible.
 
     Raises
     ------
     InputError
-        If an option is unknown or out of range, or the store is none; if a limit is on what is no objective;
-        if the deadline is before any response, or two trained networks are for one class.
+        If an option is unknown or out of range, the store is not one, a limit is on a figure that is not an objective,
+        the deadline is before any response, or two trained networks are for one class.
     PatternError
         If the given pattern is unknown or invalid.
     NetworkError
@@ -143,9 +143,9 @@ def explore(network: Network, search: ExploreOptions) -> Exploration:
     StimulusError
         If the frames or images do not fit the input nodes.
     NotSupportedError
-        If there is a scheduler and Dask is not installed.
+        If a scheduler is given and Dask is not installed.
     NeuromapError
-        If workers cannot be had; what was mapped is in the store.
+        If workers are not available; mapped rows are in the store.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def explore(network: Network, search: ExploreOptions) -> Exploration:
     for_bounds = Budget(None if effort.seconds is None else FOR_BOUNDS * effort.seconds)
     with measurements:
         for searched in searched_spaces(graph, names, asked, search.seed):
-            # candidates: patterns, and the choices with which they are mapped; equal schedules are one row
+            # candidates: patterns and mapping choices; equal schedules are one row
             space, numbers = searched.space, searched.numbers
             if effort.seconds is not None and not weights:
                 space = hurried_space(space, searched.few, asked.executions, FOR_SCHEDULES * effort.seconds)
@@ -203,7 +203,7 @@ def explore(network: Network, search: ExploreOptions) -> Exploration:
             rows = search_rows(choices, names, lambda one: fingerprint_of_setting(setting.only(one)), accuracy)
             check_deadline(rows)
 
-            # search: map rows until no other can be on a front
+            # search: map rows until no others can be on a front
             if tolerance is None:
                 tolerance = measured_tolerance(rows, measurements, effort, len(stimuli), search.progress)
             still_open = OpenRows(rows, _allowed_by(limits), tolerance, asked.objectives)
@@ -213,7 +213,7 @@ def explore(network: Network, search: ExploreOptions) -> Exploration:
             if gap.is_exact or searched.is_last or effort.is_late():
                 break
 
-    # answer: the rows, their fronts, and what these are worth
+    # answer: the rows, their fronts, and how good these are
     return Exploration(
         network=network,
         given=names.given,
@@ -235,21 +235,21 @@ def explore(network: Network, search: ExploreOptions) -> Exploration:
 
 
 def _allowed_by(limits: Any) -> Callable[[ExploredRow], bool]:
-    """Give what says whether a row may be within limits: their method, or the callable that they are."""
+    """Predicate that tells whether a row may be within limits: their method, or the callable itself."""
     allows: Callable[[ExploredRow], bool] | None = getattr(limits, "allows", limits)
     return allows or (lambda _: True)
 
 
-# Fewer patterns, where the schedules of all of them take longer than there is time.
+# Fewer patterns, if there is not enough time for the schedules of all.
 TIMED = 2
-"""Patterns whose schedules are timed, each alone; the quickest tells how many there is time for."""
+"""Number of patterns whose schedules are timed, one by one; the fastest tells how many there is time for."""
 
 
 def hurried_space(
     space: PatternSpace, named: Sequence[RolloutPattern], executions: Sequence[str], seconds: float
 ) -> PatternSpace:
     """Keep as many patterns as there is time for."""
-    # Networks whose only cycles are self-edges keep all: their schedules are computed together, in no time.
+    # Networks whose only cycles are self-edges keep all patterns: computing their schedules together is fast.
     if space.graph.is_ordered or space.sample is None or space.n_patterns <= len(named):
         return space
     first = dict.fromkeys(pattern.values for pattern in named)
@@ -261,7 +261,7 @@ def hurried_space(
 
 
 def _seconds_of_one(space: PatternSpace, executions: Sequence[str], enough: float) -> float:
-    """Time the schedules of one pattern in all executions; of one only where it takes longer than there is time."""
+    """Time the schedules of one pattern in all executions; stop after the first pattern that takes too long."""
     assert space.sample is not None, "only listed patterns are timed"
     took = []
     for values in space.sample[:TIMED]:
@@ -274,21 +274,21 @@ def _seconds_of_one(space: PatternSpace, executions: Sequence[str], enough: floa
     return min(took)
 
 
-# Which patterns a search lists: a few that may settle it, else all, else a sample around the few.
+# Patterns that a search lists: a few that may settle it, else all, else a sample around the few.
 @dataclass(frozen=True, eq=False)
 class Searched(Value):
-    """Patterns that are listed, and the numbers of their classes."""
+    """Listed patterns, and the numbers of their classes."""
 
     space: PatternSpace  # the patterns
-    numbers: ClassNumbers  # in which the class of each of them has a number
-    few: tuple[RolloutPattern, ...]  # those of the patterns that stay where there is no time for all
-    is_last: bool  # whether no larger space comes after it
+    numbers: ClassNumbers  # numbers of all their classes
+    few: tuple[RolloutPattern, ...]  # patterns to keep if there is no time for all
+    is_last: bool  # whether no larger space follows
 
 
 def searched_spaces(graph: Graph, names: NamedPatterns, asked: Asked, seed: int) -> Iterator[Searched]:
-    """Give what to search, one after the other until the fronts are exact."""
-    # Where all objectives are times the best patterns of the classes of patterns with names come first: mostly they
-    # settle the fronts, however many patterns there are. All patterns come after them if they can be listed.
+    """Yield spaces to search, one after the other until the fronts are exact."""
+    # If all objectives are times, the best patterns of the classes of named patterns come first: they usually settle
+    # the fronts, however many patterns there are. All patterns follow if they can be listed.
     network, few = graph.network, promising_patterns(names)
     if not asked.is_about_times:
         space = pattern_space(graph, few, seed=seed)
@@ -304,18 +304,18 @@ def searched_spaces(graph: Graph, names: NamedPatterns, asked: Asked, seed: int)
 
 
 def promising_patterns(names: NamedPatterns) -> list[RolloutPattern]:
-    """List patterns with names, the best of their classes, and those of the given class that answer earliest."""
+    """List the named patterns, the best of their classes, and those of the given class that answer earliest."""
     one_of_each = {class_key(pattern): pattern for pattern in names.patterns}
     best = [best_in_class(pattern) for pattern in one_of_each.values()]
     early = patterns_on_curve(names.given, names.curve)
     return list(dict.fromkeys([*names.patterns, *best, *early]))
 
 
-# The rows of a result: all that were mapped, with their fronts, and some that were not.
+# The rows of a result: all mapped rows, with their fronts, and some that were not mapped.
 
 
 MOST_ROWS = 300
-"""Rows that were not mapped and are listed, at most."""
+"""Most unmapped rows in a result."""
 
 
 def listed_rows(ended: OpenRows) -> tuple[ExploredRow, ...]:
@@ -324,7 +324,7 @@ def listed_rows(ended: OpenRows) -> tuple[ExploredRow, ...]:
 
 
 def _found_rows(ended: OpenRows) -> list[ExploredRow]:
-    """Describe the rows that were mapped or refused, with their places on the fronts."""
+    """Describe the rows that were mapped or refused, with the fronts they are on."""
     rows = [
         replace(ended.all_rows.describe(place, found.measured), core_bound=ended.bound_of(place))
         for place, found in ended.found.items()

@@ -1,4 +1,4 @@
-"""An exploration for every chip of several: what its front comes to, as one table."""
+"""Explorations of several chips: a summary of every front, as one table."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sweep_explorations(
     progress: SweepProgress | None = None,
     **arguments: Any,
 ) -> ChipSweep:
-    """Find the front of a chip with each of several values of its figures, and of every combination of these.
+    """Find the front of a chip for every combination of several values of its figures.
 
     Parameters
     ----------
@@ -56,16 +56,16 @@ def sweep_explorations(
     given : RolloutPattern or str
         The pattern that the weights are for.
     limits : Limits, optional
-        Rows that break them count on no front.
+        Rows outside the limits are not counted.
     progress : callable, optional
         Called as ``progress(what, chips done, chips in all)``.
     **arguments
-        As for :func:`neuromap.explorer.explore.explore`, for the search on every chip.
+        Passed to :func:`neuromap.explorer.explore.explore` for every chip.
 
     Returns
     -------
     ChipSweep
-        A row for every chip: how many rows its front has, with and without retraining, and the least first response (in
+        One row per chip: number of rows on its front, with and without retraining, and the least first response (in
         ticks) and least cores on it.
 
     Raises

@@ -1,7 +1,7 @@
 """An exploration as one self-contained HTML page: the answer, the picture of the fronts, the rows.
 
-Style, drawings, data and scripts are in the page; it loads nothing, can be read without its scripts, and reads well on
-paper, on a light and on a dark screen. With the extra ``pages`` all mapped rows are a chart with zoom and filters.
+Style, drawings, data and scripts are embedded; the page loads nothing, is readable without scripts, and suits paper,
+light and dark screens. With the extra ``pages``, it shows all mapped rows in a chart with zoom and filters.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ def to_html(
 
 
 def front_chart(exploration: Exploration, limits: Limits) -> Chart | None:
-    """Make the chart of the rows that were mapped."""
-    # gives ``None`` where fewer than two rows were mapped
+    """Make the chart of the mapped rows."""
+    # returns ``None`` if fewer than two rows were mapped
     mapped = [row for row in exploration.rows if row.cores is not None]
     if len(mapped) < 2:
         return None

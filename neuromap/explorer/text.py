@@ -1,4 +1,4 @@
-"""An exploration as people read it: tables in the terminal and in notebooks, and what is said beside them."""
+"""An exploration as text: tables for terminals and notebooks, with notes."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 _Numbered = tuple[int, ExploredRow]
 GIVEN_WEIGHTS = "*"
-"""Stands behind an energy that is one of the given weights, in a row that needs others."""
+"""Mark after an energy measured with the given weights, in a row that needs retraining."""
 
 GIVEN_WEIGHTS_NOTE = "with the given weights; the row needs retraining, after which its energy is another."
-"""What the sign means."""
+"""Meaning of the mark."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class ColumnUnits:
 
     # time, energy: such as ``"ms"`` and ``"µJ"``
     time: str
-    # time_scale, energy_scale: what they are worth, in s and J
+    # time_scale, energy_scale: their values in s and J
     time_scale: float
     energy: str
     energy_scale: float
 
     def time_cell(self, row: ExploredRow, name: str) -> str:
-        """Write a time in ticks and in the column's unit, ``"2 = 2"``; bounds have their signs."""
+        """Format a time in ticks and in the column's unit, ``"2 = 2"``; bounds have their signs."""
         ticks, seconds = (getattr(row, f"{name}_{unit}") for unit in ("ticks", "seconds"))
         sign = "≤ " if name == "full_response" and not row.full_response_exact else ""
         sign += "≥ " if row.times_are_bounds else ""
@@ -67,11 +67,11 @@ class ColumnUnits:
         return f"{sign}{ticks} {equal} {_figure(seconds / self.time_scale)}"
 
     def frequency_cell(self, row: ExploredRow) -> str:
-        """Write a sampling frequency; a bound has its sign."""
+        """Format a sampling frequency; a bound has its sign."""
         return f"{'≤ ' if row.seconds_are_bounds else ''}{figure(row.sampling_frequency_hz)}"
 
     def energy_cell(self, row: ExploredRow) -> str:
-        """Write a row's energy in the column's unit; a bound has its sign, what is not known a dash."""
+        """Format a row's energy in the column's unit; a bound has its sign, an unknown energy is a dash."""
         number, is_exact = value_of(row, ENERGY)
         if number is None:
             return "-"
@@ -80,7 +80,7 @@ class ColumnUnits:
 
 
 def column_units(rows: Sequence[ExploredRow]) -> ColumnUnits:
-    """Choose the units in which the least time and the least energy have one to three digits before the point."""
+    """Choose units that give the least time and the least energy one to three digits before the point."""
     times = [row.first_response_seconds for row in rows]
     energies = [number for row in rows if (number := value_of(row, ENERGY).number)]
     (time_scale, time), (energy_scale, energy) = (
@@ -94,7 +94,7 @@ def _figure(value: float) -> str:
 
 
 def exploration_table(exploration: Exploration, listing: Listing) -> Table[_Numbered]:
-    """Give the table of all rows that are shown, with their numbers; units are in the headers."""
+    """Make the table of all listed rows, with their numbers; units are in the headers."""
     rows = list(listing.all)
     columns = _columns(exploration, [row for _, row in rows])
     return Table(
@@ -103,7 +103,7 @@ def exploration_table(exploration: Exploration, listing: Listing) -> Table[_Numb
 
 
 def _least(column: Column[_Numbered], rows: Sequence[_Numbered]) -> int:
-    """Width of a column, the same in the tables of all groups."""
+    """Least width of a column, the same in the tables of all groups."""
     return min(max((len(column.cell(row)) for row in rows), default=0), 24)
 
 
@@ -133,7 +133,7 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
         Column[_Numbered]("#", lambda numbered: str(numbered[0])),
         _written("pattern", lambda row: short.get(row.pattern, row.pattern), left=True, wraps=True),
         _written("execution", lambda row: row.candidate.execution, left=True),
-        *(column for column in choices if len({column.cell((0, row)) for row in rows}) > 1),  # that tell rows apart
+        *(column for column in choices if len({column.cell((0, row)) for row in rows}) > 1),  # that distinguish rows
     ]
     if any(row.needs_retraining for row in rows) or exploration.deadline is not None:
         columns.append(_written("class", lambda row: str(row.behaviour_class), rank=4))
@@ -154,7 +154,7 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
 
 
 def accuracy_cell(row: ExploredRow) -> str:
-    """Write a row's accuracy at the deadline in percent; a bound has its sign, ``no answer`` is no response yet."""
+    """Format a row's accuracy at the deadline in percent; bounds have a sign, ``no answer`` means no response yet."""
     number, is_exact = value_of(row, ACCURACY)
     if number is None:
         return "-"
@@ -187,8 +187,8 @@ def _style(numbered: _Numbered) -> str:
 def print_exploration(
     exploration: Exploration, console: Console, limits: Limits | None = None, *, every: bool = False
 ) -> None:
-    """Print the tables with what they hold for."""
-    # every: also mapped rows on no front
+    """Print the tables with their notes."""
+    # every: also mapped rows that are on no front
     listing = list_rows(exploration, limits, every=every)
     checked = f", verified with {describe_frames(exploration.stimulus)}" if exploration.stimulus else ""
     print_lines(console, [f"{exploration.network.name} on {chip_words(exploration)}{checked}"])
@@ -200,7 +200,7 @@ def print_exploration(
 
 
 def print_answers(exploration: Exploration, console: Console, limits: Limits | None, page: str | None) -> None:
-    """Print what was found and the figures that are read first, or where the page with all of them is."""
+    """Print a summary and, unless there is a page with everything, a brief table."""
     listing, best = list_rows(exploration, limits), deadline_line(exploration, limits)
     print_text(console, f"{exploration.network.name} on {chip_words(exploration)}: {count_line(exploration)}")
     print_findings(console, [*_leading(exploration, listing), gap_line(exploration).rstrip(".")])
@@ -221,14 +221,14 @@ def print_answers(exploration: Exploration, console: Console, limits: Limits | N
 
 
 def _sign_lines(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[str]:
-    """Say what signs and short names of patterns in the table stand for."""
+    """Explain the marks and short pattern names of the table, a line each."""
     names = [f"{short.split(' ')[0]} streams on {name}" for name, short in short_names(exploration, rows).items()]
     signed = is_known(rows, ENERGY) and any(has_given_weights(row, ENERGY) for row in rows)
     return [f"{GIVEN_WEIGHTS}: {GIVEN_WEIGHTS_NOTE}"] * signed + names
 
 
 def _leading(exploration: Exploration, listing: Listing) -> list[str]:
-    """Say which rows are best without retraining, or after it where that is better: a sentence for every objective."""
+    """Name the best row, retraining allowed, for each of the main objectives; one sentence per row."""
     rows = [row for _, row in listing.all if row.status == "mapped"]
     numbers = {row.candidate: number for number, row in listing.all}
     said: dict[str, list[str]] = {}
@@ -244,12 +244,12 @@ def _leading(exploration: Exploration, listing: Listing) -> list[str]:
 def render_text(
     exploration: Exploration, width: int = 160, limits: Limits | None = None, *, every: bool = False
 ) -> str:
-    """Print an exploration into a string."""
+    """Format an exploration as text, as it is printed."""
     return printed(lambda console: print_exploration(exploration, console, limits, every=every), width)
 
 
 def to_notebook(exploration: Exploration) -> str:
-    """Write the picture of the fronts and their rows as HTML: first the given pattern's class, then the others."""
+    """Write the picture of the fronts and their rows as HTML: the given pattern's class first, then the others."""
     listing = list_rows(exploration)
     table = exploration_table(exploration, listing)
     drawn = draw_front(exploration)
@@ -260,18 +260,18 @@ def to_notebook(exploration: Exploration) -> str:
     )
 
 
-# What is said below the tables: what columns mean, counts, what the fronts are worth.
+# Notes below the tables: meaning of columns, counts, how good the fronts are.
 
 
 MET_CLASSES = (
     "class: 1 is streaming's, then those of the other patterns with names follow; all others are numbered in the order "
     "in which the search met them, as there are too many valid patterns to enumerate."
 )
-"""What is said where class numbers are not those of the network alone."""
+"""Note for class numbers that do not depend on the network alone."""
 
 
 def reaction_line(exploration: Exploration, rows: Sequence[ExploredRow]) -> str | None:
-    """Say which inputs the worst-case reactions of rows are for; ``None`` where the network has one input."""
+    """Sentence on the inputs that worst-case reactions refer to; ``None`` if the network has one input."""
     network = exploration.network
     if len(network.inputs) < 2:
         return None
@@ -285,7 +285,7 @@ def reaction_line(exploration: Exploration, rows: Sequence[ExploredRow]) -> str 
 
 
 def timed_line(exploration: Exploration, rows: Sequence[ExploredRow]) -> str:
-    """Say what seconds are where ticks last as long as their work; empty where they do on no chip."""
+    """Sentence on seconds if ticks last as long as their work; empty if they do on no chip."""
     timed = [chip.name for chip in exploration.chips if chip.is_timed]
     if not timed:
         return ""
@@ -299,7 +299,7 @@ def timed_line(exploration: Exploration, rows: Sequence[ExploredRow]) -> str:
 
 
 def spread_lines(exploration: Exploration) -> list[str]:
-    """Say which rows are best on up to so many cores, for every number that was asked for."""
+    """Sentences on the best rows for every number of cores in ``spread``."""
     mapped = [row for row in exploration.rows if row.status == "mapped" and row.cores is not None]
     lines = []
     for most in sorted({n for row in exploration.rows if (n := row.candidate.spread) is not None}):
@@ -325,7 +325,7 @@ def _pattern(network: Network, row: ExploredRow) -> RolloutPattern:
 
 
 def count_line(exploration: Exploration) -> str:
-    """Say how many patterns, classes, candidates and rows there are, and how many rows were mapped."""
+    """Sentence with the numbers of patterns, classes, candidates, rows and mapped rows."""
     patterns, classes = exploration.n_valid_patterns, exploration.n_classes
     words = [
         "valid patterns not counted" if patterns is None else _counted(patterns, "valid pattern", "s"),
@@ -338,7 +338,7 @@ def count_line(exploration: Exploration) -> str:
 
 
 def mapped_words(exploration: Exploration) -> str:
-    """Say how many rows were mapped, and how many do not fit."""
+    """Phrase with the numbers of rows that were mapped, and that do not fit."""
     refused = sum(row.status == "does not fit" for row in exploration.rows)
     return f"{exploration.n_mapped - refused} mapped" + (f", {refused} that do not fit" if refused else "")
 
@@ -348,7 +348,7 @@ def _counted(number: int, what: str, plural: str) -> str:
 
 
 def _tolerance_text(exploration: Exploration, rows: Sequence[ExploredRow]) -> str:
-    """Say in the legend of the front which energies count as equal there."""
+    """Phrase on which energies count as equal, for the legend of the front."""
     return f", energies within {percent(exploration.energy_tolerance)} being equal" if is_known(rows, ENERGY) else ""
 
 
@@ -362,7 +362,7 @@ def _whose(exploration: Exploration) -> str:
 
 
 def energy_line(exploration: Exploration) -> str:
-    """Say what energies are of, and which differences count."""
+    """Sentence on what energies include, and which differences count."""
     over = f", mean over {describe_stimuli(exploration.stimulus)}" if exploration.stimulus else ""
     return (
         f"energy: per frame in steady operation{over}, all terms whose figures the chip file has (≥: a proven lower "
@@ -371,7 +371,7 @@ def energy_line(exploration: Exploration) -> str:
 
 
 def deadline_lines(deadline: Deadline) -> list[str]:
-    """Say what accuracies are of, and which classes have none."""
+    """Sentences on what accuracies refer to, and which classes have none."""
     after = with_unit(deadline.seconds, "s")
     lines = [
         f"accuracy at deadline: part of {deadline.n_images} {deadline.part} images of {deadline.data} that the last "
@@ -394,13 +394,13 @@ def _untrained_text(number: int) -> str:
 
 
 def gap_line(exploration: Exploration) -> str:
-    """Say what the fronts are worth, as a sentence."""
+    """Sentence on how good the fronts are."""
     text = exploration.gap.statement.strip()
     return sentence(text if text.endswith(".") else f"{text}.")
 
 
 def refusals(exploration: Exploration, listing: Listing) -> dict[str, str]:
-    """Give every reason why rows are no more than they are, once, with the patterns and rows that it concerns."""
+    """Messages of the listed rows, each once, with the patterns and rows concerned."""
     found: dict[str, list[_Numbered]] = {}
     for number, row in listing.all:
         if row.message:
@@ -409,7 +409,7 @@ def refusals(exploration: Exploration, listing: Listing) -> dict[str, str]:
 
 
 def _concerned(exploration: Exploration, rows: Sequence[_Numbered]) -> str:
-    """Say whom a refusal concerns: ``2 patterns (#3)``, ``all 16 patterns (#1 to #7)``."""
+    """Patterns and rows that a refusal concerns: ``2 patterns (#3)``, ``all 16 patterns (#1 to #7)``."""
     by_execution = Counter[tuple[str, str]]()
     for _, row in rows:
         by_execution[row.candidate.execution, row.candidate.chip] += row.n_patterns
@@ -426,7 +426,7 @@ def _concerned(exploration: Exploration, rows: Sequence[_Numbered]) -> str:
 
 
 def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None = None) -> list[str]:
-    """Lines below the tables: time axes, what columns mean, counts, what the fronts are worth."""
+    """Lines below the tables: time axes, meaning of columns, counts, how good the fronts are."""
     rows = [row for _, row in listing.all]
     notes = [f"{name}: {axis}." for name, axis in time_axes(rows).items()]
     notes += mean_period_lines(row.frame_period_ticks for row in rows)

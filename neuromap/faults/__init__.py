@@ -1,4 +1,4 @@
-"""Faults of a chip that strike after mapping: output error, first response and accuracy over fault rates."""
+"""Faults that strike a chip after mapping: output error, first response and accuracy over fault rates."""
 
 from neuromap.lazy_names import lazy_names
 

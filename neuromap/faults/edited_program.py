@@ -1,4 +1,4 @@
-"""From a program and edits to the program that runs then, and the state that it goes on from."""
+"""Apply faults and edits to a program, and adapt its state."""
 
 from __future__ import annotations
 
@@ -23,44 +23,45 @@ from neuromap.simulation.engine.engine import CurrentState, EngineState
 from neuromap.simulation.engine.numpy_engine import core_numbers, mix
 from neuromap.simulation.noc.traffic import EAST, NORTH, SOUTH, WEST, Mesh, link_loads, ways_of
 
-# What faults do to a program of crossbars.
+# Effects of faults on a program.
 
 
 class Count(NamedTuple):
-    """How much failed."""
+    """Number of failures."""
 
-    struck: int  # what failed
-    at_risk: int  # what could
+    struck: int  # parts that failed
+    at_risk: int  # parts that could fail
 
 
 class Struck(NamedTuple):
     """A program with faults."""
 
-    program: ChipProgram  # the very same as before where nothing failed
-    counts: Mapping[str, Count]  # by kind; of dropped spikes, which depend on the run, there is none
+    program: ChipProgram  # the identical object if nothing failed
+    counts: Mapping[str, Count]  # by kind, except dropped spikes, which depend on the run
 
 
 def strike(program: ChipProgram, faults: Faults) -> Struck:
-    """Let faults strike a program.
+    """Apply faults to a program.
 
     Parameters
     ----------
     program : ChipProgram
-        Mapped for a whole chip, or written by hand.
+        Program mapped for a chip without faults, or written by hand.
     faults : Faults
-        Dropped spikes are not the program's: runs lose them (:mod:`neuromap.faults.output_frames`).
+        Faults to apply. Dropped spikes do not change the program: they occur in runs
+        (:mod:`neuromap.faults.output_frames`).
 
     Returns
     -------
     Struck
-        The program that the chip runs now, and how much of what is at risk failed: cores of the program, links that
-        its spikes would cross, neurons in use, synapses. On crossbars a synapse at risk is a crossing of an axon in use
+        The program that the chip now runs, and how many parts at risk failed: cores of the program, links that its
+        spikes would cross, neurons in use, synapses. On crossbars a synapse at risk is a crossing of an axon in use
         with a neuron in use, set or not.
 
     Raises
     ------
     InputError
-        If they are no program and faults.
+        If the arguments are not a program and faults.
     """
     needs("strike", program, ChipProgram)
     needs("strike: faults", faults, Faults)
@@ -73,13 +74,13 @@ def strike(program: ChipProgram, faults: Faults) -> Struck:
 
 
 def without_ways(program: ChipProgram, cut: Bools) -> ChipProgram:
-    """Take targets from neurons."""
+    """Remove the marked targets of neurons."""
     # shapes: cut (n,)
     return program.chip.kind.faults.without_ways(program, cut)
 
 
 def with_stuck(program: ChipProgram, stuck: Bools, *, fires: bool) -> ChipProgram:
-    """Let neurons never fire, or fire in every tick, whatever reaches them."""
+    """Make neurons never fire, or fire in every tick, whatever their inputs."""
     # shapes: stuck (C, N)
     return program.chip.kind.faults.with_stuck(program, stuck, fires)
 
@@ -100,7 +101,7 @@ def _stuck(
 
 
 def _dead_cores(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[ChipProgram, Count]:
-    """Silence all neurons of dead cores: what still reaches them is of no effect."""
+    """Silence all neurons of dead cores; spikes that reach them have no effect."""
     dead = fails(faults, "dead-cores", core_numbers(before))
     stuck = np.broadcast_to(dead[:, None], before.shape)
     return with_stuck(now, stuck, fires=False), Count(int(dead.sum()), len(dead))
@@ -113,7 +114,7 @@ def _dead_links(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[
     return without_ways(now, cut), Count(int(dead.sum()), len(dead))
 
 
-# In the order in which they are put together: what comes later outdoes what came before. A dead core is silent.
+# In the order of application: later faults override earlier ones. A dead core is silent.
 _EFFECTS: Mapping[str, Callable[[ChipProgram, ChipProgram, Faults], tuple[ChipProgram, Count]]] = ReadOnlyMapping(
     {
         "flipped-synapses": _flipped,
@@ -123,16 +124,15 @@ _EFFECTS: Mapping[str, Callable[[ChipProgram, ChipProgram, Faults], tuple[ChipPr
         "dead-cores": _dead_cores,
     }
 )
-# Draws of faults: a function of seed, kind and place, so that what fails at a rate fails at every higher one.
+# Draws of faults depend only on seed, kind and place, so whatever fails at a rate fails at every higher one.
 #
-# Words are hashed one after the other with ``mix`` of :mod:`neuromap.simulation.engine.numpy_engine`; the upper 53 bits
-# of the last hash, as a part of 2**53, are the draw. A fault is there where the draw is below the rate: never at 0,
-# always at 1.
+# Words are hashed in turn with ``mix`` of :mod:`neuromap.simulation.engine.numpy_engine`; the draw is the upper 53 bits
+# of the last hash, divided by 2**53. A place fails if its draw is below the rate: never at 0, always at 1.
 _GOLDEN = 0x9E3779B97F4A7C15
 
 
 def draws(seed: int, kind: str, *words: NDArray[np.integer] | int) -> Floats:
-    """Draw a number for every place."""
+    """Draw a number in [0, 1) for every place."""
     state = mix(mix(np.array([(seed + _GOLDEN) % 2**64], np.uint64)) ^ np.uint64(EVERY_KIND[kind].number))
     for word in words:
         state = mix(state ^ np.asarray(word).astype(np.uint64))
@@ -140,25 +140,25 @@ def draws(seed: int, kind: str, *words: NDArray[np.integer] | int) -> Floats:
 
 
 def fails(faults: Faults, kind: str, *words: NDArray[np.integer] | int) -> Bools:
-    """Tell which places fail; see :func:`draws`."""
+    """Return which places fail; see :func:`draws`."""
     found: Bools = draws(faults.seed, kind, *words) < faults.rate(kind)
     return found
 
 
-# Links between routers that a program's spikes cross, and the ways that dead ones cut.
+# Links between routers that a program's spikes cross, and the deliveries that dead links cut.
 
 
 class Links(NamedTuple):
-    """Links between neighbouring routers, both directions as one; ndarrays of int64, shape (n,)."""
+    """Links between neighbouring routers, both directions as one; arrays of int64, shape (n,)."""
 
-    # x, y: the router of the lesser coordinates, on the board
+    # x, y: the router with the smaller coordinates, on the board
     x: Ints
     y: Ints
-    upwards: Ints  # 0 where the link leads to x + 1, 1 where it leads to y + 1
+    upwards: Ints  # 0 if the link leads to x + 1, 1 if it leads to y + 1
 
 
 def links_in_use(program: ChipProgram) -> Links:
-    """Find the links that a spike of any neuron would cross, along x first, then along y."""
+    """Find the links that spikes of any neuron would cross, first along x, then along y."""
     pairs = np.unique(np.stack([program.wires.core, program.wires.target_core]), axis=1)
     loads = link_loads(Mesh.of(program.chip), ways_of(program, pairs[0], pairs[1]))
     along_x, along_y = loads[EAST].copy(), loads[NORTH].copy()
@@ -170,7 +170,7 @@ def links_in_use(program: ChipProgram) -> Links:
 
 
 def cut_ways(program: ChipProgram, links: Links, wires: Wires) -> Bools:
-    """Tell which ways cross a link of these."""
+    """Return which wires cross any of the links."""
     ends = zip(links.x.tolist(), links.y.tolist(), links.upwards.tolist(), strict=True)
     dead = Defects(links=tuple(((x, y), (x + 1 - up, y + up)) for x, y, up in ends))
     places = program.coordinates
@@ -178,19 +178,19 @@ def cut_ways(program: ChipProgram, links: Links, wires: Wires) -> Bools:
 
 
 def apply_edits(program: ChipProgram, edits: Sequence[Edit]) -> ChipProgram:
-    """Change a program by hand.
+    """Apply edits to a program.
 
     Parameters
     ----------
     program : ChipProgram
-        As it was mapped.
+        Program as mapped.
     edits : sequence of Edit
-        In any order, but for two of one threshold or weight: thresholds add up, the last weight counts.
+        In any order, except for repeated edits of one threshold or weight: thresholds add up, the last weight counts.
 
     Returns
     -------
     ChipProgram
-        The very same where there are no edits.
+        The identical object if there are no edits.
 
     Raises
     ------
@@ -215,16 +215,16 @@ def apply_edits(program: ChipProgram, edits: Sequence[Edit]) -> ChipProgram:
 
 
 def settled_state(program: ChipProgram, edits: Sequence[Edit], state: EngineState) -> EngineState:
-    """Take from silent neurons what they hold, so that they do not fire once more.
+    """Clear the state of silent neurons, so that they do not fire once more.
 
     Parameters
     ----------
     program : ChipProgram
-        As it was mapped.
+        Program as mapped.
     edits : sequence of Edit
-        Those that are in force from now on.
+        Edits in force from now on.
     state : EngineState
-        What the chip holds.
+        State of the chip.
 
     Returns
     -------
@@ -264,7 +264,7 @@ def _require_links(program: ChipProgram, dead: Sequence[DeadLink]) -> None:
             raise InputError(f"{link.what.removesuffix(' is dead')}: no spike of program {program.name} crosses it")
 
 
-# Thresholds of neurons in a program, raised or lowered.
+# Edits of thresholds in a program.
 _T = TypeVar("_T", bound=np.integer)
 
 
@@ -276,7 +276,7 @@ def moved(
     high: int,
     edit: ThresholdEdit,
 ) -> NDArray[_T]:
-    """Add ``step`` for every 1 of the edit, within bounds."""
+    """Add ``step`` times the edit's change to entries of a table, refusing values out of bounds."""
     if not len(at[0]):
         return table
     held = table[at].astype(np.int64)
@@ -289,22 +289,22 @@ def moved(
     return found
 
 
-# The weight of one connection in a program, changed.
+# Edits of a connection's weight in a program.
 
 
 def refusal(edit: WeightEdit, values: Sequence[int]) -> InputError:
-    """Make the refusal of a weight that a connection cannot have; ``values`` are those that it can."""
+    """Return the error for a weight that a connection cannot have; ``values`` are the possible ones."""
     if not values:
         return InputError(f"{edit.what}: no axon brings {edit.source}[{edit.source_index}] there; choose another pair")
     shown = ", ".join(map(str, values[:12])) + (", ..." if len(values) > 12 else "")
     return InputError(f"{edit.what}: the axons there can add up to {shown}; choose one of these")
 
 
-# Where the neurons of a node are in a program, and what feeds them.
+# Locations of a node's neurons in a program, and the axons that feed them.
 
 
 def position_of(program: ChipProgram, node: str, *, inside: bool) -> int:
-    """Find a node by its name."""
+    """Return the position of a node by its name."""
     for position, port in enumerate(program.nodes):
         if port.name == node and not (inside and port.kind == "input"):
             return position
@@ -313,7 +313,7 @@ def position_of(program: ChipProgram, node: str, *, inside: bool) -> int:
 
 
 def places_of(program: ChipProgram, node: str, index: int | None) -> tuple[Ints, Ints]:
-    """Find cores and neurons that compute a node, or one neuron of it; copies each."""
+    """Find the cores and neurons that compute a node, or one neuron of it, including copies."""
     position = position_of(program, node, inside=True)
     mine = program.neuron_node == position
     if index is not None:
@@ -329,7 +329,7 @@ def places_of(program: ChipProgram, node: str, index: int | None) -> tuple[Ints,
 
 
 def axons_from(program: ChipProgram, node: str, index: int, core: int) -> Ints:
-    """Find the axons of a core that carry spikes of a neuron: from the host, its copies or its relays."""
+    """Find the axons of a core that carry spikes of a neuron, from the host, its copies or its relays."""
     position = position_of(program, node, inside=False)
     host, wires = program.host, program.wires
     fed = (host.core == core) & (host.node == position) & (host.index == index)
@@ -339,7 +339,7 @@ def axons_from(program: ChipProgram, node: str, index: int, core: int) -> Ints:
     return np.unique(np.concatenate([host.axon[fed].astype(np.int64), wires.target_axon[mine][sent]]))
 
 
-# Edits as values: what is changed, and where.
+# Edits as values.
 
 
 _MOST = 2**31 - 1
@@ -347,16 +347,16 @@ _MOST = 2**31 - 1
 
 @dataclass(frozen=True)
 class ThresholdEdit(Card):
-    """Raise or lower thresholds of a node's neurons, in all copies of a neuron.
+    """Raise or lower thresholds of a node's neurons, in all copies.
 
     Attributes
     ----------
     node : str
         A node inside the chip.
     by : int
-        What is added to the thresholds that the chip's neurons have.
+        Change of the thresholds of the chip's neurons.
     index : int or None
-        The neuron; None for all of the node.
+        The neuron; None for all neurons of the node.
 
     Raises
     ------
@@ -391,7 +391,7 @@ class WeightEdit(Card):
     source_index, target_index : int
         Neurons within them.
     weight : int
-        The weight from now on.
+        The new weight.
 
     Raises
     ------
@@ -418,7 +418,7 @@ class WeightEdit(Card):
 
 @dataclass(frozen=True)
 class SilentCore(Card):
-    """A core none of whose neurons fires; its router still forwards.
+    """A core whose neurons never fire; its router still forwards spikes.
 
     Attributes
     ----------
@@ -428,7 +428,7 @@ class SilentCore(Card):
     Raises
     ------
     InputError
-        If it is below 0.
+        If ``core`` is negative.
     """
 
     core: int
@@ -449,14 +449,14 @@ class DeadLink(Card):
     Attributes
     ----------
     x, y : int
-        The router of the lesser coordinates, on the board.
+        The router with the smaller coordinates, on the board.
     upwards : bool
         Whether the link leads to y + 1; else to x + 1.
 
     Raises
     ------
     InputError
-        If a coordinate is below 0.
+        If a coordinate is negative.
     """
 
     x: int
@@ -475,7 +475,7 @@ class DeadLink(Card):
         return f"link ({self.x}, {self.y}) to ({self.x + (not self.upwards)}, {self.y + self.upwards}) is dead"
 
 
-# Any of them.
+# Any edit.
 Edit = ThresholdEdit | WeightEdit | SilentCore | DeadLink
 
 

@@ -31,20 +31,20 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.verification.wave import measure
 from neuromap.version import __version__
 
-# Confidence of all intervals.
+# Confidence level of all intervals.
 LEVEL = 0.95
 
 
 @dataclass(frozen=True)
 class Estimate(Card):
-    """A figure and the interval in which it lies with 95 % confidence.
+    """A figure and its 95 % confidence interval.
 
     Attributes
     ----------
     value : float
-        A part, 0 to 1.
+        The figure; a fraction, 0 to 1.
     low, high : float or None
-        Ends of the interval; ``None`` where there are too few values.
+        Ends of the interval; ``None`` if there are too few values.
     """
 
     value: float
@@ -53,8 +53,8 @@ class Estimate(Card):
 
 
 def mean_of(values: Sequence[float], most: float = 1.0) -> Estimate:
-    """Give the mean with Student's t interval, cut off at 0 and at the most that a value can be."""
-    from scipy.special import stdtrit  # takes a while to import
+    """Return the mean with Student's t interval, clipped to 0 and the greatest possible value."""
+    from scipy.special import stdtrit  # slow to import
 
     n, mean = len(values), math.fsum(values) / len(values)
     if n < 2:
@@ -65,7 +65,7 @@ def mean_of(values: Sequence[float], most: float = 1.0) -> Estimate:
 
 
 def share_of(count: int, n: int) -> Estimate:
-    """Give a share of seeds with Wilson's interval (JASA 22, 1927), which holds for few seeds, and at 0 and 1 too."""
+    """Return a fraction of seeds with Wilson's interval (JASA 22, 1927), valid for few seeds and at 0 and 1."""
     from scipy.special import ndtri
 
     z = float(ndtri((1 + LEVEL) / 2))
@@ -75,36 +75,37 @@ def share_of(count: int, n: int) -> Estimate:
     return Estimate(share, max(0.0, middle - half), min(1.0, middle + half))
 
 
-# One chip with faults, measured: output error, first response, accuracy.
+# Measurements of one chip with faults: output error, first response, accuracy.
 
 
 @dataclass(frozen=True)
 class FaultRun(Card):
-    """A program with faults of one kind, by one seed, on all stimuli.
+    """Measurements of a program with faults of one kind and seed, on all stimuli.
 
     Attributes
     ----------
     pattern, execution, kind : str
         Names.
     rate : float
-        Of what is at risk, 0 to 1.
+        Probability that a part at risk fails, 0 to 1.
     seed : int
-        Of the faults.
+        Seed of the faults.
     struck, at_risk : int
-        What failed, of what could: cores, links, neurons, synapses; of dropped spikes and flipped payloads those that
-        were sent.
+        Number of parts that failed, and that could fail: cores, links, neurons or synapses; for dropped spikes and
+        flipped payloads, spikes or messages sent.
     bits : int
-        Values of the output frames that are compared: stimuli times frames times neurons.
+        Number of compared values of output frames: stimuli times frames times neurons.
     lost, added : int
-        Spikes, or messages, of them that are missing, and those that are there with faults only.
+        Spikes, or messages, missing from them, and present only with faults.
     first_response_ticks : int or None
-        From an input's sampling to the first output that it reaches, measured on the program; ``None`` where none does.
+        Ticks from an input's sampling to the first output that it reaches, measured on the program; ``None`` if it
+        reaches none.
     correct : int or None
-        Images that the last frame names rightly; ``None`` where there are no labels.
+        Images that the last frame classifies correctly; ``None`` without labels.
     images : int
-        How many there are; 0 where there are no labels.
+        Number of images; 0 without labels.
     changed : int
-        Messages of graded outputs that carry another value.
+        Messages of graded outputs with a different value.
     """
 
     pattern: str
@@ -124,22 +125,22 @@ class FaultRun(Card):
 
     @property
     def error(self) -> float:
-        """Part of the output frames' values that differ from those without faults."""
+        """Fraction of the output frames' values that differ from those without faults."""
         return (self.lost + self.added + self.changed) / self.bits if self.bits else 0.0
 
     @property
     def accuracy(self) -> float | None:
-        """Part of the images that are named rightly."""
+        """Fraction of images classified correctly."""
         return None if self.correct is None else self.correct / self.images
 
 
 class FaultJob(NamedTuple):
-    """Chips with faults of one kind, by one seed, at several rates."""
+    """Chips with faults of one kind and seed, at several rates."""
 
-    setup: int  # number of what they run
-    kind: str  # of faults
-    seed: int  # of faults
-    rates: tuple[float, ...]  # one chip each
+    setup: int  # number of the setup that they run
+    kind: str  # kind of faults
+    seed: int  # seed of faults
+    rates: tuple[float, ...]  # one chip per rate
 
 
 def run_job(setups: Sequence[FaultSetup], job: FaultJob) -> tuple[FaultRun, ...]:
@@ -171,7 +172,7 @@ def _run(setup: FaultSetup, faults: Faults) -> FaultRun:
 
 
 def _frames(setup: FaultSetup, faults: Faults) -> StruckFrames:
-    """Run the stimuli, unless nothing failed: then the outputs are known."""
+    """Run the stimuli, unless nothing failed and the outputs are known."""
     struck = strike(setup.program, faults)
     if struck.program is setup.program and not any(faults.rate(kind) for kind in ON_THE_WAY):
         return StruckFrames(struck.program, dict(setup.expected), struck.counts)
@@ -179,7 +180,7 @@ def _frames(setup: FaultSetup, faults: Faults) -> StruckFrames:
 
 
 def _first_response(program: ChipProgram, faults: Faults) -> int | None:
-    if faults.rate("dropped-spikes") == 1:  # below 1 spikes are lost, but no way is
+    if faults.rate("dropped-spikes") == 1:  # below 1, single spikes are lost but no connection is
         program = without_ways(program, np.ones(len(program.wires.core), np.bool_))
     ticks = [found.first_response_ticks for found in measure(program).values()]
     return min((tick for tick in ticks if tick is not None), default=None)
@@ -187,7 +188,7 @@ def _first_response(program: ChipProgram, faults: Faults) -> int | None:
 
 def _from_record(entry: Mapping[str, Any]) -> FaultRun | None:
     try:
-        entry = {"changed": 0, **entry}  # results of spikes before values
+        entry = {"changed": 0, **entry}  # results from before graded values
         run = FaultRun(**{name: entry[name] for name in FaultRun.__dataclass_fields__})
         numbers = (run.seed, run.struck, run.at_risk, run.bits, run.lost, run.added, run.changed, run.images)
         ticks = (run.first_response_ticks, run.correct)
@@ -197,14 +198,14 @@ def _from_record(entry: Mapping[str, Any]) -> FaultRun | None:
         return None
 
 
-# How runs are kept in a file.
+# Storage of runs in a file.
 RESULTS: ResultKind[FaultRun] = ResultKind("neuromap fault runs 1", "fault runs", asdict, _from_record)
-# What a study of faults measures on: a mapped rollout, its stimuli, and what its outputs say without faults.
+# Setup of a fault study: a mapped rollout, its stimuli, and its outputs without faults.
 
 
 @dataclass(frozen=True, eq=False)
 class FaultSetup(Value):
-    """A mapped rollout and what it is shown."""
+    """A mapped rollout, its stimuli and its outputs without faults."""
 
     # pattern, execution: names
     pattern: str
@@ -212,11 +213,11 @@ class FaultSetup(Value):
     program: ChipProgram  # without faults
     stimuli: Frames  # (S, n_frames, size): input frames by input node
     expected: Frames  # (S, n_frames, size): by output node, without faults
-    # by output node, its first frame that depends on the stimulus; from there on frames are compared
+    # first frame that depends on the stimulus, by output node; frames are compared from there on
     first: Mapping[str, int]
-    choice: EngineChoice  # what runs the ticks
-    labels: NDArray[np.int64] | None = None  # (S,): classes of the stimuli, where they are images
-    classes: int = 0  # how many there are; 0 where there are no labels
+    choice: EngineChoice  # engine that runs the ticks
+    labels: NDArray[np.int64] | None = None  # (S,): classes of the stimuli, if they are images
+    classes: int = 0  # number of classes; 0 without labels
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -226,14 +227,14 @@ class FaultSetup(Value):
         object.__setattr__(self, "first", ReadOnlyMapping(self.first))
 
     def correct(self, frames: Frames) -> int | None:
-        """Count the images that the last frame of the output names rightly; ``None`` where there are no labels."""
+        """Count the images that the last output frame classifies correctly; ``None`` without labels."""
         if self.labels is None:
             return None
-        (spikes,) = frames.values()  # a set of images has one output
+        (spikes,) = frames.values()  # networks for images have one output
         return int(np.count_nonzero(decide(spikes[:, -1], self.classes) == self.labels))
 
     def fingerprint(self) -> str:
-        """Give the digest of all that figures depend on, as 64 hexadecimal digits."""
+        """Return a digest of everything that the figures depend on, as 64 hexadecimal digits."""
         digest = sha256(program_bytes(self.program))
         for rows in self.stimuli.values():
             content = np.packbits(rows) if rows.dtype == np.bool_ else rows
@@ -245,7 +246,7 @@ class FaultSetup(Value):
 
 
 def set_up(rollout: Rollout, program: ChipProgram, stimuli: Frames | ImageFrames, choice: EngineChoice) -> FaultSetup:
-    """Run a program without faults."""
+    """Make the setup of a program, by running it without faults."""
     # shapes: stimuli (S, n_frames, size)
     images = stimuli if isinstance(stimuli, ImageFrames) else None
     shown = stimuli if not isinstance(stimuli, ImageFrames) else stimuli.stimuli(slice(None))
@@ -270,7 +271,7 @@ def set_up(rollout: Rollout, program: ChipProgram, stimuli: Frames | ImageFrames
 
 
 def _first(rollout: Rollout, output: str) -> int:
-    """Give the first frame that depends on the stimulus; 1 of an output that no input reaches."""
+    """Return the first frame that depends on the stimulus; 1 for an output that no input reaches."""
     try:
         return first_frame(rollout.pattern, output)
     except KeyError:
@@ -279,31 +280,31 @@ def _first(rollout: Rollout, output: str) -> int:
 
 @dataclass(frozen=True)
 class FaultPoint(Card):
-    """One pattern and execution with faults of one kind at one rate, over all seeds.
+    """Figures of one pattern and execution with faults of one kind at one rate, over all seeds.
 
     Attributes
     ----------
     pattern, execution, kind : str
         Names.
     rate : float
-        Of what is at risk, 0 to 1.
+        Probability that a part at risk fails, 0 to 1.
     seeds : int
-        Chips.
+        Number of chips.
     struck, at_risk : float
-        What failed of what could, means over the seeds.
+        Number of parts that failed, and that could fail, averaged over seeds.
     error : Estimate
-        Part of the output frames' values that differ from those without faults.
+        Fraction of the output frames' values that differ from those without faults.
     lost, added : float
-        Its parts: spikes that are missing, and those that are there with faults only. Of graded outputs messages; the
-        rest of the error are values that changed.
+        Its parts: spikes that are missing, and spikes present only with faults. For graded outputs, messages; the rest
+        of the error is changed values.
     no_response : Estimate
-        Part of the chips on which no input reaches an output.
+        Fraction of chips on which no input reaches an output.
     first_response_ticks : float or None
-        Mean over the others, in ticks from an input's sampling; ``None`` where there are none.
+        Mean over the other chips, in ticks from an input's sampling; ``None`` if there are none.
     accuracy : Estimate or None
-        Part of the images that are named rightly; ``None`` without images.
+        Fraction of images classified correctly; ``None`` without images.
     first_response_low_ticks, first_response_high_ticks : float or None
-        Ends of the interval of that mean; ``None`` where fewer than two chips have a response.
+        Ends of the interval of that mean; ``None`` if fewer than two chips have a response.
     """
 
     pattern: str
@@ -324,13 +325,13 @@ class FaultPoint(Card):
 
     @property
     def curve(self) -> str:
-        """What tells its curve from others of the same kind."""
+        """Name of its curve: pattern and execution."""
         return f"{self.pattern}, {self.execution}"
 
 
 @dataclass(frozen=True, eq=False)
 class FaultStudy(Documented, Tabled, Paged, Drawn, Printed):
-    """What a network on a chip does when parts of the chip fail.
+    """Behaviour of a network on a chip when parts of the chip fail.
 
     Attributes
     ----------
@@ -339,15 +340,15 @@ class FaultStudy(Documented, Tabled, Paged, Drawn, Printed):
     cores : tuple of int
         Cores of each curve's program, in the order of :attr:`curves`.
     stimuli : str
-        What was shown, in words.
+        Description of the stimuli.
     kinds : tuple of str
-        Of faults.
+        Kinds of faults.
     rates : tuple of float
-        Ascending.
+        Fault rates, ascending.
     seeds : int
-        Chips of every point, seeds 0 and up.
+        Number of chips per point, with seeds from 0.
     images : int
-        Labelled images; 0 where the stimuli have no labels.
+        Number of labelled images; 0 if the stimuli have no labels.
     runs : tuple of FaultRun
         Curves outermost, then kinds, rates, seeds.
     version : str
@@ -370,7 +371,7 @@ class FaultStudy(Documented, Tabled, Paged, Drawn, Printed):
 
     @cached_property
     def points(self) -> tuple[FaultPoint, ...]:
-        """Means and intervals over the seeds, in the order of the runs."""
+        """Means and intervals over seeds, in the order of the runs."""
         return points_of(self.runs)
 
     @property
@@ -390,7 +391,7 @@ class FaultStudy(Documented, Tabled, Paged, Drawn, Printed):
 
 
 def points_of(runs: Iterable[FaultRun]) -> tuple[FaultPoint, ...]:
-    """Put the seeds of every pattern, execution, kind and rate together, in the order in which these come first."""
+    """Combine the seeds of every pattern, execution, kind and rate, in order of first appearance."""
     found: dict[tuple[str, str, str, float], list[FaultRun]] = {}
     for run in runs:
         found.setdefault((run.pattern, run.execution, run.kind, run.rate), []).append(run)
@@ -422,7 +423,7 @@ def _point(runs: list[FaultRun]) -> FaultPoint:
 
 
 def _without_response(count: int, runs: list[FaultRun]) -> Estimate:
-    """Give the part of the chips without response; at rate 0 these are all one chip, and nothing is open."""
+    """Return the fraction of chips without response; at rate 0 all seeds are one chip, so the interval is a point."""
     if runs[0].rate:
         return share_of(count, len(runs))
     return Estimate(*[count / len(runs)] * 3)

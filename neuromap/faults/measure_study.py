@@ -1,4 +1,4 @@
-"""``study_faults``: chips with faults by many seeds, over worker processes, interrupted and resumed at will."""
+"""``study_faults``: measure chips with faults of many seeds on worker processes; interrupted studies can resume."""
 
 from __future__ import annotations
 
@@ -29,35 +29,35 @@ from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli, desc
 
 @keywords_of(StudyOptions)
 def study_faults(rollouts: Sequence[Rollout], asked: StudyOptions) -> FaultStudy:
-    """Map rollouts onto a whole chip, let faults strike it, and measure what becomes of their outputs.
+    """Map rollouts onto a chip without faults, apply faults, and measure the effect on their outputs.
 
-    Every chip has faults of one kind. What fails by a seed at one rate fails by it at every higher rate, and the same
-    stimuli are shown to all chips.
+    Every chip has faults of one kind. For a given seed, whatever fails at one rate fails at every higher rate. All
+    chips see the same stimuli.
 
     Parameters
     ----------
     rollouts : sequence of Rollout
-        Of one network with weights; a curve each.
+        Rollouts of one network with weights; each gives a curve.
     chip : str, path or ChipSpec
-        What they are mapped onto.
+        Chip to map onto.
     kinds : sequence of str
-        Of ``KINDS``; of graded cores ``flipped-payloads`` too.
+        Kinds of faults, from ``KINDS``; on graded cores also ``flipped-payloads``.
     rates : sequence of float
-        Parts of what is at risk, 0 to 1.
+        Fault rates, 0 to 1.
     seeds : int
-        Chips of every kind and rate, 1 to 1000: seeds 0 and up.
+        Number of chips per kind and rate, 1 to 1000, with seeds from 0.
     stimuli : mapping, path, RandomFrames or ShownImages, optional
         Frames of one stimulus, a file of them, random ones, or labelled images; random ones by default.
     n_stimuli : int
-        Random stimuli, with seeds that follow each other.
+        Number of random stimuli, with consecutive seeds.
     options : MappingOptions, optional
-        How all are mapped.
+        Options of mapping.
     choice : EngineChoice
-        What runs the ticks; on one thread where there are several processes.
+        Engine that runs the ticks; on one thread if there are several processes.
     results : str or path, optional
-        File in which every chip is kept once it is measured; what is in it is not done again.
+        File that stores every measured chip; chips already in it are not measured again.
     processes : int
-        Chips at the same time.
+        Number of chips measured in parallel.
     progress : callable
         ``progress(text, chips done, chips)``.
 
@@ -72,9 +72,9 @@ def study_faults(rollouts: Sequence[Rollout], asked: StudyOptions) -> FaultStudy
     DoesNotFitError
         If a rollout does not fit the chip.
     NetworkError, StimulusError
-        If network and stimuli do not fit each other.
+        If network and stimuli do not match.
     NeuromapError
-        If every process that measured a chip was ended from outside; what was measured is kept.
+        If every process that measured a chip was ended from outside; completed measurements are kept.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def study_faults(rollouts: Sequence[Rollout], asked: StudyOptions) -> FaultStudy
 
 
 class _Chip(NamedTuple):
-    """One chip that is measured."""
+    """One chip to measure."""
 
     setup: int
     kind: str
@@ -122,7 +122,7 @@ class _Chip(NamedTuple):
     seed: int
 
     def key(self, setup: str) -> str:
-        """Give the fingerprint of its result; at rate 0 all seeds are one chip."""
+        """Return the fingerprint of its result; at rate 0 all seeds are one chip."""
         told = (setup, self.kind, self.rate, self.seed if self.rate else 0)
         return sha256(repr(told).encode()).hexdigest()
 
@@ -135,7 +135,7 @@ def _measure(
     processes: int,
     progress: Callable[..., object],
 ) -> None:
-    """Measure what is not kept yet, a job for every setup, kind and seed."""
+    """Measure chips not stored yet, in one job per setup, kind and seed."""
     to_do: dict[tuple[int, str, int], dict[float, str]] = {}
     for chip in asked:
         key = chip.key(keys[chip.setup])
@@ -154,7 +154,7 @@ def _measure(
 
 
 def _of(chip: _Chip, run: FaultRun, setup: FaultSetup) -> FaultRun:
-    """Name a run as it was asked for: another pattern's program may be the same, and so may a chip without faults."""
+    """Label a run as requested: patterns may share a program, and seeds share the chip without faults."""
     return replace(run, pattern=setup.pattern, execution=setup.execution, seed=chip.seed)
 
 

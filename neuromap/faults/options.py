@@ -1,4 +1,4 @@
-"""``Faults``: which parts of a chip fail, with which probability, by which seed; ``StudyOptions``: what is studied."""
+"""``Faults``: kinds, rates and seed of faults; ``StudyOptions``: options of a fault study."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _MOST_SEED = 2**64
 
 
 class FaultKind(NamedTuple):
-    """What fails."""
+    """A kind of fault."""
 
-    number: int  # sets its draws apart from those of other kinds; never changed
-    at_risk: str  # what the rate is a part of
-    effect: str  # what one fault does
+    number: int  # distinguishes its draws from those of other kinds; never changed
+    at_risk: str  # parts that may fail at the rate
+    effect: str  # effect of one fault
 
 
-# Kinds of faults that any chip may have, by name.
+# Kinds of faults on any chip, by name.
 KINDS: Mapping[str, FaultKind] = ReadOnlyMapping(
     {
         "dead-cores": FaultKind(1, "cores", "none of its neurons ever fires; its router still forwards"),
@@ -51,7 +51,7 @@ KINDS: Mapping[str, FaultKind] = ReadOnlyMapping(
         ),
     }
 )
-# Those of graded cores too.
+# Including those of graded cores.
 EVERY_KIND: Mapping[str, FaultKind] = ReadOnlyMapping(
     {
         **KINDS,
@@ -64,17 +64,17 @@ EVERY_KIND: Mapping[str, FaultKind] = ReadOnlyMapping(
 
 @dataclass(frozen=True)
 class Faults(Card):
-    """Faults that strike a program after it was mapped, for a chip that was whole then.
+    """Faults that strike after a program was mapped for a chip without them.
 
-    Everything at risk fails on its own with the same probability, the rate. A draw depends on the seed, the kind and
-    the place on the board only: what fails at a rate fails at every higher one, and nothing fails at 0.
+    Every part at risk fails independently with the same probability, the rate. A draw depends only on the seed, the
+    kind and the place on the board: whatever fails at a rate fails at every higher one, and nothing fails at 0.
 
     Attributes
     ----------
     rates : mapping of str to float
-        Rate of every kind that occurs, 0 to 1: of ``KINDS``, and of graded cores ``flipped-payloads``.
+        Rate, 0 to 1, of every kind that occurs: those of ``KINDS``, and on graded cores ``flipped-payloads``.
     seed : int
-        0 to 2**64 - 1: which chip of many it is.
+        0 to 2**64 - 1; selects one chip of many.
 
     Raises
     ------
@@ -94,12 +94,12 @@ class Faults(Card):
         object.__setattr__(self, "rates", ReadOnlyMapping(rates))
 
     def rate(self, kind: str) -> float:
-        """Rate of a kind; 0 where it does not occur."""
+        """Return the rate of a kind; 0 if it does not occur."""
         return self.rates.get(kind, 0.0)
 
 
 def check_kinds(kinds: Iterable[str]) -> tuple[str, ...]:
-    """Give kinds back, each once, unless one is unknown."""
+    """Return kinds without repetition; refuse unknown ones."""
     found = tuple(dict.fromkeys(kinds))
     for kind in found:
         if kind not in EVERY_KIND:
@@ -111,7 +111,7 @@ def check_kinds(kinds: Iterable[str]) -> tuple[str, ...]:
 
 
 def check_rate(rate: object, name: str = "rate") -> float:
-    """Give a rate back unless it is out of range."""
+    """Return a rate; refuse one out of range."""
     value = float(real_number(name, rate))
     if not 0 <= value <= 1:
         raise InputError(f"{name} {value:g}: must be a part from 0 to 1, such as 0.01 for 1 %")
@@ -119,14 +119,14 @@ def check_rate(rate: object, name: str = "rate") -> float:
 
 
 def check_rates(rates: Sequence[float]) -> tuple[float, ...]:
-    """Give rates back in ascending order, each once."""
+    """Return rates in ascending order, without repetition."""
     found = tuple(sorted({check_rate(rate) for rate in rates}))
     if not found:
         raise InputError("rate: none is given; give parts from 0 to 1, such as 0, 0.01 and 0.05")
     return found
 
 
-# Chips of a point, at most.
+# Most chips per point.
 MOST_SEEDS = 1000
 
 
@@ -136,11 +136,11 @@ class ShownImages(NamedTuple):
     Attributes
     ----------
     images : ImageSet
-        All of them are shown, each from the program's initial state.
+        Images, each shown from the program's initial state.
     n_frames : int
-        Frames of the output that are compared, from its first response on; the last one names a class.
+        Number of output frames to compare, from the first response on; the last one decides the class.
     seed : int
-        Of what the encoding draws.
+        Seed of the encoding's random numbers.
     """
 
     images: ImageSet
@@ -150,7 +150,7 @@ class ShownImages(NamedTuple):
 
 @dataclass(frozen=True)
 class StudyOptions(Value):
-    """What is asked of a study; explained at :func:`neuromap.faults.measure_study.study_faults`."""
+    """Options of a study; see :func:`neuromap.faults.measure_study.study_faults`."""
 
     _group: ClassVar = "study"
     chip: str | Path | ChipSpec = "truenorth"

@@ -22,16 +22,16 @@ from neuromap.simulation.run.simulate_batch import BatchJob, simulate_batch
 from neuromap.simulation.trace.recording import Recording
 
 Frames = Mapping[str, NDArray[Any]]
-# Kinds of faults that are not the program's: they happen to what is on its way.
+# Kinds of faults that do not change the program: they affect spikes in flight.
 ON_THE_WAY = ("dropped-spikes", "flipped-payloads")
 
 
 class StruckFrames(NamedTuple):
-    """What the outputs of a program with faults say."""
+    """Output frames of a program with faults."""
 
     program: ChipProgram  # with faults
-    frames: Frames  # (S, n_frames, size): by output node; bool, or int32 of graded ones
-    counts: Mapping[str, Count]  # how much failed, by kind
+    frames: Frames  # (S, n_frames, size): by output node; bool, or int32 for graded ones
+    counts: Mapping[str, Count]  # number of failures, by kind
 
 
 def struck_frames(
@@ -40,18 +40,18 @@ def struck_frames(
     stimuli: Mapping[str, NDArray[Any]],
     choice: EngineChoice = DEFAULT_ENGINE,
 ) -> StruckFrames:
-    """Run stimuli through a program with faults, every one from the program's initial state.
+    """Run stimuli through a program with faults, each from the program's initial state.
 
     Parameters
     ----------
     program : ChipProgram
-        Without faults.
+        Program without faults.
     faults : Faults
-        What strikes it.
+        Faults to apply.
     stimuli : mapping of str to ndarray of bool, shape (S, n_frames, size)
         Input frames by input node.
     choice : EngineChoice
-        What runs the ticks.
+        Engine that runs the ticks.
 
     Returns
     -------
@@ -62,13 +62,13 @@ def struck_frames(
     StimulusError
         If the stimuli do not match the program's input nodes.
     ProgramError
-        If the program has no output node, or its tables point outside it.
+        If the program has no output node, or its tables point out of range.
     """
     return frames_of(strike(program, faults), faults, stimuli, choice)
 
 
 def frames_of(struck: Struck, faults: Faults, stimuli: Frames, choice: EngineChoice = DEFAULT_ENGINE) -> StruckFrames:
-    """Run stimuli through a program that faults have struck; see :func:`struck_frames`."""
+    """Run stimuli through a program to which faults were applied; see :func:`struck_frames`."""
     if "flipped-payloads" in faults.rates and struck.program.value_ranges is None:
         raise InputError(
             f"faults: flipped-payloads: program {struck.program.name} sends spikes, which carry nothing; choose of "
@@ -81,7 +81,7 @@ def frames_of(struck: Struck, faults: Faults, stimuli: Frames, choice: EngineCho
 
 
 def output_frames(program: ChipProgram, stimuli: Frames, choice: EngineChoice = DEFAULT_ENGINE) -> Frames:
-    """Run stimuli through a program as it is; see :func:`struck_frames`."""
+    """Run stimuli through a program unchanged; see :func:`struck_frames`."""
     batch = simulate_batch(program, stimuli, engine=choice.engine, threads=choice.threads, noise_seed=choice.noise_seed)
     return {port.name: batch.frames(port.name) for port in batch.nodes}
 
@@ -90,7 +90,7 @@ def _lossy_frames(
     program: ChipProgram, faults: Faults, stimuli: Mapping[str, NDArray[Any]], choice: EngineChoice
 ) -> tuple[Frames, dict[str, Count]]:
     job = BatchJob.of(program, Recording(), keep_frames=True)
-    chip = LossyChip(program, faults, replace(choice, threads=1))  # a tick of a few cores is no work for several
+    chip = LossyChip(program, faults, replace(choice, threads=1))  # one tick is too little work for several
     n_stimuli, n_frames = next(iter(stimuli.values())).shape[:2]
     n_ticks, watched = job.n_ticks(n_frames), list[Sent]()
     counts = {kind: Count(0, 0) for kind in ON_THE_WAY if kind in faults.rates}
@@ -108,25 +108,24 @@ def _lossy_frames(
     return dict(zip((port.name for port in job.neurons.nodes), parts, strict=True)), counts
 
 
-# Runs in which spikes are lost on their way, or carry another value: exact on every engine, and on all kinds of cores.
+# Runs in which spikes are lost in flight or carry a changed value: exact on every engine and all kinds of cores.
 #
-# The engine runs the program without its ways, tick by tick; what carries spikes from tick to tick is here. A spike
-# that arrives is fed into its axon as the host would feed it, in the tick in which it is due, so that a run without
-# losses is that of the engine alone, bit by bit. It costs a call of the engine for every tick.
+# The engine runs the program without its targets, tick by tick, and this module delivers the spikes. A spike is fed
+# into its axon like one of the host, in the tick in which it is due, so a run without losses equals that of the engine
+# alone, bit by bit. This costs one call of the engine per tick.
 
 
 class LossyRun(NamedTuple):
-    """What a chip that loses spikes does."""
+    """Run of a chip that loses or changes spikes."""
 
     spikes: Sent  # all neurons that fired
-    # spikes that were lost, and messages of which a bit was the other, of those that were sent: one for every target of
-    # a neuron that fired
+    # lost spikes, and messages with a flipped bit, of those sent: one for every target of a neuron that fired
     dropped: Count
     flipped: Count
 
 
 class LossyChip:
-    """A chip that loses every spike, or changes every message, with the same probability."""
+    """A chip that loses each spike, or changes each message, with the same probability."""
 
     def __init__(self, program: ChipProgram, faults: Faults, choice: EngineChoice = DEFAULT_ENGINE) -> None:
         self._program, self._faults = program, faults
@@ -165,9 +164,9 @@ class LossyChip:
         return LossyRun(spikes, Count(lost, at_risk), Count(flipped, at_risk))
 
     def _flipped(self, sent: Sent, way: Ints, values: Ints, drawn: Floats) -> Ints:
-        """Give the value of every way with another bit; which it is says a number from 0 to 1."""
-        # The bits are those that the neuron's own values need, in two's complement where some are negative; what is
-        # beyond its least or greatest value is that.
+        """Return the value of every message with one bit flipped, chosen by a number from 0 to 1."""
+        # Bits are those that the neuron's range of values needs, in two's complement if it has negative ones; results
+        # are clipped to the range.
         arriving = values[way]
         units = self._program.units  # type: ignore[attr-defined] # programs with values have it
         low, high = (bound[sent.cores[way], sent.neurons[way]].astype(np.int64) for bound in (units.low, units.high))

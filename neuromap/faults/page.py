@@ -1,4 +1,4 @@
-"""A study of faults as one self-contained HTML page, as sections of another one, as curves, and in a notebook."""
+"""Forms of a fault study: text, CSV, HTML page, sections of another page, curves and notebook."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from neuromap.render.table import Column, Table, csv_text, print_findings, print
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Columns that name a row.
+# Columns that identify a row.
 NAMES = 3
 _KIND = define("kind", enum(*EVERY_KIND))
 _ESTIMATE = define("estimate", record_of(Estimate, value=PART, low=PART.or_null, high=PART.or_null))
@@ -73,7 +73,7 @@ DOCUMENT = document(
     ),
     runs=each(record_of(FaultRun, kind=_KIND, rate=PART, error=PART, accuracy=PART.or_null, changed=COUNT.added)),
 )
-# Give it as plain values; rates, errors and accuracies are parts of one, times in ticks.
+# Conversion to plain values; rates, errors and accuracies are fractions, times are in ticks.
 to_dict = DOCUMENT.of
 
 
@@ -108,12 +108,12 @@ def _ends(name: str, found: Estimate | None) -> dict[str, float | None]:
 
 
 def headline(study: FaultStudy) -> str:
-    """Say what was struck, and by how many seeds."""
+    """Write a headline: the setup and the number of seeds."""
     return f"{study.network} on {study.chip}: faults of {counted(study.seeds, 'seed')} at every rate"
 
 
 def percent(value: float) -> str:
-    """Write a part of one in per cent."""
+    """Write a fraction in per cent."""
     return f"{100 * value:.3g} %"
 
 
@@ -152,7 +152,7 @@ _ACCURACY: Column[FaultPoint] = Column("accuracy\n[95 %]", lambda point: _estima
 
 
 def study_table(study: FaultStudy) -> Table[FaultPoint]:
-    """Give a row for every point, with a sentence each on what the figures are."""
+    """Return the table of a study: one row per point, with a sentence on each figure."""
     cores = ", ".join(f"{name}: {counted(n, 'core')}" for name, n in zip(study.curves, study.cores, strict=True))
     points, kinds = study.points, [(kind, EVERY_KIND[kind]) for kind in study.kinds]
     return Table(
@@ -176,7 +176,7 @@ def study_table(study: FaultStudy) -> Table[FaultPoint]:
 
 
 def print_study(study: FaultStudy, console: Console, *, every: bool = True) -> None:
-    """Print the table, in several parts where the console is narrow; or what was found and is read first of it."""
+    """Print the full table, in parts if the console is narrow, or only the findings and main columns."""
     print_text(console, headline(study))
     table = study_table(study)
     if every:
@@ -191,17 +191,17 @@ def print_study(study: FaultStudy, console: Console, *, every: bool = True) -> N
 
 
 def render_text(study: FaultStudy, width: int = 160) -> str:
-    """Print the study into a string."""
+    """Write the study as text."""
     return printed(lambda console: print_study(study, console), width)
 
 
 def to_html(study: FaultStudy) -> str:
-    """Write a study as one HTML page; it loads nothing, and can be read without its scripts."""
+    """Write a study as one HTML page that loads nothing and is readable without its scripts."""
     return _rendered("faults.html.jinja", study, ("Over fault rates", "Points"))
 
 
 def to_section(study: FaultStudy) -> str:
-    """Write a study as sections of another page, whose style sheets are those that all pages share."""
+    """Write a study as sections for another page with the shared style sheets."""
     return _rendered("study.html.jinja", study, ("Faults over their rates", "Faults, point by point"))
 
 
@@ -225,13 +225,13 @@ def _rendered(template: str, study: FaultStudy, headings: tuple[str, str]) -> st
 
 
 def to_notebook(study: FaultStudy) -> str:
-    """Write curves and table of a study as HTML for a notebook: ``<img>`` and ``<table>``, all names escaped."""
+    """Write curves and table of a study as HTML for a notebook: ``<img>`` and ``<table>``, with all names escaped."""
     return inline_image(to_svg(study)) + study_table(study).html(headline(study), names=NAMES)
 
 
-# What a study of faults found, in sentences: what each kind of fault does at its highest rate, and to whom least.
+# Findings of a fault study, in sentences per kind of fault.
 def findings(study: FaultStudy) -> dict[str, tuple[str, ...]]:
-    """Say what a study found."""
+    """Return the findings of a study as sentences, by kind of fault."""
     found = {}
     for kind in study.kinds:
         points = [point for point in study.points if point.kind == kind]
@@ -242,7 +242,7 @@ def findings(study: FaultStudy) -> dict[str, tuple[str, ...]]:
 
 
 def _harmless(points: Sequence[FaultPoint]) -> str:
-    """Say up to which rate no chip errs, where there is such a rate above 0, and whether anything was struck there."""
+    """State the highest rate, if above 0, up to which no chip has an output error, and whether anything was struck."""
     wrong = [point.rate for point in points if point.error.value > 0]
     right = [point for point in points if point.rate > 0 and (not wrong or point.rate < min(wrong))]
     if not right:
@@ -253,7 +253,7 @@ def _harmless(points: Sequence[FaultPoint]) -> str:
 
 
 def _worst(points: Sequence[FaultPoint]) -> str:
-    """Say the errors at the highest rate, the least first."""
+    """State the least and the greatest error at the highest rate."""
     highest = max(point.rate for point in points)
     last = sorted((point for point in points if point.rate == highest), key=lambda point: point.error.value)
     if not last[-1].error.value:
@@ -264,7 +264,7 @@ def _worst(points: Sequence[FaultPoint]) -> str:
 
 
 def _silent(points: Sequence[FaultPoint]) -> str:
-    """Say from which rate on some chips do not answer."""
+    """State the least rate at which some chips have no response."""
     silent = [point for point in points if point.no_response.value > 0]
     if not silent:
         return ""
@@ -273,19 +273,19 @@ def _silent(points: Sequence[FaultPoint]) -> str:
     return f"Chips without a response from {percent(first.rate)} on, {percent(most.no_response.value)} at most"
 
 
-# Curves over fault rates: a panel for every kind of fault, a line for every pattern, with intervals.
+# Curves over fault rates: one panel per kind of fault, one line with intervals per pattern and execution.
 
 
 _ABREAST = 3
-# Upper ends of an axis of parts of one.
+# Upper limits of an axis of fractions.
 _STEPS = (0.01, 0.02, 0.04, 0.08, 0.12, 0.16, 0.2, 0.24, 0.28, 0.32, 0.4, 0.6, 0.8, 1.0)
 _Figure = Callable[[FaultPoint], Estimate | None]
 
 
 def to_drawing(study: FaultStudy, *, narrow: bool = False) -> str:
-    """Draw output error, and accuracy where there are labels, over the rates."""
+    """Draw output error, and accuracy if there are labels, over the rates."""
     points = study.points
-    # intervals of few seeds may reach far beyond a mean and a quarter, and are cut off there
+    # intervals of few seeds may extend far beyond 1.25 times the mean, and are cut off there
     most = max((min(1.0, 1.25 * point.error.value) for point in points), default=0.0)
     top = next(step for step in _STEPS if step >= most)
     abreast = min(_ABREAST, len(study.kinds))
@@ -314,5 +314,5 @@ def _line(study: FaultStudy, kind: str, curve: str, figure: _Figure) -> list[Poi
 
 
 def to_svg(study: FaultStudy) -> str:
-    """Draw the curves as an SVG file, style inside; see :func:`to_drawing`."""
+    """Draw the curves as an SVG file with inline style; see :func:`to_drawing`."""
     return standalone(to_drawing(study))

@@ -1,1 +1,1 @@
-"""Files: written whole or not at all; regular files and TOML read; tables with names and bounds; what messages say."""
+"""Files: atomic writes, readers of regular files and TOML, checked tables, and the wording of messages."""

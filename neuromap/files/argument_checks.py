@@ -1,4 +1,4 @@
-"""What public functions are given, held against what they take: a wrong type is refused in one line that helps."""
+"""Type checks of public arguments: a wrong type is refused with a one-line message and a remedy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from neuromap.errors import InputError
 from neuromap.files.messages import show
 
-# What makes the wanted class of what was given instead.
+# (wanted class, given class): how to make the wanted one from the given one.
 _REMEDIES = {
     ("Rollout", "Network"): "Rollout(network, 'streaming')",
     ("Rollout", "RolloutPattern"): "Rollout(pattern.network, pattern)",
@@ -44,13 +44,12 @@ _REMEDIES = {
     ("Limits", "dict"): "Limits(**bounds)",
 }
 
-# What classes are called in messages: a program is one, whatever its cores.
+# Names of classes in messages: a program is called that, whatever its cores.
 _SPOKEN = {"ChipProgram": "Program"}
 
 
 def needs(where: str, value: object, wanted: type[Any], error: type[InputError] = InputError) -> None:
-    """Refuse what is of another class."""
-    # wanted: what it must be
+    """Refuse a value that is not of class ``wanted``."""
     if isinstance(value, wanted):
         return
     names = [base.__name__ for base in type(value).__mro__]
@@ -59,43 +58,43 @@ def needs(where: str, value: object, wanted: type[Any], error: type[InputError] 
 
 
 def refuse_swapped(call: str, first: object, wanted: type[Any], second: object) -> None:
-    """Refuse two arguments that were given in each other's place."""
-    # wanted: what the first must be
+    """Refuse two arguments given in swapped order."""
+    # wanted: class of the first
     if isinstance(second, wanted) and not isinstance(first, wanted):
         where = call.partition("(")[0]
         raise InputError(f"{where}: needs {_article(wanted)} first, got {_kind(first)}; swap them: {call}")
 
 
 def path_given(where: str, path: object, error: type[InputError] = InputError) -> Path:
-    """Take a path."""
+    """Check a path, given as str or path-like."""
     if not isinstance(path, (str, os.PathLike)):
         raise error(f"{where}: needs a path, got {_kind(path)}; give a str or a pathlib.Path")
     return Path(path)
 
 
 def whole_number(name: str, value: object, error: type[InputError] = InputError) -> int:
-    """Take an integer of Python or NumPy; no Boolean, and no float, however whole."""
+    """Check an integer of Python or NumPy; Booleans and floats are refused, even whole ones."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise error(f"{name} = {show(value)}: must be a whole number, not {_kind(value)}")
     return int(value)
 
 
 def real_number(name: str, value: object, error: type[InputError] = InputError) -> float:
-    """Take an integer or a float of Python or NumPy; no Boolean."""
+    """Check an integer or float of Python or NumPy; Booleans are refused."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise error(f"{name} = {show(value)}: must be a number, not {_kind(value)}")
     return value  # type: ignore[return-value] # a Real, as floats are
 
 
 def yes_or_no(name: str, value: object, error: type[InputError] = InputError) -> bool:
-    """Take a Boolean of Python or NumPy."""
+    """Check a Boolean of Python or NumPy."""
     if isinstance(value, bool) or type(value).__name__ in ("bool", "bool_"):  # NumPy's, which need not be imported
         return bool(value)
     raise error(f"{name} = {show(value)}: must be True or False, not {_kind(value)}")
 
 
 def mapping_given(name: str, value: object, holds: str, error: type[InputError] = InputError) -> None:
-    """Refuse what is no mapping."""
+    """Refuse a value that is not a mapping."""
     if not isinstance(value, Mapping):
         raise error(f"{name}: needs a mapping, got {_kind(value)}; give {holds}")
 

@@ -1,7 +1,7 @@
-"""Native readers of foreign files, run in a process of their own with limits of time and memory.
+"""Native readers of foreign files, run in a child process with time and memory limits.
 
-HDF5, ONNX's shape inference and the like are written in C and C++: a damaged file can make them hang, take all memory
-or end the process that they run in. In a child that costs one line, not the session.
+HDF5, ONNX's shape inference and the like are written in C and C++: a damaged file can make them hang, exhaust memory
+or crash their process. In a child process that costs one error message, not the session.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from numpy.typing import NDArray
 from neuromap import errors
 from neuromap.errors import InputError, NeuromapError
 
-# What a reader gives: what JSON can hold, and arrays.
+# What a reader returns: a JSON value, and arrays.
 Answer = tuple[Any, Mapping[str, NDArray[Any]]]
 
-# Bytes of address space that a reader may take beside what it begins with, if nothing else is said.
+# Default limit of a reader's address space, in bytes beyond what it starts with.
 MEMORY = 2**30
-# Time that a reader has, if nothing else is said.
+# Default time limit of a reader.
 SECONDS = 60.0
 # Signal that ends a child whose work takes too long.
 _TOO_LONG = getattr(signal, "SIGXCPU", 0)
-# Files after which a child that is kept is replaced, as memory that was taken by many pieces is not given back.
+# Files after which a kept child is replaced, as fragmented memory is not given back.
 _MOST_ANSWERS = 200
-# Seconds in which a child ends whose input has ended.
+# Seconds that a child has to exit after its input ends.
 _FAREWELL = 10.0
 # Bytes that libraries may print about one file.
 _MOST_NOISE = 2**20
-# Bytes of what it said last that are looked at.
+# Bytes at the end of that output that are inspected.
 _END = 4096
 
 
@@ -59,9 +59,9 @@ def confined(
     library: str = "",
 ) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Call a reader in a child process."""
-    # library: what the reader stands on; importing it counts neither as memory nor as work
-    # gives arrays: its arrays, read-only
-    if keep:  # one child for files of about one size, where readers ask for memory by the byte
+    # library: what the reader needs; importing it counts neither as memory nor as work
+    # returns the reader's answer, and its arrays, read-only
+    if keep:  # rounded up, so that files of similar size share a child
         memory = 1 << (memory - 1).bit_length()
     kept_as = (os.getpid(), memory, library, tuple(sys.path))
     child = _kept.pop(kept_as, None) if keep else None
@@ -88,15 +88,15 @@ def confined(
 
 
 def _folder() -> str | None:
-    """Name the folder that relative paths start from; a kept child was started in another one, maybe."""
+    """Return the working folder; a kept child may have been started in another one."""
     try:
-        return os.getcwd()  # noqa: PTH109 - no more than a text is needed
+        return os.getcwd()  # noqa: PTH109 - a text suffices
     except FileNotFoundError:
         return None
 
 
 class _Child:
-    """A process that reads files, one after the other, until its input ends."""
+    """A child process that reads files, one after the other, until its input ends."""
 
     def __init__(self, memory: int) -> None:
         # -P: no file beside the user's script is imported in place of a module
@@ -114,7 +114,7 @@ class _Child:
         return self._process.poll() is None
 
     def ask(self, request: Mapping[str, Any], seconds: float) -> tuple[bool, Any, dict[str, NDArray[Any]]] | None:
-        """Ask, and give whether it refused, what it told, and arrays; ``None`` where it ended, or was ended in time."""
+        """Send a request; return whether it was refused, the answer and arrays; ``None`` if the child died or hung."""
         watch = threading.Timer(seconds, self._end_late)
         watch.daemon = True
         watch.start()
@@ -125,7 +125,7 @@ class _Child:
             answer = self._answer()
         except (OSError, ValueError, TypeError, MemoryError):  # a broken pipe, or half an answer
             return None
-        except BaseException:  # an interrupt: nobody waits for it any more
+        except BaseException:  # an interrupt: nobody waits for the answer any more
             self._process.kill()
             raise
         finally:
@@ -134,9 +134,9 @@ class _Child:
         return answer
 
     def _answer(self) -> tuple[bool, Any, dict[str, NDArray[Any]]]:
-        """Take an answer array by array, so that nothing is in memory twice."""
-        # It is a line of JSON, ``[is refused, told, [[name, dtype, shape], ...]]``, with the bytes of the arrays behind
-        # it. A child that a file has taken over may say anything: no more room is made than it was allowed itself.
+        """Receive an answer array by array, so that nothing is in memory twice."""
+        # A line of JSON, ``[is refused, told, [[name, dtype, shape], ...]]``, then the bytes of the arrays. A hijacked
+        # child may send anything, so no more memory is allocated than the child's own limit.
         stdout: Any = self._process.stdout
         is_refused, told, forms = json.loads(stdout.readline(self._memory))
         room, arrays = self._memory, {}
@@ -156,7 +156,7 @@ class _Child:
         self._process.kill()
 
     def ended(self) -> str | int:
-        """End it, and say how it had ended before; the signal's number where its work took too long."""
+        """Stop the child, and return how it had ended before; the signal's number if its work took too long."""
         with suppress(OSError, subprocess.TimeoutExpired):
             self._process.communicate(timeout=_FAREWELL)
         self._process.kill()
@@ -172,12 +172,12 @@ class _Child:
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:
-    """Give the memory of an array that lies in one piece."""
+    """Return the memory of a contiguous array."""
     return array.reshape(-1).view(np.uint8).data
 
 
-# Children that wait for the next file, by the process that began them (one that it forks has its own), the memory that
-# they may take, the library that they began with, and where they look for modules.
+# Children that wait for the next file, by parent process (a fork of it has its own), memory limit, library and module
+# search path.
 _kept: dict[tuple[int, int, str, tuple[str, ...]], _Child] = {}
 
 
@@ -192,8 +192,8 @@ def _end_kept() -> None:
 
 
 def _serve(memory: int) -> int:
-    """Call the readers that are asked for, and write what they give to standard output."""
-    # what libraries print must not stand in the answers
+    """Call the requested readers, and write their answers to standard output."""
+    # keep what libraries print out of the answers
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     if _TOO_LONG:
@@ -205,7 +205,7 @@ def _serve(memory: int) -> int:
         read = getattr(importlib.import_module(module), function)
         if request["library"]:
             importlib.import_module(request["library"])
-        if not is_limited:  # after the modules of the first reader are there
+        if not is_limited:  # only after the first reader's modules are imported
             _limit_room(memory)
             is_limited = True
         _limit_work(request["work"])
@@ -229,14 +229,14 @@ def _serve(memory: int) -> int:
 
 
 def _limit_room(memory: int) -> None:
-    """Bound what this process takes beyond what it has by now: address space, and what it prints."""
+    """Limit the address space that this process takes beyond its current size, and what it prints."""
     if sys.platform == "win32":  # no limits of that kind there
         return
     import resource
 
     try:
         pages = int(open("/proc/self/statm", encoding="ascii").read().split()[0])  # noqa: PTH123, SIM115
-    except OSError:  # no Linux: bounded from nothing, generously
+    except OSError:  # not Linux: a generous guess
         pages = 2**32 // resource.getpagesize()
     _bound(resource.RLIMIT_AS, pages * resource.getpagesize() + memory)
     _bound(resource.RLIMIT_CORE, 0)
@@ -244,7 +244,7 @@ def _limit_room(memory: int) -> None:
 
 
 def _limit_work(seconds: float) -> None:
-    """Bound the time that this process computes: what it has by now, and so much more."""
+    """Limit the CPU time of this process to what it has used by now plus ``seconds``."""
     if sys.platform != "win32":
         import resource
 

@@ -1,4 +1,4 @@
-"""Files that other programs wrote: what one is, told by its first bytes, and the boundary around who reads it."""
+"""Files of other programs: their kind, detected from the first bytes, and an error boundary around their readers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from neuromap.errors import InputError, NeuromapError
 
-# Bytes that are looked at.
+# Bytes that are inspected.
 HEAD = 1024
 _STARTS = (
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
@@ -22,7 +22,7 @@ _STARTS = (
     (b"\x1f\x8b", "a gzip archive"),
     (b"\x7fELF", "a program of Linux"),
 )
-# Names of members that stand at the beginning of a zip archive.
+# Names of members at the beginning of a zip archive.
 _IN_ARCHIVES = (
     (b"/data.pkl", "a PyTorch file"),
     (b".npy", "a NumPy archive"),
@@ -31,7 +31,7 @@ _IN_ARCHIVES = (
 )
 # Lines of network files.
 _OF_NETWORKS = (b"[nodes", b"[edges", b"[[nodes", b"[[edges")
-# What stands in the metadata of safetensors files of this package.
+# Metadata of this package's safetensors files.
 _OWN = (
     (b'"neuromap":"program"', "a program file of neuromap"),
     (b'"neuromap trace"', "a trace of neuromap"),
@@ -40,9 +40,9 @@ _OWN = (
 
 
 def file_kind(head: bytes) -> str | None:
-    """Tell what a file is."""
+    """Identify the kind of a file."""
     # head: its first bytes, up to ``HEAD``
-    # gives with its article; ``None`` where it could be text of any kind
+    # returns the kind with its article; ``None`` where it could be text of any kind
     for start, kind in _STARTS:
         if head.startswith(start):
             return kind
@@ -60,7 +60,7 @@ def file_kind(head: bytes) -> str | None:
 
 
 def kind_of_any(head: bytes) -> str | None:
-    """Tell what a file is that should not be text; as :func:`file_kind`, but network files are told too."""
+    """Identify the kind of a file as :func:`file_kind` does, but network files too."""
     kind = file_kind(head)
     if kind is None and any(head.startswith(sign) or b"\n" + sign in head for sign in _OF_NETWORKS):
         return "a network file"
@@ -68,7 +68,7 @@ def kind_of_any(head: bytes) -> str | None:
 
 
 def _kind_of_safetensors(head: bytes) -> str:
-    """Tell a safetensors file, and those that this package writes."""
+    """Identify a safetensors file, and those that this package writes."""
     for sign, kind in _OWN:
         if sign in head:
             return kind
@@ -76,7 +76,7 @@ def _kind_of_safetensors(head: bytes) -> str:
 
 
 def refuse_foreign(path: Path, expected: str, error: type[InputError]) -> None:
-    """Refuse a file that is known to be of another kind; one that cannot be read is left to who reads it."""
+    """Refuse a file known to be of another kind; an unreadable one is left to its reader."""
     try:
         if not path.is_file():
             return
@@ -92,9 +92,9 @@ def refuse_foreign(path: Path, expected: str, error: type[InputError]) -> None:
 def foreign_boundary(
     kind: str, error: type[NeuromapError] = InputError, where: str = "", remedy: str = "it is damaged"
 ) -> Iterator[None]:
-    """Let nothing out of a reader of foreign files but the errors of this package."""
-    # Readers say in their own words what they expect to find wrong. What neither they nor the libraries under them
-    # foresaw becomes one line here; its cause stays with it.
+    """Let only errors of this package escape from a reader of foreign files."""
+    # Readers word the faults that they expect themselves. Whatever neither they nor their libraries foresaw becomes
+    # one line here, with its cause attached.
     start = f"{where}: " if where else ""
     try:
         yield
@@ -108,7 +108,7 @@ def foreign_boundary(
         raise error(f"{start}cannot be read as {kind} ({words}); {remedy}") from reason
 
 
-# Read files, and nothing but files.
+# Read regular files only.
 
 
 def read_bytes(path: Path, kind: str, largest: int, error: type[InputError]) -> bytes:
@@ -122,7 +122,7 @@ def read_bytes(path: Path, kind: str, largest: int, error: type[InputError]) -> 
 
 
 def check_regular(path: Path, kind: str, error: type[InputError]) -> os.stat_result:
-    """Refuse what is no regular file."""
+    """Refuse a path that is not a regular file."""
     try:
         found = path.stat()
     except FileNotFoundError:

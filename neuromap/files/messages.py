@@ -1,4 +1,4 @@
-"""What one-line messages say of what was found, and of what may have been meant."""
+"""Wording of one-line messages: values found, counts, and suggestions."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from difflib import get_close_matches
 from fractions import Fraction
 from itertools import islice
 
-# Among more, looking for the closest takes longer than whoever mistyped it.
+# Among more, finding the closest takes too long.
 _MOST_WORDS = 5000
 
 
 def did_you_mean(found: str, allowed: Iterable[str]) -> str:
-    """Give ``; did you mean 'X'?`` for the allowed word closest to ``found``, or nothing."""
+    """Return ``; did you mean 'X'?`` for the allowed word closest to ``found``, or an empty text."""
     by_lower = {word.lower(): word for word in islice(allowed, _MOST_WORDS + 1)}
     if len(by_lower) > _MOST_WORDS:
         return ""
@@ -21,19 +21,19 @@ def did_you_mean(found: str, allowed: Iterable[str]) -> str:
 
 
 def counted(number: int | Fraction, what: str, plural: str = "") -> str:
-    """Write a number with what is counted: ``1 tick``, ``2 ticks``, ``3/2 ticks``."""
+    """Format a number with its noun: ``1 tick``, ``2 ticks``, ``3/2 ticks``."""
     return f"{number} {what if number == 1 else plural or what + 's'}"
 
 
 def show(value: object) -> str:
-    """Write a value that was found, cut to one short line."""
+    """Format a value that was found, cut to one short line."""
     try:
         text = " ".join(repr(value).split())
-    except (ValueError, RecursionError):  # an integer of more digits than Python prints, or lists without end
+    except (ValueError, RecursionError):  # an integer of more digits than Python prints, or lists nested too deep
         return f"a huge {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def show_name(name: str) -> str:
-    """Write a name or path as it is where it is printable, so that a message stays one line."""
+    """Format a name or path, verbatim if it is printable and not too long, so that a message stays one line."""
     return name if name.isprintable() and len(name) <= 300 else show(name)

@@ -1,6 +1,6 @@
-"""Safetensors files of this package: equal content gives equal bytes, and a digest over all of them shows any damage.
+"""Safetensors files of this package: equal content gives equal bytes, and a digest over all bytes reveals damage.
 
-``docs/file-digests.md`` says how the digest is made, for programs that write such files themselves.
+``docs/file-digests.md`` specifies the digest for programs that write such files themselves.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
-# Member of the metadata that says what a sealed file is.
+# Metadata key for the kind of a sealed file.
 KIND_KEY = "neuromap"
-# Member of the metadata that holds the digest.
+# Metadata key for the digest.
 DIGEST_KEY = "digest"
 
-# What the container calls a dtype of NumPy.
+# NumPy dtype: its name in the container.
 DTYPES: Mapping[str, str] = ReadOnlyMapping(
     {
         "bool": "BOOL",
@@ -43,14 +43,14 @@ DTYPES: Mapping[str, str] = ReadOnlyMapping(
 
 _ALGORITHM = "blake2b-128:"
 _BYTES = 16
-# Stands in place of the digest while it is computed.
+# Placeholder for the digest while it is computed.
 _BLANK = _ALGORITHM + "0" * (2 * _BYTES)
 # The limit of the safetensors library.
 _LONGEST_HEADER = 10**8
 
 
 class Seal(Enum):
-    """What a file says of itself."""
+    """State of a file according to its own marks."""
 
     WHOLE = "its bytes give its digest"
     DAMAGED = "its bytes do not give its digest, or half of its marks are gone"
@@ -59,7 +59,7 @@ class Seal(Enum):
 
 def canonical_bytes(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> bytes:
     """Write arrays and texts as a safetensors file."""
-    # The library of the format orders metadata at random; here equal content gives equal bytes.
+    # The safetensors library orders metadata randomly; here equal content gives equal bytes.
     return b"".join(_pieces(arrays, metadata))
 
 
@@ -74,8 +74,8 @@ def sealed_bytes(kind: str, arrays: Mapping[str, NDArray[Any]], metadata: Mappin
 
 
 def _pieces(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> list[bytes | memoryview]:
-    """Make the header of a file, and what follows it; arrays that lie as they are written are not copied."""
-    # metadata first, where who looks at the head of a file only finds them
+    """Make the header of a file and the pieces after it; arrays already in the written layout are not copied."""
+    # metadata first, to be found by readers that see only the head of a file
     header: dict[str, Any] = {"__metadata__": dict(sorted(metadata.items()))}
     pieces: list[bytes | memoryview] = []
     end = 0
@@ -93,16 +93,16 @@ def _pieces(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> 
 
 
 def metadata_of(data: bytes | mmap) -> dict[str, str]:
-    """Give the metadata of a file that the library of the format has read."""
+    """Return the metadata of a file that the safetensors library has read."""
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
     found: dict[str, str] = header.get("__metadata__") or {}  # the format lets it be null
     return found
 
 
 def seal_of(data: bytes | mmap, metadata: Mapping[str, str]) -> Seal:
-    """Hold the bytes of a file against their digest."""
-    # Two marks stand in the metadata, kind and digest. One of them alone is damage: a single flipped bit cannot make a
-    # sealed file look like one that never was.
+    """Check the bytes of a file against their digest."""
+    # The metadata has two marks, kind and digest. One of them alone is damage: a single flipped bit cannot make a
+    # sealed file look like one that was never sealed.
     digest = metadata.get(DIGEST_KEY)
     if digest is None:
         return Seal.ABSENT if KIND_KEY not in metadata else Seal.DAMAGED
@@ -118,7 +118,7 @@ def seal_of(data: bytes | mmap, metadata: Mapping[str, str]) -> Seal:
 
 
 def seal_of_file(path: Path, metadata: Mapping[str, str]) -> Seal:
-    """As :func:`seal_of`, of a file; one that bears no mark is not read."""
+    """Check a file as :func:`seal_of` does; one without a digest is not read."""
     if DIGEST_KEY not in metadata:
         return seal_of(b"", metadata)
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
@@ -126,5 +126,5 @@ def seal_of_file(path: Path, metadata: Mapping[str, str]) -> Seal:
 
 
 def _member(digest: str) -> bytes:
-    """Write the digest as it stands in the header's text."""
+    """Format the digest as in the header's text."""
     return f'"{DIGEST_KEY}":"{digest}"'.encode()

@@ -1,7 +1,6 @@
-"""Tables of TOML (or JSON) under inspection: values are taken with their key path, unknown keys are refused.
+"""Checked access to tables of TOML (or JSON): values of the wrong type and unknown keys are refused.
 
-A refusal is one line that names the key path, what was found and what is allowed. The file that it is about is
-put before it by the caller.
+An error is one line with the key path, what was found and what is allowed; the caller prepends the file.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from neuromap.errors import InputError
 from neuromap.files.foreign import read_bytes, refuse_foreign
 from neuromap.files.messages import did_you_mean, show
 
-# Kinds of files, each with a key that no other has: another's tells that a file was mistaken for one.
+# Kinds of files, each with a key that only it has, to detect a file given in place of another kind.
 _KINDS = {"network file": "nodes", "chip file": "core", "sweep file": "networks", "experiment file": "curves"}
 
 
@@ -67,10 +66,10 @@ def _with_line_first(message: str) -> str:
     return f"line {place[1]}, column {place[2]}: is not TOML: {message[: place.start()][:200]}"
 
 
-# Keys of too many parts in TOML: found before the file is parsed, which would take the square of their number.
-# Most parts that a key may have; the deepest that any file of ours takes has four.
+# TOML keys with too many parts: found before parsing, whose time is quadratic in their number.
+# Most parts that a key may have; no file of ours needs more than four.
 MAX_KEY_PARTS = 16
-# a cheap look at first: hardly any file has so many dots in a line, in texts and comments or not
+# a cheap test first: hardly any file has so many dots in a line, even in texts and comments
 _MANY_DOTS = re.compile(rf"^(?:[^.\n]*+\.){{{MAX_KEY_PARTS}}}", re.MULTILINE)
 _TEXT_OR_COMMENT = re.compile(
     r'"""(?:[^\\]|\\.)*?(?:"""|\Z)|\'\'\'.*?(?:\'\'\'|\Z)|"(?:[^"\\\n]|\\.)*+"?|\'[^\'\n]*+\'?|#[^\n]*+', re.DOTALL
@@ -81,7 +80,7 @@ _DEEP = re.compile(rf"(?:\.{_PART}){{{MAX_KEY_PARTS}}}")
 
 def line_of_deep_key(text: str) -> int | None:
     """Find the first key of more than :data:`MAX_KEY_PARTS` parts."""
-    # gives its line, from 1; ``None`` where there is none
+    # returns its line, from 1, or ``None``
     if _MANY_DOTS.search(text) is None:
         return None
     bare = _TEXT_OR_COMMENT.sub(lambda found: "_" + "\n" * found[0].count("\n"), text)
@@ -89,7 +88,7 @@ def line_of_deep_key(text: str) -> int | None:
     return None if deep is None else bare.count("\n", 0, deep.start()) + 1
 
 
-# Long lists of empty tables in TOML, such as a million edges of structure: read by one expression, not key by key.
+# Long lists of empty tables in TOML, such as a million edges of structure: read by one regular expression.
 
 
 _PLAIN = r"[^\x00-\x08\x0a-\x1f\x7f]"
@@ -104,17 +103,17 @@ _KEYS = re.compile(rf"^[ \t]*+{_KEY}", re.MULTILINE)
 def parse_with_empty_tables(
     text: str, name: str, parse: Callable[[str], dict[str, Any]] = tomllib.loads
 ) -> dict[str, Any]:
-    r"""Parse TOML of which one table holds a long list of ``"key" = {}``."""
-    # The lines that follow ``[name]`` are taken out and read in bulk, the rest is parsed as ever. Whatever is not as
-    # simple as that (a key given twice, the table opened twice, texts of many lines, any error) is parsed as a whole,
-    # so that what is read, and what is refused, is what ``parse`` makes of it.
+    r"""Parse TOML in which one table holds a long list of ``"key" = {}``."""
+    # The lines that follow ``[name]`` are cut out and read in bulk, the rest is parsed as usual. Anything less simple
+    # (a key given twice, the table opened twice, texts of many lines, any error) is parsed as a whole, so that results
+    # and errors are those of ``parse``.
     found = _cut(text, name)
     if found is None:
         return parse(text)
     rest, keys = found
     try:
         values = parse(rest)
-    except (ValueError, RecursionError, InputError):  # said anew, with the lines of the whole text
+    except (ValueError, RecursionError, InputError):  # raised again, with line numbers of the whole text
         return parse(text)
     table = values[name]
     empty: dict[str, Any] = {key: {} for key in keys}
@@ -125,12 +124,12 @@ def parse_with_empty_tables(
 
 
 def _cut(text: str, name: str) -> tuple[str, list[str]] | None:
-    """Give the text without the lines after the table's header, and their keys; ``None`` where that may be wrong."""
+    """Cut the lines after the table's header; return the rest and their keys, or ``None`` if that may be wrong."""
     header = re.search(rf"^\[{name}\]{_END}", text, re.MULTILINE)
     if header is None or '"""' in text or "'''" in text:
         return None
     before, lines = text[: header.start()], _LINES.match(text, header.end())
-    # opened before, perhaps under a name in quotes or escapes: its order would be another
+    # opened before, perhaps under a quoted or escaped name: the order would differ
     if lines is None or "\\" in before or re.search(rf"^[ \t]*\[[ \t]*[\"']?{name}", before, re.MULTILINE):
         return None
     return text[: lines.start()] + text[lines.end() :], _KEYS.findall(text, lines.start(), lines.end())
@@ -140,9 +139,9 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class TomlTable:
-    """One table of a file, with the path of its keys for messages."""
+    """A table of a file, with the path of its keys for messages."""
 
-    # allowed: keys that the table may have; ``None`` where the user chooses the keys
+    # allowed: keys that the table may have; ``None`` if the user chooses them
 
     def __init__(self, value: Any, path: str, error: type[InputError], allowed: Sequence[str] | None = None) -> None:
         if not isinstance(value, Mapping):
@@ -157,13 +156,13 @@ class TomlTable:
         return key in self.values
 
     def key_path(self, key: str) -> str:
-        """Give the whole path of a key of this table."""
+        """Return the full path of a key of this table."""
         written = key if _BARE.fullmatch(key) else f'"{key}"' if key.isprintable() else repr(key)
         written = written if len(written) <= 120 else written[:117] + "..."
         return f"{self.path}.{written}" if self.path else written
 
     def allow(self, allowed: Sequence[str], because: str = "") -> None:
-        """Refuse keys other than these: a misspelt optional key must not be lost in silence."""
+        """Refuse keys other than these: a misspelt optional key must not be silently ignored."""
         for key in self.values:
             if key not in allowed:
                 raise self._error(
@@ -172,7 +171,7 @@ class TomlTable:
                 )
 
     def check_format(self, version: int, kind: str) -> None:
-        """Refuse another version of the format; asked first, as its keys may differ."""
+        """Refuse another version of the format; checked first, as its keys may differ."""
         found = self.values.get("format")
         if isinstance(found, bool) or not isinstance(found, int) or found != version:
             raise self.wrong("format", f"is {version}; a {kind} starts with format = {version}")
@@ -183,21 +182,21 @@ class TomlTable:
         return self._error(f"{self.key_path(key)}: {found}; allowed {allowed}")
 
     def integer(self, key: str, low: int, high: int) -> int:
-        """Take an integer between two bounds."""
+        """Return an integer within bounds."""
         value = self.values.get(key)
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
             raise self.wrong(key, f"are integers from {low} to {high}")
         return value
 
     def integers(self, key: str, allowed: str) -> list[int]:
-        """Take a list of integers; ``allowed`` completes the message."""
+        """Return a list of integers; ``allowed`` completes the error message."""
         value = self.values.get(key)
         if not isinstance(value, list) or any(isinstance(n, bool) or not isinstance(n, int) for n in value):
             raise self.wrong(key, allowed)
         return value
 
     def pair(self, key: str, low: int, high: int, names: str = "[x, y]") -> tuple[int, int]:
-        """Take a list of two integers between two bounds."""
+        """Return a pair of integers within bounds."""
         allowed = f"are two integers {names}, each from {low} to {high}"
         value = self.integers(key, allowed)
         if len(value) != 2 or not all(low <= n <= high for n in value):
@@ -205,7 +204,7 @@ class TomlTable:
         return value[0], value[1]
 
     def number(self, key: str, low: float, high: float) -> float:
-        """Take a number between two bounds, given as an integer or a float."""
+        """Return a number within bounds, given as an integer or a float."""
         value = self.values.get(key)
         # a comparison with NaN is false
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
@@ -213,14 +212,14 @@ class TomlTable:
         return float(value)
 
     def boolean(self, key: str) -> bool:
-        """Take true or false."""
+        """Return true or false."""
         value = self.values.get(key)
         if not isinstance(value, bool):
             raise self.wrong(key, "are true or false")
         return value
 
     def text(self, key: str, allowed: Sequence[str] = (), *, longest: int = 4096, lines: bool = False) -> str:
-        """Take a text that is not empty; one of ``allowed``, if any are given."""
+        """Return a non-empty text; one of ``allowed``, if any are given."""
         value = self.values.get(key)
         if allowed:
             if not isinstance(value, str) or value not in allowed:
@@ -233,22 +232,22 @@ class TomlTable:
         return str(value)
 
     def texts(self, key: str) -> list[str]:
-        """Take a list of texts."""
+        """Return a list of texts."""
         value = self.values.get(key)
         if not isinstance(value, list) or any(not isinstance(text, str) for text in value):
             raise self.wrong(key, "is a list of texts")
         return value
 
     def table(self, key: str, allowed: Sequence[str] | None = None) -> TomlTable:
-        """Take a table; an absent one is empty."""
+        """Return a table; an absent one is empty."""
         return TomlTable(self.values.get(key, {}), self.key_path(key), self._error, allowed)
 
     def tables(self) -> Iterable[tuple[str, TomlTable]]:
-        """Go through the tables in this one, in file order."""
+        """Iterate over the tables in this one, in file order."""
         return ((key, self.table(key)) for key in self.values)
 
     def tables_in(self, key: str) -> tuple[TomlTable, ...]:
-        """Take a list of tables; their paths are numbered from 1."""
+        """Return a list of tables; their paths are numbered from 1."""
         value = self.values.get(key)
         if not isinstance(value, list) or not all(isinstance(part, Mapping) for part in value):
             raise self.wrong(key, f"is a list of tables, [[{self.key_path(key)}]]")

@@ -1,6 +1,6 @@
-"""How much may come out of a packed file: bombs are small files that unpack to what fills the memory.
+"""Limits on unpacking: decompression bombs are small files that unpack to more than memory holds.
 
-Real pictures, labels and tables pack to a half or a tenth; the packers reach a thousandth on zeros alone.
+Real pictures, labels and tables compress to a half or a tenth; only zeros alone reach a thousandth.
 ``docs/data.md`` names the bounds.
 """
 
@@ -19,7 +19,7 @@ from neuromap.files.messages import show_name
 
 
 def read_npz(data: bytes, largest: int, error: type[InputError]) -> dict[str, NDArray[Any]]:
-    """Read the arrays of an archive that unpacks to at most so many bytes."""
+    """Read the arrays of an archive that unpacks to at most ``largest`` bytes."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             unpacked = sum(member.file_size for member in archive.infolist())
@@ -37,7 +37,7 @@ def read_npz(data: bytes, largest: int, error: type[InputError]) -> dict[str, ND
 
 
 def _read_npy(name: str, data: bytes, error: type[InputError]) -> NDArray[Any]:
-    """Read one array; its header may not promise more than is there."""
+    """Read one array; its header may not claim more bytes than there are."""
     stream = io.BytesIO(data)
     versions: dict[Any, Any] = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
     shape, _, dtype = versions[npy.read_magic(stream)](stream)  # type: ignore[no-untyped-call]
@@ -53,37 +53,37 @@ def _read_npy(name: str, data: bytes, error: type[InputError]) -> NDArray[Any]:
     return array
 
 
-# Bytes that any file may unpack to: tests and small sets of one colour stay whole.
+# Bytes that any file may unpack to, so that tests and small single-colour sets pass.
 _ALWAYS = 2**26
-# How often a file's own size it may unpack to beyond that.
+# Beyond that, the greatest ratio of unpacked to packed size.
 _TIMES = 100
 
 
 def most_unpacked(packed: int, most: int) -> int:
-    """Give the bytes that a file of so many bytes may unpack to, ``most`` whatever its size."""
+    """Return how many bytes a file of ``packed`` bytes may unpack to, at most ``most``."""
     return min(most, max(_ALWAYS, _TIMES * packed))
 
 
 class Unpacked(io.RawIOBase):
-    """What comes out of a packed stream, up to a bound; behind it, the next byte is refused before it is unpacked."""
+    """An unpacked stream, up to a bound; reading past it is refused."""
 
     def __init__(self, stream: IO[bytes], most: int) -> None:
         self._stream, self._most = stream, most
 
     def readable(self) -> bool:
-        """Whether it can be read: always."""
+        """Return whether it can be read: always."""
         return True
 
     def seekable(self) -> bool:
-        """Whether it can be read again: as the stream."""
+        """Return whether it can seek, as the inner stream does."""
         return self._stream.seekable()
 
     def tell(self) -> int:
-        """Give the place."""
+        """Return the position."""
         return self._stream.tell()
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a place, which unpacks all before it; the end is not known before all is unpacked."""
+        """Move to a position, unpacking everything before it; the end is unknown until all is unpacked."""
         if whence != io.SEEK_SET:
             raise io.UnsupportedOperation("a packed stream is measured from its beginning")
         self._require(offset)
@@ -103,7 +103,7 @@ class Unpacked(io.RawIOBase):
         return len(found)
 
     def close(self) -> None:
-        """Close the stream too."""
+        """Close the inner stream, too."""
         self._stream.close()
         super().close()
 

@@ -1,4 +1,4 @@
-"""Write a folder of files whole or not at all."""
+"""Write files, or a folder of them, whole or not at all."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from pathlib import Path
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import path_given
 
-# Of a machine, of the time since it was started, of the process there; the rest is random.
+# Machine, its boot, process number; the rest is random.
 _NAME = re.compile(r"\.neuromap-([0-9a-f]{8})-([0-9a-f]{8})-([1-9][0-9]{0,9})-[0-9a-f]{16}")
-# After which what was written before the machine was started is taken as left: of two machines that pass for one, none
-# can see whether the other still writes.
+# Age from which files of another boot count as left over: of two machines that pass for one, neither can see whether
+# the other still writes.
 _SECONDS = 86_400.0
-# Files that are waited for at once.
+# Files synced at once.
 _TOGETHER = 16
-# What file systems say that cannot be asked to keep something; a disk that fails says something else.
+# Errors of file systems that cannot sync; a failing disk gives others.
 _NOT_FOR_THIS_DISK = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 
 
 def unfinished_name() -> str:
-    """Make a name for a file of this process that is not whole yet; no two are equal."""
+    """Make a unique name for an unfinished file of this process."""
     machine, start = _here()
     return f".neuromap-{machine}-{start}-{os.getpid()}-{os.urandom(8).hex()}"
 
 
 @cache
 def _here() -> tuple[str, str]:
-    """Name this machine, as processes see it that see each other, and the time since it was started."""
-    from hashlib import blake2b  # brings OpenSSL: what writes no file, such as --help, does without
+    """Identify this machine, alike for processes that see each other, and its current boot."""
+    from hashlib import blake2b  # loads OpenSSL, which commands that write no file, such as --help, do without
 
     def told(path: str) -> str:
         try:
@@ -50,33 +50,33 @@ def _here() -> tuple[str, str]:
 
     node = os.uname().nodename if hasattr(os, "uname") else ""
     processes = ""
-    with suppress(OSError):  # containers of one machine have processes of the same numbers
+    with suppress(OSError):  # containers of one machine reuse process numbers
         processes = os.readlink("/proc/self/ns/pid")  # noqa: PTH115
     return short(f"{node} {told('/etc/machine-id')} {processes}"), short(told("/proc/sys/kernel/random/boot_id"))
 
 
 def keep_on_disk(paths: Iterable[Path]) -> None:
-    """Wait until what the files hold is on the disk, so that no power cut leaves a new name with nothing behind it."""
-    # All are written before the first is waited for, and they are waited for together: file systems take many at once.
+    """Wait until the contents of files are on disk, so that no power cut leaves a new name without contents."""
+    # All are written before the first is synced, and they are synced together: file systems handle many at once.
     asked = list(paths)
     if len(asked) == 1:
         _wait_for(asked[0])
     elif asked:
-        from concurrent.futures import ThreadPoolExecutor  # with logging: most commands write one file, and start fast
+        from concurrent.futures import ThreadPoolExecutor  # imports logging: commands that write one file start fast
 
         with ThreadPoolExecutor(min(len(asked), _TOGETHER)) as threads:
             list(threads.map(_wait_for, asked))
 
 
 def keep_names(folders: Iterable[Path]) -> None:
-    """Wait until the names in folders are on the disk, each folder once."""
+    """Wait until the names in folders are on disk, each folder once."""
     for folder in dict.fromkeys(folders):
-        with suppress(PermissionError):  # of a folder that may be written but not read; Windows opens none
+        with suppress(PermissionError):  # a folder may be writeable but not readable; Windows opens none
             _wait_for(folder)
 
 
 def _wait_for(path: Path) -> None:
-    # some file systems keep nothing by a handle that cannot write
+    # some file systems do not sync through a read-only handle
     writes = not path.is_dir() and os.access(path, os.W_OK)
     handle = os.open(path, os.O_RDWR if writes else os.O_RDONLY)
     try:
@@ -90,7 +90,7 @@ def _wait_for(path: Path) -> None:
 
 @lru_cache(maxsize=256)
 def sweep(folder: Path) -> None:
-    """Remove what killed processes left in a folder, once for each folder: others are as good at it."""
+    """Remove what killed processes left in a folder, once per folder: other processes do so, too."""
     for path in left_in(folder):
         with suppress(OSError):
             if path.is_dir():
@@ -100,10 +100,10 @@ def sweep(folder: Path) -> None:
 
 
 def left_in(folder: Path) -> Iterator[Path]:
-    """Give what killed processes left in a folder."""
-    # That is what bears a name of :func:`unfinished_name` to the letter, is a file or a folder of this user, and was
-    # written on this machine by a process that is no more.
-    if sys.platform == "win32":  # there, whether a process lives is not asked without risk to it
+    """Iterate over what killed processes left in a folder."""
+    # That is, files and folders of this user with exactly a name of :func:`unfinished_name`, written on this machine
+    # by a process that no longer runs.
+    if sys.platform == "win32":  # there, checking whether a process lives may harm it
         return
     try:
         entries = list(os.scandir(folder))
@@ -127,7 +127,7 @@ def _is_left(found: os.stat_result, machine: str, start: str, process: str) -> b
 
 
 def _is_alive(process: int) -> bool:
-    """Say whether a process of this machine may still run."""
+    """Return whether a process of this machine may still run."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -138,8 +138,8 @@ def _is_alive(process: int) -> bool:
 
 
 def check_folder(path: str | Path) -> Path:
-    """Find out whether a folder can be written, and refuse what cannot."""
-    # path: A folder that exists, or is to be made; its parent must exist
+    """Return the real path of a folder to write, or refuse it."""
+    # path: a folder that exists, or is to be made in one that does
     text = os.fspath(path)
     if not text:
         raise InputError("'': is not a folder; give its name")
@@ -155,7 +155,7 @@ def check_folder(path: str | Path) -> Path:
 
 
 def _require_folder(text: str, folder: Path) -> None:
-    """Refuse to write where there is no folder, or one in which no file can be made."""
+    """Refuse a folder that does not exist, or in which no file can be made."""
     if not folder.is_dir():
         raise InputError(f"{text}: cannot be written, folder {folder} does not exist; create it first")
     if not os.access(folder, os.W_OK | os.X_OK):
@@ -164,7 +164,7 @@ def _require_folder(text: str, folder: Path) -> None:
 
 @contextmanager
 def _told(text: str) -> Iterator[None]:
-    """Say in one line what the system refuses about a path."""
+    """Report errors of the system about a path in one line."""
     try:
         yield
     except OSError as error:
@@ -175,8 +175,8 @@ def _told(text: str) -> Iterator[None]:
 
 def write_folder(path: str | Path, files: Mapping[str, bytes | str]) -> None:
     """Write files into a folder so that all of them appear, or none."""
-    # A folder that is not there is written beside its place and renamed. In one that is there, files of the same names
-    # are replaced and all others stay.
+    # A new folder is written beside its place and renamed. In an existing one, files of the same names are replaced
+    # and all others stay.
     path_given("save", path)
     target = check_folder(path)
     if target.is_dir():
@@ -201,9 +201,9 @@ def write_folder(path: str | Path, files: Mapping[str, bytes | str]) -> None:
 
 
 def check_target(path: str | Path) -> Path | None:
-    """Find out what a write to ``path`` would replace, and refuse what cannot be written."""
-    # gives the file itself, symbolic links followed; ``None`` for a device, a pipe, or what stdout and stderr are
-    # already, which are written into and never replaced
+    """Return what a write to ``path`` would replace, or refuse the path."""
+    # returns the file itself, symbolic links followed; ``None`` for a device, a pipe, or the file that stdout or stderr
+    # is, which are written into and never replaced
     text = os.fspath(path)
     with _told(text):
         if not text or text.endswith(("/", os.sep)) or Path(text).is_dir():
@@ -227,11 +227,11 @@ def write_whole(path: str | Path, data: bytes | str) -> None:
 
 def write_all(files: Sequence[tuple[str | Path, bytes | str]]) -> None:
     """Write every file beside its destination, then rename all of them."""
-    # An error or an interrupt while they are written leaves what was there before; an interrupt while they are renamed
-    # comes when all are. Text is written as UTF-8. What is written is on the disk before it is renamed, and the new
-    # names are when the call returns: after a power cut a file is the old one or the new one. What killed writers left
-    # in the folders is removed. Symbolic links are followed, and a file that exists keeps its mode; as it is replaced,
-    # its other hard links keep the old content. Devices and pipes are written into.
+    # An error or interrupt during writing leaves the old files; an interrupt during renaming is raised once all are
+    # renamed. Text is written as UTF-8. Contents are on disk before the rename, and the new names when the call
+    # returns: after a power cut a file is the old one or the new one. What killed writers left in the folders is
+    # removed. Symbolic links are followed, and an existing file keeps its mode; as it is replaced, its other hard links
+    # keep the old content. Devices and pipes are written into.
     for path, _ in files:
         path_given("save", path)
     targets = [check_target(path) for path, _ in files]
@@ -241,7 +241,7 @@ def write_all(files: Sequence[tuple[str | Path, bytes | str]]) -> None:
         for (path, data), target in zip(files, targets, strict=True):
             where = path
             if target is not None:
-                # a name of its own: one made from the destination's may be too long for the file system
+                # not derived from the destination's name, which could make it too long for the file system
                 sweep(target.parent)
                 temporary = target.with_name(unfinished_name())
                 made.append((temporary, target))
@@ -251,7 +251,7 @@ def write_all(files: Sequence[tuple[str | Path, bytes | str]]) -> None:
             for temporary, target in made:
                 where = target
                 temporary.replace(target)
-        except KeyboardInterrupt:  # all are whole by now: go on, rather than leave some old and some new
+        except KeyboardInterrupt:  # all are whole by now: finish, rather than leave some old and some new
             for temporary, target in made:
                 if temporary.exists():
                     temporary.replace(target)
@@ -283,7 +283,7 @@ def _stat(path: str | Path) -> os.stat_result | None:
 
 def _write_new(path: Path, payload: bytes, replaced: os.stat_result | None) -> None:
     mode = 0o666 if replaced is None else replaced.st_mode & 0o777
-    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)  # the mask takes bits away
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode)  # less the bits of the umask
     with os.fdopen(handle, "wb") as stream:
         if replaced is not None:
             path.chmod(mode)
@@ -291,7 +291,7 @@ def _write_new(path: Path, payload: bytes, replaced: os.stat_result | None) -> N
 
 
 def _open_stream(found: os.stat_result) -> int | None:
-    """Give the number of the standard stream that a file is already, as /dev/stdout is."""
+    """Return the number of the standard stream that a file is, such as /dev/stdout."""
     for number in (1, 2):
         try:
             if os.path.samestat(found, os.fstat(number)):
@@ -302,7 +302,7 @@ def _open_stream(found: os.stat_result) -> int | None:
 
 
 def _write_into(path: str | Path, payload: bytes) -> None:
-    # opening stdout anew, where it is a file, would start over at its beginning
+    # reopening stdout, where it is a file, would start at its beginning
     number = _open_stream(os.stat(path))  # noqa: PTH116
     with Path(path).open("wb") if number is None else os.fdopen(os.dup(number), "wb") as stream:
         stream.write(payload)

@@ -1,4 +1,4 @@
-"""What other tools write, read into values of this package. Imported only when asked for."""
+"""Readers and writers of other tools' files. Imported only on demand."""
 
 from neuromap.lazy_names import lazy_names
 

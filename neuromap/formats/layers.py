@@ -1,4 +1,4 @@
-"""Graphs of operators: what readers of ONNX files and of PyTorch modules make, and nothing else reads."""
+"""Graphs of operators, the common result of the readers of ONNX files and PyTorch modules."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _by_sign(factor: Array, *_: Array) -> Array:
 
 
 def _normalised(x: Array, mean: Array, variance: Array, scale: Array, shift: Array, epsilon: Array) -> Array:
-    """Normalise a batch with kept means and variances, in the order in which PyTorch computes it."""
+    """Normalise a batch with stored means and variances, in PyTorch's order of operations."""
     one = x.dtype.type
     factor = (scale / np.sqrt(variance + epsilon.astype(x.dtype))).astype(x.dtype)
     result: Array = x * factor + (shift - mean * factor).astype(one)
@@ -50,7 +50,7 @@ def _float(found: Array, like: Array) -> Array:
 
 @dataclass(frozen=True)
 class PointFunction:
-    """A function of single elements."""
+    """An element-wise function."""
 
     compute: Callable[..., Array]  # of an array and constants
     # of the constants: 1 where it never falls, -1 where it never rises, 0 where it is constant; a number or an array
@@ -124,29 +124,29 @@ class Operator(Card):
     Attributes
     ----------
     name : str
-        As the source calls it, or the module that it belongs to.
+        Name in the source, or of the module that it belongs to.
     kind : str
-        Of :data:`KINDS`.
+        One of :data:`KINDS`.
     reads : tuple of str
-        Tensors that it takes, constants left out.
+        Input tensors, without constants.
     gives : str
-        The tensor that it makes.
+        Output tensor.
     shape : tuple of int or None
-        Of that tensor, the batch first, which is one frame; ``None`` where it is not known.
+        Shape of the output tensor, batch axis first, of one frame; ``None`` if unknown.
     work : int or None
-        Multiply-accumulates of one frame; ``None`` where they are not known.
+        Multiply-accumulates of one frame; ``None`` if unknown.
     called : str
-        What the source calls what it does, such as ``Conv``.
+        Name of its type in the source, such as ``Conv``.
     settings : mapping of str to object
         Numbers, texts and tuples of them: ``kernel``, ``stride``, ``pads`` (before, then after, axis by axis),
         ``dilation``, ``groups``; ``axis``, ``axes``, ``order``; ``signs`` of a sum; ``function``, the name of one;
-        ``start``, ``stop``, ``step`` of a slice; ``mean`` (or sum). ``quantises`` of a function that makes integers of
-        a tensor (its constants: scale and zero point), with ``low``, ``high``, ``axis`` and whether it is ``fused``
+        ``start``, ``stop``, ``step`` of a slice; ``mean`` (or sum). ``quantises`` of a function that rounds a tensor to
+        integers (its constants: scale and zero point), with ``low``, ``high``, ``axis`` and whether it is ``fused``
         with the sum before; ``dequantises`` of one that makes reals of them.
     constants : tuple of ndarray
-        Weights and bias, or what a function takes besides its tensor; empty where they are not at hand.
+        Weights and bias, or further arguments of a function; empty if not available.
     exact : tuple of (integers, scale) or None
-        Of constants that are integers times a scale, both: as many as there are constants, or none at all.
+        Integers and scale of every constant that is their product: as many as there are constants, or none at all.
 
     Raises
     ------
@@ -176,11 +176,11 @@ class Operator(Card):
         return {"name": self.name, "kind": self.kind, "reads": ", ".join(self.reads), "gives": self.gives}
 
     def setting(self, key: str, default: Any = None) -> Any:
-        """Give one setting, or what holds where the source does not say."""
+        """Return a setting, or a default if the source does not give it."""
         return self.settings.get(key, default)
 
     def slides(self, n: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-        """Give stride, dilation and pads of its window along n axes: a cell at a time, without gaps and padding."""
+        """Return stride, dilation and pads of its window along n axes; 1, 1 and 0 by default."""
         return self.setting("stride", (1,) * n), self.setting("dilation", (1,) * n), self.setting("pads", (0,) * 2 * n)
 
 
@@ -189,16 +189,16 @@ Shape = Sequence[int] | None
 
 
 def conv_work(target: Shape, weight: Shape) -> int | None:
-    """Count those of a convolution: for every element of its target, a kernel over the features of a group."""
-    # target: shape of what it makes, the batch first; of a transposed convolution, of what it reads; ``None`` where it
-    # is not known, and so is the work
+    """Count multiply-accumulates of a convolution: for every target element, a kernel over the features of a group."""
+    # target: output shape, batch axis first; for a transposed convolution, input shape; ``None`` if unknown, as the
+    # work is then
     if target is None or weight is None:
         return None
     return math.prod(target) * math.prod(weight[1:])
 
 
 def dense_work(target: Shape, summed: int | None) -> int | None:
-    """Count those of a product of matrices: for every element of the result, the axis that is summed over."""
+    """Count multiply-accumulates of a matrix product: for every result element, the length of the summed axis."""
     return None if target is None or summed is None else math.prod(target) * summed
 
 
@@ -208,17 +208,17 @@ _WITHIN = ("function", "average")
 
 
 def simplified(graph: OperatorGraph) -> OperatorGraph:
-    """Join operators that together are a function of one tensor.
+    """Merge operators that together are a function of one tensor.
 
     Parameters
     ----------
     graph : OperatorGraph
-        As a reader gives it.
+        As a reader returns it.
 
     Returns
     -------
     OperatorGraph
-        What it computes is the same, but for the rounding of ``x + (y - x)``, which becomes ``y``.
+        It computes the same, but for the rounding of ``x + (y - x)``, which becomes ``y``.
     """
     return _fused(_without_detours(graph))
 
@@ -242,7 +242,7 @@ def _without_detours(graph: OperatorGraph) -> OperatorGraph:
 
 
 def _same_as(one: Operator, made: dict[str, Operator]) -> str | None:
-    """Name the tensor that an operator gives back."""
+    """Name the tensor that an operator returns unchanged, if any."""
     if one.kind == "function" and one.setting("function") == "same":
         return one.reads[0]
     terms = dict(_terms(one))
@@ -265,7 +265,7 @@ def _terms(one: Operator) -> Iterator[tuple[str, int]]:
 
 
 def _fused(graph: OperatorGraph) -> OperatorGraph:
-    """Make functions of sums and products whose operands are all functions of one tensor."""
+    """Turn sums and products whose operands are all functions of one tensor into functions."""
     shapes = {**graph.inputs, **{one.gives: one.shape for one in graph.operators}}
     root: dict[str, str] = {}
     words: dict[str, tuple[str, ...]] = {}
@@ -292,16 +292,16 @@ MAX_OPERATORS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class OperatorGraph(Card):
-    """Operators in an order in which each can be computed.
+    """Operators in an order of evaluation.
 
     Attributes
     ----------
     name : str
-        Of the network.
+        Name of the network.
     inputs : mapping of str to (tuple of int or None)
-        Tensors that come from outside, with their shapes, the batch first, which is one frame.
+        Input tensors, with their shapes, batch axis first, of one frame.
     operators : tuple of Operator
-        Each after those whose tensors it reads. Those that no output depends on are left out.
+        Each after those whose tensors it reads. Operators that no output depends on are left out.
     outputs : tuple of str
         Tensors that leave the network.
     producer : str
@@ -309,12 +309,12 @@ class OperatorGraph(Card):
     unread : tuple of str
         What the reader left out or could not read, in clauses.
     scales : mapping of str to float
-        What a value of 1 stands for, by node of the graded network that the graph was written of.
+        Real number that a value of 1 stands for, by node of the graded network that the graph was exported from.
 
     Raises
     ------
     InputError
-        If there are too many operators, one reads what is not known before, or gives what is known already.
+        If there are too many operators, or one reads an unknown tensor or gives an existing one.
     """
 
     name: str
@@ -360,12 +360,12 @@ class OperatorGraph(Card):
 
     @property
     def work(self) -> int | None:
-        """Multiply-accumulates of one frame; ``None`` where those of some operator are not known."""
+        """Multiply-accumulates of one frame; ``None`` if those of some operator are not known."""
         return total_work(self.operators)
 
 
 def total_work(operators: Iterable[Operator]) -> int | None:
-    """Add up the multiply-accumulates of one frame; ``None`` where those of some operator are not known."""
+    """Sum the multiply-accumulates of one frame; ``None`` if those of some operator are not known."""
     works = [one.work for one in operators]
     return None if None in works else sum(work for work in works if work is not None)
 
@@ -380,16 +380,16 @@ def needed(operators: tuple[Operator, ...], outputs: tuple[str, ...]) -> tuple[O
     return tuple(reversed(kept))
 
 
-# What is known while a source is read, one call of its operators after the other.
+# State while the operators of a source are read, one call after the other.
 
 # Integers and the scale that they are multiplied by.
 Exact = tuple[NDArray[Any], NDArray[Any]] | None
 
 
 class GraphReading:
-    """Tensors and operators that are known so far, and the call that is being read."""
+    """Tensors and operators known so far, and the current call."""
 
-    # constants: tensors that no input changes; ``None`` where their numbers are not at hand. It is added to
+    # constants: tensors that no input changes; ``None`` where their numbers are not available. It is added to
     # shapes: of tensors, for the whole batch
 
     def __init__(self, constants: dict[str, Any], shapes: dict[str, TensorShape | None]) -> None:
@@ -397,13 +397,13 @@ class GraphReading:
         self.operators: list[Operator] = []
         self.unread: list[str] = []
         self.origins: dict[str, str] = {}
-        """What constants are called in the source, or those that they are computed from."""
+        """Source names of constants, or of those that they are computed from."""
         self.exact: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
         """Integers and scale, of one shape, of constants that are their product."""
         self.word = self._label = self._gives = ""
 
     def begin(self, label: str, word: str, gives: str) -> None:
-        """Turn to a call: how it is labelled, what the source calls what it does, the tensor that it gives."""
+        """Begin a call: its label, the name of its type in the source, its output tensor."""
         self._label, self.word, self._gives = label, word, gives
 
     def add(
@@ -419,7 +419,7 @@ class GraphReading:
         shape: TensorShape | None = None,
         called: str = "",
     ) -> str:
-        """Take the call over as an operator, and name the tensor that it gives."""
+        """Add the call as an operator, and return its output tensor."""
         tensor = gives or self._gives
         if shape is not None:
             self.shapes[tensor] = shape
@@ -431,7 +431,7 @@ class GraphReading:
         return tensor
 
     def function(self, source: str, name: str = "", constants: Sequence[NDArray[Any] | None] = ()) -> str:
-        """Take the call over as a function; one whose constants are not at hand has no name: it cannot be computed."""
+        """Add the call as a function; without its constants it has no name, as it cannot be computed."""
         known = [array for array in constants if array is not None]
         settings = {"function": name} if name and len(known) == len(constants) else {}
         return self.add("function", [source], settings=settings, constants=known if settings else ())
@@ -439,7 +439,7 @@ class GraphReading:
     def to_reals(
         self, source: str, scale: NDArray[Any], zero: NDArray[Any] | None, gives: str = "", **more: Any
     ) -> str:
-        """Take the call, or a part of it, over as a function that makes reals of the integers of a tensor."""
+        """Add the call, or a part of it, as a function that dequantises the integers of a tensor."""
         constants = [_of_floats(scale), np.zeros((), np.int64) if zero is None else zero.astype(np.int64)]
         found = {"dequantises": True, **_range(zero), **more}
         shape, called = self.shapes.get(source), "DequantizeLinear"
@@ -448,7 +448,7 @@ class GraphReading:
         )
 
     def to_integers(self, source: str, scale: NDArray[Any], zero: NDArray[Any], **more: Any) -> str:
-        """Take the call, or a part of it, over as a function that rounds the reals of a tensor to integers."""
+        """Add the call, or a part of it, as a function that quantises the reals of a tensor."""
         settings = {"quantises": True, **_range(zero), **more}
         constants = [_of_floats(scale), zero.astype(np.int64)]
         return self.add("function", [source], settings=settings, constants=constants, called="QuantizeLinear")
@@ -456,7 +456,7 @@ class GraphReading:
     def graph(
         self, name: str, inputs: Iterable[str], outputs: Iterable[str], *, batch: int, producer: str
     ) -> OperatorGraph:
-        """Give all that was read, for one frame of the batch."""
+        """Return the graph that was read, for one frame of the batch."""
 
         def of_frame(tensor: str) -> TensorShape | None:
             shape = self.shapes.get(tensor)
@@ -481,7 +481,7 @@ class GraphReading:
 
 
 def along(axis: int, array: NDArray[Any], n_axes: int) -> NDArray[Any]:
-    """Lay numbers along an axis of a tensor, over whose other axes they spread; a single number spreads over all."""
+    """Reshape numbers to broadcast along one axis of a tensor; a single number broadcasts along all."""
     lengths = [1] * n_axes
     if array.size == 1:
         return array.reshape(())
@@ -492,7 +492,7 @@ def along(axis: int, array: NDArray[Any], n_axes: int) -> NDArray[Any]:
 def integers_and_scale(
     integers: NDArray[Any], scale: NDArray[Any], zero: NDArray[Any] | None, axis: int
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Give integers counted from their zero point, and the scale of each."""
+    """Return integers counted from their zero point, and the scale of each."""
     centred = integers.astype(np.int64)
     if zero is not None:
         centred = centred - along(axis, zero.astype(np.int64), centred.ndim)
@@ -506,12 +506,12 @@ def _of_floats(scale: NDArray[Any]) -> NDArray[Any]:
 
 
 def is_integer(array: NDArray[Any] | None) -> bool:
-    """Tell whether an array is of integers, of those too that NumPy has not."""
+    """Whether an array holds integers, including those of types that NumPy lacks."""
     return array is not None and array.dtype.name.startswith(("int", "uint"))
 
 
 def _range(zero: NDArray[Any] | None) -> dict[str, int]:
-    """Give the least and greatest integer of a type; small ones that NumPy has not are those of ``ml_dtypes``."""
+    """Least and greatest integer of a type; small types that NumPy lacks are those of ``ml_dtypes``."""
     if zero is None:
         return {}
     bits = int("".join(letter for letter in zero.dtype.name if letter.isdigit()))
@@ -521,8 +521,8 @@ def _range(zero: NDArray[Any] | None) -> dict[str, int]:
 
 
 def _of_frame(one: Operator, source: TensorShape | None, batch: int) -> Mapping[str, Any]:
-    """Give the settings that hold for one frame of a batch of several."""
-    # gives none where frames are cut apart, or change places with something else: one frame does not say what follows
+    """Return the settings that hold for one frame of a batch of several."""
+    # none where the axis of frames is cut or moved: one frame does not determine the result
     if batch == 1 or not source or source[0] != batch or one.kind not in ("slice", "transpose"):
         return one.settings
     axes = (0, -len(source))

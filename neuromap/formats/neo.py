@@ -1,8 +1,7 @@
-"""The file that Neo's own ``NeoMatlabIO`` writes of a block.
+"""The file that Neo's own ``NeoMatlabIO`` writes for a block.
 
-Of the files that Neo writes this one needs nothing more than SciPy, keeps trains, groups, epochs, signals and their
-annotations, and takes a third of a millisecond and 1 kB for a train; NIX takes tens of milliseconds and 20 kB (nixio
-1.5.4).
+Among Neo's formats this one needs only SciPy, keeps trains, groups, epochs, signals and their annotations, and takes a
+third of a millisecond and 1 kB per train; NIX takes tens of milliseconds and 20 kB (nixio 1.5.4).
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def mat_bytes(block: neo.Block) -> bytes:
-    """Give the content of the file that ``NeoMatlabIO`` writes of a block."""
+    """Return the content of the file that ``NeoMatlabIO`` writes for a block."""
     from neo.io import NeoMatlabIO
 
     buffer = io.BytesIO()

@@ -1,4 +1,4 @@
-"""NIR (neuromorphs/NIR): graphs of its files and objects, read as plain values and written (``docs/nir.md``)."""
+"""NIR (neuromorphs/NIR): reads graphs of its files and objects as plain values, and writes them (``docs/nir.md``)."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from neuromap.files.whole_file import write_whole
 from neuromap.registry import require_package
 from neuromap.render.value import Card
 
-# Graphs within each other.
+# Most graphs within each other.
 MAX_DEPTH = 16
-# Nodes of all graphs together.
+# Most nodes of all graphs together.
 MAX_NODES = 2**16
-# Edges of all graphs together.
+# Most edges of all graphs together.
 MAX_EDGES = 2**18
-# Numbers of one parameter.
+# Most numbers of one parameter.
 MAX_VALUES = 2**26
-# Characters of a name.
+# Most characters of a name.
 MAX_NAME = 300
 _PADDINGS = ("same", "valid")
 _GRAPH = "NIRGraph"
 
 
 class _Counter:
-    """What was taken so far, of all graphs."""
+    """Nodes and edges read so far, of all graphs."""
 
     def __init__(self) -> None:
         self.nodes = self.edges = 0
 
 
 def graph_of(tree: Mapping[str, Any], version: str = "") -> NirGraph:
-    """Make a graph of nested tables; nothing in them is executed.
+    """Make a graph from nested tables; nothing in them is executed.
 
     Parameters
     ----------
     tree : mapping
         ``type``, ``nodes``, ``edges`` and ``metadata`` as ``nir.NIRGraph.to_dict()`` gives them.
     version : str
-        Of NIR.
+        Version of NIR.
 
     Returns
     -------
@@ -59,9 +59,9 @@ def graph_of(tree: Mapping[str, Any], version: str = "") -> NirGraph:
     Raises
     ------
     InputError
-        If it is none: a type that NIR 1.0 does not have, a parameter that is missing or no finite number, an edge from
-        or to a node that is not there, or more than ``MAX_NODES`` nodes, ``MAX_EDGES`` edges, ``MAX_DEPTH`` graphs
-        within each other.
+        If it is not a graph: a type that NIR 1.0 does not have, a parameter that is missing or not finite, an edge from
+        or to a missing node, or more than ``MAX_NODES`` nodes, ``MAX_EDGES`` edges, ``MAX_DEPTH`` graphs within each
+        other.
     """
     if not isinstance(tree, Mapping) or not _is_graph(tree):
         found = tree.get("type") if isinstance(tree, Mapping) else tree
@@ -118,7 +118,7 @@ def _edges(
 
 
 def _is_listed(value: Any) -> bool:
-    """Whether a value has a length, which an array of no dimension does not."""
+    """Whether a value has a length, unlike an array without dimensions."""
     return hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
 
 
@@ -169,7 +169,7 @@ def _numbers(value: Any, where: str, *, is_positive: bool, is_whole: bool) -> ND
 
 
 def _metadata(table: Any) -> dict[str, MetaValue]:
-    """Take texts and numbers; what a writer left beside them in other forms is not ours to read."""
+    """Read texts and numbers; metadata of other forms are ignored."""
     if not isinstance(table, Mapping):
         return {}
     found: dict[str, MetaValue] = {}
@@ -195,10 +195,10 @@ LEAST, GREATEST = 1e-40, 1e40
 
 
 class Primitive(NamedTuple):
-    """What a primitive has."""
+    """Parameters of a primitive."""
 
-    needs: tuple[str, ...]  # parameters that it must have
-    may: tuple[str, ...] = ()  # those that it may have
+    needs: tuple[str, ...]  # required parameters
+    may: tuple[str, ...] = ()  # optional parameters
     positive: tuple[str, ...] = ()  # those that must be above 0
     whole: tuple[str, ...] = ()  # those that must be whole numbers
 
@@ -213,7 +213,7 @@ _POOL = Primitive(
     ("kernel_size", "stride", "padding"), (), ("kernel_size", "stride"), ("kernel_size", "stride", "padding")
 )
 _SHAPE = Primitive(("shape",), (), ("shape",), ("shape",))
-# All of them but the graph, by the names of NIR 1.0.8 (https://nnir.readthedocs.io).
+# All primitives but the graph, by the names of NIR 1.0.8 (https://nnir.readthedocs.io).
 PRIMITIVES: Mapping[str, Primitive] = ReadOnlyMapping(
     {
         "Affine": Primitive(("weight", "bias")),
@@ -243,7 +243,7 @@ PRIMITIVES: Mapping[str, Primitive] = ReadOnlyMapping(
 # A NIR graph as plain values, whatever file or object it came from.
 
 
-# What a key of metadata holds: a text, or numbers of any shape.
+# Value of a metadata key: a text, or numbers of any shape.
 MetaValue: TypeAlias = "str | NDArray[np.float64]"
 
 
@@ -254,13 +254,13 @@ class NirNode(Card):
     Attributes
     ----------
     kind : str
-        Its type as NIR calls it, such as ``"LIF"``.
+        Its type in NIR, such as ``"LIF"``.
     parameters : mapping of str to ndarray of float64
-        Numbers by the names of NIR, in its shapes; seconds and volts, or whatever the writer took for them.
+        Numbers by NIR's names, in NIR's shapes; in seconds and volts, or whatever the writer took for them.
     words : mapping of str to str
         Parameters that are words: ``padding``.
     metadata : mapping of str to str or ndarray of float64
-        What the writer left beside them.
+        Further data of the writer.
     """
 
     kind: str
@@ -280,18 +280,18 @@ class NirNode(Card):
 
 @dataclass(frozen=True, eq=False)
 class NirGraph(Card):
-    """Nodes and the pairs that are joined; values of several nodes that feed one add up.
+    """Nodes and edges; values of several nodes that feed one add up.
 
     Attributes
     ----------
     nodes : mapping of str to NirNode or NirGraph
-        In the order of the source; files give them by name.
+        In the order of the source; files sort them by name.
     edges : tuple of (str, str)
         Source and target.
     metadata : mapping of str to str or ndarray of float64
-        What the writer left beside them.
+        Further data of the writer.
     version : str
-        Of NIR, where the source says so.
+        Version of NIR, if the source states it.
     """
 
     nodes: Mapping[str, NirNode | NirGraph]
@@ -310,7 +310,7 @@ class NirGraph(Card):
 
 
 def nir_object(graph: NirGraph) -> Any:
-    """Make an object of the package ``nir``."""
+    """Convert a graph to an object of the package ``nir``."""
     require_package("NIR", "nir", "nir")
     import nir
 
@@ -318,7 +318,7 @@ def nir_object(graph: NirGraph) -> Any:
 
 
 def nir_bytes(graph: NirGraph) -> bytes:
-    """Give the content of a NIR file."""
+    """Return the content of a NIR file."""
     found = nir_object(graph)
     import nir
 
@@ -334,7 +334,7 @@ def write_nir(graph: NirGraph, path: str | Path) -> None:
     ----------
     graph : NirGraph
     path : str or Path
-        Ends in ``.nir`` by custom.
+        Ends in ``.nir`` by convention.
 
     Raises
     ------
@@ -358,7 +358,7 @@ def _of_node(node: NirNode) -> dict[str, Any]:
 
 
 def _as_written(array: NDArray[np.float64], *, is_whole: bool) -> Any:
-    """Give single whole numbers as such, others as the narrowest floats that hold them all: frameworks take float32."""
+    """Return whole numbers as integers, others as the narrowest floats that hold them all: frameworks take float32."""
     if is_whole:
         return int(array) if array.ndim == 0 else array.astype(np.int64)
     with np.errstate(over="ignore"):
@@ -370,20 +370,20 @@ def _metadata_tree(metadata: Mapping[str, MetaValue]) -> dict[str, Any]:
     return {"metadata": dict(metadata)} if metadata else {}
 
 
-# Bytes of a file.
+# Most bytes of a file.
 MAX_FILE = 2**30
-# Bytes of all its numbers, unpacked.
+# Most bytes of all its numbers, unpacked.
 MAX_BYTES = 2**31
 _MAX_TEXT = 2**24
-# Characters of a text, and of all texts: many references may lead to one.
+# Most characters of a text, and of all texts: many references may lead to one.
 _MOST_TEXT = 2**26
-# Times that gzip, the tightest of the filters, packs numbers at most.
+# Greatest compression ratio of gzip, the tightest of the filters.
 _TIGHTEST = 1100
-# Bytes that the library and its caches, and texts, may take beside the numbers.
+# Most bytes for the library, its caches and texts, besides the numbers.
 _BESIDE = 2**28
-# Work to read a small file, ten times what it takes, and the pace of others: small nodes are slow, by h5py.
+# Seconds allowed for a small file, ten times what it takes, and bytes per second beyond: h5py is slow on small nodes.
 _SECONDS, _BYTES_A_SECOND = 5.0, 10**6
-# Stands in a table for an array, with its name; no group of a file holds an empty name.
+# Key that marks the place of an array in a table; no group of a file holds an empty name.
 _ARRAY = ""
 _MAX_OBJECTS = 16 * MAX_NODES
 _FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset", 32000: "lzf"}
@@ -405,13 +405,13 @@ def read_nir(path: str | Path) -> NirGraph:
     Raises
     ------
     InputError
-        If it is no such file: truncated, too large, with links, or with a graph that is none.
+        If it is not such a file: truncated, too large, with links, or with an invalid graph.
     NotSupportedError
         If h5py is missing.
     """
     path = Path(path)
     name = show_name(str(path))
-    require_package(f"{name}: as HDF5", "h5py", "nir")  # before a process is begun
+    require_package(f"{name}: as HDF5", "h5py", "nir")  # before a process is started
     try:
         size = check_regular(path, "NIR file (HDF5)", InputError).st_size
         if size > MAX_FILE:
@@ -424,7 +424,7 @@ def read_nir(path: str | Path) -> NirGraph:
             f"{__name__}:file_content",
             {"path": str(path)},
             "NIR file (HDF5)",
-            # numbers in pieces are unpacked before they are in place
+            # chunked numbers are unpacked before they are in place
             memory=2 * min(MAX_BYTES, _TIGHTEST * size) + _BESIDE,
             work=_SECONDS + size / _BYTES_A_SECOND,
             seconds=12 * (_SECONDS + size / _BYTES_A_SECOND),
@@ -437,7 +437,7 @@ def read_nir(path: str | Path) -> NirGraph:
 
 
 def _put_back(tree: Any, arrays: dict[str, NDArray[Any]]) -> Any:
-    """Put arrays in the places that :class:`_Reader` marked."""
+    """Insert arrays at the places that :class:`_Reader` marked."""
     if not isinstance(tree, dict):
         return tree
     place = tree.get(_ARRAY)
@@ -445,7 +445,7 @@ def _put_back(tree: Any, arrays: dict[str, NDArray[Any]]) -> Any:
 
 
 def file_content(path: str) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Read a file by h5py, in the process that :func:`read_nir` begins: its tables and texts, and its arrays."""
+    """Read tables, texts and arrays of a file with h5py, in the process that :func:`read_nir` starts."""
     import h5py
 
     try:
@@ -539,7 +539,7 @@ class _Reader:
         return {_ARRAY: place}
 
     def _require_stored(self, data: Any, where: str, count: int) -> None:
-        """Refuse values that the file does not hold, before there is room for them in memory."""
+        """Refuse values that the file does not hold, before memory is allocated for them."""
         stored, wanted = data.id.get_storage_size(), count * data.dtype.itemsize
         offset = None if data.chunks else data.id.get_offset()
         is_beyond = offset is not None and offset + wanted > self._size

@@ -30,11 +30,11 @@ class Population(NamedTuple):
     Attributes
     ----------
     name : str
-        Of the population; no dots alone, no stroke.
+        Name of the population; not dots alone, no slash.
     milliseconds : ndarray of float64, shape (n,)
         Times, ascending.
     neuron : ndarray of int, shape (n,)
-        Its neurons, from 0 on.
+        Neuron of each spike, from 0 on.
     """
 
     name: str
@@ -43,13 +43,13 @@ class Population(NamedTuple):
 
 
 def mark_file(file: h5py.File) -> None:
-    """Write what every file of SONATA says of itself."""
+    """Write the attributes that identify every SONATA file."""
     file.attrs["magic"] = np.uint32(_MAGIC)
     file.attrs["version"] = np.array(_VERSION, dtype=np.uint32)
 
 
 def mark_sorting(group: h5py.Group) -> None:
-    """Write that the spikes of a population are sorted by their times."""
+    """Mark the spikes of a population as sorted by time."""
     import h5py
 
     group.attrs.create("sorting", _SORTING["by_time"], dtype=h5py.enum_dtype(_SORTING, basetype="u1"))
@@ -61,7 +61,7 @@ def spike_bytes(populations: Iterable[Population]) -> bytes:
     Parameters
     ----------
     populations : iterable of Population
-        Under names of their own.
+        With distinct names.
 
     Returns
     -------

@@ -1,10 +1,10 @@
-"""A model file as a program: crossbars, neurons by their types, targets; outputs by the places that spikes leave for.
+"""TrueNorth model files as programs: crossbars, neurons by type, targets; outputs by the ports that spikes leave at.
 
-A core says for every neuron its column of the crossbar (``dendrites``), its type, and core, axon and delay of its
-target. Type k is the neuron type called ``N`` and k in eight hexadecimal digits; a type that is not there is that of a
-neuron that never spikes. Rows of a crossbar are axons with their type, ``S0`` to ``S3``, and the synapses in
-hexadecimal, the first neuron the highest bit. A target core below 0 is no core: -1 is none, and any other is a port of
-the chip, at which the spikes of one line each leave it.
+A core lists for every neuron its column of the crossbar (``dendrites``), its type, and core, axon and delay of its
+target. Type k is the neuron type called ``N`` and k in eight hexadecimal digits; a missing type is that of a neuron
+that never spikes. Rows of a crossbar are axons with their type, ``S0`` to ``S3``, and the synapses in hexadecimal, with
+the first neuron in the highest bit. A target core below 0 is not a core: -1 is no target, and any other is a port of
+the chip, where spikes leave it on one line each.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ def read_model(path: str | Path, *, chip: str | Path | ChipSpec = "truenorth") -
     path : str or Path
         JSON with comments; its spikes are in other files, which are not read.
     chip : str, Path or ChipSpec
-        Of crossbars of 256 x 256. The file says no places: core k is put at column k mod columns, row k div columns, so
-        hops of this program mean nothing.
+        With crossbars of 256 x 256. The file gives no places: core k is put at column k mod columns, row k div columns,
+        so hops of this program are meaningless.
 
     Returns
     -------
     Program
-        By hand, to be run with :func:`neuromap.simulation.run.simulate.run_events`. A node for every port, called
-        ``port -32`` and so on, has the lines that leave there.
+        By hand, to be run with :func:`neuromap.simulation.run.simulate.run_events`. A node per port, called
+        ``port -32`` and so on, holds the lines that leave there.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def _crossbars(value: Any, where: str) -> tuple[dict[str, list[int]], dict[str, 
 
 
 class _Neurons:
-    """Parameters of the neuron types, as columns; the first is that of a neuron that never spikes."""
+    """Parameters of the neuron types, as columns; the first type never spikes."""
 
     def __init__(self, value: Any, where: str) -> None:
         self.place: dict[str, int] = {}
@@ -165,7 +165,7 @@ class _Neurons:
         self.of = {key: np.array([row.get(key, 0) for row in rows], np.int64) for key in _BOUNDS}
 
     def rows(self, types: list[int]) -> Ints:
-        """Places of the types of a core's neurons among the columns."""
+        """Rows in the columns of the types of a core's neurons."""
         return np.array([self.place.get(f"N{kind:08X}", 0) for kind in types], np.int64)
 
 
@@ -258,16 +258,16 @@ def _table(of: dict[str, Ints]) -> NeuronTable:
 # The text of a model file: JSON with comments, in which every core has the same key; and its runs of numbers.
 
 
-# Of a file; a whole chip takes about 150 MB.
+# Most bytes of a file; a whole chip takes about 150 MB.
 MOST_BYTES = 1 << 28
 
-# a string, ended or not, so that no place is looked at twice; or where a comment begins
+# a string, terminated or not, so that no place is scanned twice; or the start of a comment
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|/\*', re.DOTALL)
 _WORD = re.compile(r"(-?\d{1,9})(?:x(\d{1,9})|:(-?\d{1,9})(?::(-?\d{1,9}))?)?")
 
 
 def model_members(path: Path) -> list[tuple[str, Any]]:
-    """Read the members of a model file in order; ``core`` stands there once for every core."""
+    """Read the members of a model file in order; ``core`` occurs once per core."""
     name = show_name(str(path))
     try:
         text = read_bytes(path, "TrueNorth model file", MOST_BYTES, ProgramError).decode("utf-8")
@@ -282,11 +282,11 @@ def model_members(path: Path) -> list[tuple[str, Any]]:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object of JSON whose keys may stand several times."""
+    """A JSON object whose keys may repeat."""
 
 
 def _plain(value: Any, where: str) -> Any:
-    """Make objects of pairs, below the outermost, whose keys stand once."""
+    """Convert pairs below the outermost to objects, whose keys must be unique."""
     if isinstance(value, _Pairs):
         found = {key: _plain(part, f"{where}: {show_name(key)}") for key, part in value}
         if len(found) < len(value):
@@ -314,14 +314,14 @@ def _without_comments(text: str) -> str:
 
 
 def integer(value: Any, where: str, least: int, greatest: int) -> int:
-    """Take a whole number within bounds, true and false for 1 and 0."""
+    """Check an integer within bounds; true and false count as 1 and 0."""
     if not isinstance(value, int) or not least <= value <= greatest:
         raise ProgramError(f"{where}: found {show(value)}; needs an integer {least} to {greatest}")
     return int(value)
 
 
 def runs(value: Any, where: str, length: int, least: int, greatest: int) -> list[int]:
-    """Write out numbers and runs of them: ``5``, ``"1x256"``, ``"0:255"``, ``"3:4:255"`` (the step between)."""
+    """Expand numbers and runs of them: ``5``, ``"1x256"``, ``"0:255"``, ``"3:4:255"`` (the step between)."""
     if not isinstance(value, list):
         raise ProgramError(f"{where}: found {show(value)}; needs an array")
     found: list[int] = []

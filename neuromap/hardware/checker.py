@@ -1,4 +1,4 @@
-"""The independent checker: rules of every kind of core, read from program and chip; no code of the mapper in it."""
+"""The independent checker: rules for all kinds of cores, on program and chip alone; no code of the mapper in it."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def dead_routes(program: ChipProgram) -> Iterator[Finding]:
     source, neuron, target = program.wires[:3]
     pair = source * n_cores + target
     valid = inside(target, n_cores) & on_board[source]
-    # neurons of a core share targets: each pair of cores is asked once. Rows of sorted targets are many times faster to
-    # sort than all pairs together, and in order as a whole
+    # neurons of a core share targets, so each pair of cores is tested once. Sorting the targets core by core is many
+    # times faster than sorting all pairs together, and leaves them sorted as a whole
     per_core = np.bincount(source, minlength=n_cores)
     ascending = np.full((n_cores, int(per_core.max(initial=0))), -1, np.int64)
     ascending[source, ragged_ranges(0, per_core)] = np.where(valid, pair, -1)
@@ -77,7 +77,7 @@ def dead_routes(program: ChipProgram) -> Iterator[Finding]:
 
 
 def _blocked(chip: ChipSpec, start: Ints, end: Ints) -> Bools:
-    """Which routes meet a defect: a search in sorted lists of the defects of all rows, and of all columns."""
+    """Test which routes meet a defect, by a search in sorted lists of the defects of rows and columns."""
     # Along a row, routers have the even places (2 x) and links the odd ones (2 x + 1).
     rows, columns = [], []
     for x, y in chip.defects.routers:
@@ -100,7 +100,7 @@ def _meets(defects: list[tuple[int, int]], length: int, line: Ints, start: Ints,
 
 
 def _among(values: Ints, chosen: Ints) -> Bools:
-    """Which values are among the chosen ones, which are sorted."""
+    """Test which values occur in ``chosen``, which is sorted."""
     if not len(chosen):
         return np.zeros(values.shape, bool)
     return np.asarray(chosen[np.minimum(np.searchsorted(chosen, values), len(chosen) - 1)] == values)
@@ -119,12 +119,12 @@ def _first_defect(chip: ChipSpec, start: Ints, end: Ints) -> str:
     raise AssertionError("only blocked routes are described")
 
 
-# A broken rule as data, and how rules report many of them at once.
+# Broken rules as data, and how rules report many at once.
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a program; ``None`` for what does not apply, nothing but that where it is the program as a whole."""
+    """A place in a program; fields that do not apply are ``None``, all of them for the program as a whole."""
 
     core: int | None = None  # row of ``Program.coordinates``
     # neuron, axon: within the core
@@ -147,7 +147,7 @@ class Violation:
     place: Place  # where
     found: int | tuple[int, ...]  # the value
     bound: str  # what is allowed
-    message: str  # all of it in one line
+    message: str  # place, value, bound and rule in one line
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +156,7 @@ class Finding(ReadOnly, Value):
 
     rule: str  # name of the rule
     positions: Ints  # (n, axes): indices of the offending entries
-    # position to place, value found, bound and what the value is called
+    # from a position to its place, value, bound and name of the value
     describe: Callable[[tuple[int, ...]], tuple[Place, int | tuple[int, ...], str, str]]
 
     def __len__(self) -> int:
@@ -182,13 +182,13 @@ def find(
     offending: Bools,
     describe: Callable[..., tuple[Place, int | tuple[int, ...], str, str]],
 ) -> Finding:
-    """Make a finding of a mask; ``describe`` takes one index per axis of the mask."""
-    if not offending.any():  # nearly always, and looking whether is cheaper than looking where
+    """Turn a mask into a finding; ``describe`` takes one index per axis of the mask."""
+    if not offending.any():  # nearly always, and cheaper to test than to search
         return _NOTHING
     return Finding(rule, np.argwhere(offending).astype(np.int64), lambda position: describe(*position))
 
 
-# Axes of arrays of a program, as fields of :class:`Place`.
+# Axes of program arrays, as fields of :class:`Place`.
 CORES, NEURONS, AXONS, WEIGHTS = ("core",), ("core", "neuron"), ("core", "axon"), ("core", "neuron", "axon_type")
 HOST_ROWS, OUTPUT_ROWS = ("host_row",), ("output_row",)
 
@@ -196,20 +196,20 @@ HOST_ROWS, OUTPUT_ROWS = ("host_row",), ("output_row",)
 def find_values(
     rule: str, values: NDArray[Any], wrong: Bools, bound: str, what: str, axes: tuple[str, ...] = NEURONS
 ) -> Finding:
-    """Find values of an array with these axes of which ``wrong`` says that they break the rule."""
+    """Report the values of an array with these axes that the mask ``wrong`` marks."""
     return find(rule, wrong, lambda *at: (Place(**dict(zip(axes, at, strict=True))), int(values[at]), bound, what))
 
 
 def in_range(
     rule: str, values: NDArray[np.integer], bounds: tuple[int, int], what: str, axes: tuple[str, ...] = NEURONS
 ) -> Finding:
-    """Find values of an array with these axes that are out of range."""
+    """Report the values of an array with these axes that are out of range."""
     least, greatest = bounds
     return find_values(rule, values, (values < least) | (values > greatest), f"{least} to {greatest}", what, axes)
 
 
 def inside(values: NDArray[np.integer], end: int | NDArray[np.int64]) -> Bools:
-    """Say which values are numbers of what is counted from 0 to ``end - 1``."""
+    """Test which values lie in 0 to ``end - 1``."""
     return np.asarray((values >= 0) & (values < end))
 
 
@@ -218,9 +218,9 @@ Rule: TypeAlias = Callable[[Any], Iterator[Finding]]
 
 
 class Rules(NamedTuple):
-    """What is asked of programs for one kind of core."""
+    """Rules for programs of one kind of core."""
 
-    # Where a rule of ``starts`` is broken, nothing else can be asked.
+    # If a rule of ``starts`` is broken, no other can be checked.
 
     starts: tuple[Rule, ...]
     indices: tuple[Rule, ...]
@@ -228,7 +228,7 @@ class Rules(NamedTuple):
     mapped: tuple[Rule, ...]
 
 
-# Labels and tables of the host: values that index something. Broken, they would make an engine read past an array.
+# Labels and host tables: values that index something. Invalid ones would make an engine read past an array.
 
 
 def labels(program: ChipProgram) -> Iterator[Finding]:
@@ -243,12 +243,12 @@ def labels(program: ChipProgram) -> Iterator[Finding]:
 
 
 def splitters(program: ChipProgram) -> Iterator[Finding]:
-    """``splitter-label``: a splitter bears a label and is a relay; who counts either relies on it."""
+    """``splitter-label``: a splitter carries a label and is a relay; counts of both rely on it."""
     yield from _relays_of_a_kind("splitter-label", program, program.is_splitter, "splitter")
 
 
 def parts(program: ChipProgram) -> Iterator[Finding]:
-    """``part-label``: a part of a sum bears a label and is a relay; who counts either relies on it."""
+    """``part-label``: a part of a sum carries a label and is a relay; counts of both rely on it."""
     yield from _relays_of_a_kind("part-label", program, program.is_part, "part")
 
 
@@ -267,7 +267,7 @@ def _relays_of_a_kind(rule: str, program: ChipProgram, marks: NDArray[np.bool_] 
     )
 
 
-# Values of bias rows, 0 to one less.
+# Bound of the values of bias rows, which are 0 to one less.
 _VALUES = 2**24
 
 
@@ -276,7 +276,7 @@ def host_rows(program: ChipProgram) -> Iterator[Finding]:
     host = program.host
     first = host.first_frame.astype(np.int64)
     wrong_node = (host.node < BIAS) | (host.node >= len(program.nodes))
-    # a bias of values is fed by rows that say the value in place of a neuron
+    # where nodes send values, bias rows give the value in place of a neuron
     without, none = (1, "0") if program.value_ranges is None else (_VALUES, f"a value 0 to {_VALUES - 1}")
     wrong_index = ~wrong_node & ~inside(host.index, _sizes(program, host.node, without=without))
     columns: list[tuple[str, NDArray[np.signedinteger], NDArray[np.bool_], str]] = [
@@ -288,7 +288,7 @@ def host_rows(program: ChipProgram) -> Iterator[Finding]:
     ]
     for what, values, wrong, bound in columns:
         yield find_values("host-row", values, wrong, bound, what, HOST_ROWS)
-    # out of int64's reach a product would wrap, so the two bounds are asked one after the other
+    # beyond int64 a product would wrap, so the two bounds are checked one after the other
     far = (host.arrival < -MAX_TICKS) | (host.arrival > MAX_TICKS)
     part = np.zeros(len(host), np.int64) if host.part is None else host.part
     earliest = np.where(far, 0, host.arrival) + ticks_of_frames(part, program.period, np.clip(first, 0, 1))
@@ -335,21 +335,21 @@ def _sizes(program: ChipProgram, node: NDArray[np.int32], *, without: int) -> ND
 
 
 def _times_of_pair(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[np.int64]:
-    """How often each pair is there; of 32 bits each, so that NumPy sorts numbers, not rows."""
+    """Count how often each pair occurs; 32-bit values are packed so that NumPy sorts numbers, not rows."""
     pairs = (one.astype(np.int64) << 32) | other.astype(np.uint32)
     _, inverse, counts = np.unique(pairs, return_inverse=True, return_counts=True)
     return np.asarray(counts[inverse])
 
 
-# Of labels and tables of the host, which all programs have.
+# Rules for labels and host tables, which all programs have.
 TABLES = (labels, splitters, parts, host_rows, output_rows, row_kinds)
 
 
-# Places and ways on the board; indices that point nowhere are passed over.
+# Places and routes on the board; invalid indices are skipped.
 
 
 def coordinates(program: ChipProgram) -> Iterator[Finding]:
-    """``coordinate-on-grid`` and ``coordinate-unique``: every core lies on the board, no two on one place."""
+    """``coordinate-on-grid`` and ``coordinate-unique``: every core lies on the board, no two in one place."""
     chip, xy = program.chip, program.coordinates
     outside = np.any((xy < 0) | (xy >= np.array([chip.columns, chip.rows])), axis=1)
 
@@ -366,7 +366,7 @@ def coordinates(program: ChipProgram) -> Iterator[Finding]:
 
 
 def reach(program: ChipProgram) -> Iterator[Finding]:
-    """``target-reach``: no target lies farther away than the chip's spikes can name."""
+    """``target-reach``: no target lies farther away than the chip's spikes can address."""
     limit = program.chip.reach
     if limit is None:
         return
@@ -388,12 +388,12 @@ def reach(program: ChipProgram) -> Iterator[Finding]:
     )
 
 
-# Of places and ways on the board, which all programs have.
+# Rules for places and routes on the board, which all programs have.
 BOARD = (reach, dead_cores, dead_routes)
 
 
-# Rules that mapped programs keep so that the chip computes the rollout (``docs/mapping.md``). A program by hand may
-# break them and still run.
+# Rules that mapped programs keep so that the chip computes the rollout (``docs/mapping.md``). A handwritten program
+# may break them and still run.
 
 
 def bias_frames(program: ChipProgram) -> Iterator[Finding]:
@@ -405,7 +405,7 @@ def bias_frames(program: ChipProgram) -> Iterator[Finding]:
 
 def chosen_periods(program: ChipProgram) -> Iterator[Finding]:
     """``frame-period``: frames follow each other no closer than the execution's label says."""
-    # They may stand farther apart: splitters may ask for more update steps than were chosen.
+    # They may be farther apart: splitters may need more update steps than were chosen.
     chosen = CHOSEN_PERIOD.fullmatch(program.execution)
     least = 1 if chosen is None else int(chosen[1]) * program.ticks_per_step
     yield find(
@@ -430,7 +430,7 @@ def input_labels(program: ChipProgram) -> Iterator[Finding]:
 
 
 def output_labels(program: ChipProgram) -> Iterator[Finding]:
-    """``output-label``: a row reads the neuron that bears its label, and no two rows read the same label."""
+    """``output-label``: a row reads the neuron that carries its label, and no two rows read the same label."""
     outputs = program.outputs
     valid = inside(outputs.core, program.n_cores) & inside(outputs.neuron, program.chip.neurons)
     core, neuron = np.where(valid, outputs.core, 0), np.where(valid, outputs.neuron, 0)
@@ -452,17 +452,17 @@ def output_labels(program: ChipProgram) -> Iterator[Finding]:
 
 
 def check_program(program: ChipProgram, *, mapped: bool | None = None, most: int = 1000) -> list[Violation]:
-    """Return every way in which a program breaks the rules of its chip.
+    """List all violations of the rules of its chip by a program.
 
     Parameters
     ----------
     program : ChipProgram
     mapped : bool, optional
-        Whether the rules of mapped programs are asked too (an axon has one source, and so on;
-        ``docs/program-file.md``). By default they are asked of programs that name an execution: a program by
-        hand names none and may, for example, let several neurons spike on one axon.
+        Whether to check the rules of mapped programs too (an axon has one source, and so on;
+        ``docs/program-file.md``). By default, only if the program names an execution: a handwritten program names
+        none and may, for example, let several neurons spike on one axon.
     most : int
-        Violations that are described per rule and array; the rest is left out.
+        Greatest number of violations listed per rule and array.
 
     Returns
     -------
@@ -472,8 +472,7 @@ def check_program(program: ChipProgram, *, mapped: bool | None = None, most: int
     Raises
     ------
     ProgramError
-        If the program is not well formed (wrong dtypes, shapes, labels or clocks), so that its rules cannot
-        be asked.
+        If the program is not well formed (wrong dtypes, shapes, labels or clocks), so that no rule can be checked.
     """
     needs("check_program", program, ChipProgram, ProgramError)
     return [
@@ -483,7 +482,7 @@ def check_program(program: ChipProgram, *, mapped: bool | None = None, most: int
 
 def require_legal(program: ChipProgram, *, mapped: bool | None = None, indices_only: bool = False) -> None:
     """Refuse a program that breaks a rule of its chip."""
-    # A program never changes, so what it keeps it goes on keeping: engines ask again for what the mapper has asked.
+    # Programs never change, so passed rules are remembered: engines check again what the mapper has checked.
     asked = frozenset(_rules(program, mapped=mapped, indices_only=indices_only))
     kept: frozenset[Rule] | None = vars(program).get("_kept_rules")
     if kept is not None and asked <= kept:
@@ -498,7 +497,7 @@ def require_legal(program: ChipProgram, *, mapped: bool | None = None, indices_o
 
 
 def _rules(program: ChipProgram, *, mapped: bool | None, indices_only: bool) -> tuple[Rule, ...]:
-    """Rules that are asked of a program once it keeps those of ``starts``."""
+    """Return the rules to check once a program keeps those of ``starts``."""
     of_kind = program.chip.kind.rules.RULES
     if indices_only:
         return of_kind.indices

@@ -1,4 +1,4 @@
-"""Program files, read: everything that is in one is checked before anybody uses it.
+"""Read program files and check all of their contents before use.
 
 ``docs/program-file.md`` is the reference of the format; ``Program.save`` writes it.
 """
@@ -41,15 +41,15 @@ from neuromap.hardware.program.structure import is_optional, require_well_formed
 
 
 def load_program(path: str | Path, *, check: bool = True) -> ChipProgram:
-    """Read a program file and check everything that is in it.
+    """Read a program file and check its contents.
 
     Parameters
     ----------
     path : str or Path
     check : bool
-        Whether a program that breaks a rule of its chip is refused. Without it such a program can be loaded
-        and looked at with :func:`neuromap.check_program`; a program that is not well formed, or whose
-        indices point nowhere, is refused in any case.
+        Whether to refuse a program that breaks a rule of its chip. If not, it can be loaded and inspected with
+        :func:`neuromap.check_program`; a program that is not well formed, or has invalid indices, is refused in any
+        case.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def load_program(path: str | Path, *, check: bool = True) -> ChipProgram:
     Raises
     ------
     ProgramError
-        If the file cannot be read, is no regular file or no program file, is truncated or damaged, or breaks a
+        If the file cannot be read, is not a regular file or not a program file, is truncated or damaged, or breaks a
         rule.
     """
     path = path_given("load_program", path, ProgramError)
@@ -68,8 +68,8 @@ def load_program(path: str | Path, *, check: bool = True) -> ChipProgram:
 
 
 def map_program(path: str | Path, *, check: bool) -> ChipProgram:
-    """Map a program file into memory: its arrays lie in the file, and are read where they are looked at."""
-    # gives as of :func:`load_program`. The file must not be changed while it is in use
+    """Memory-map a program file: its arrays stay in the file and are read on access."""
+    # Returns what :func:`load_program` does. The file must not change while it is in use.
     path = path_given("map_program", path, ProgramError)
     origin = show_name(str(path))
     program = _program(mapped_container(Path(path), origin), origin)
@@ -162,7 +162,7 @@ _KIND = "program file"
 
 
 class Container:
-    """Tensors of a file, each with its dtype, shape and bytes, and the texts beside them."""
+    """Tensors of a file, each with its dtype, shape and bytes, and the metadata."""
 
     # metadata: texts by name
 
@@ -170,7 +170,7 @@ class Container:
         self.metadata, self._entries, self._copied = metadata, entries, copied
 
     def tensors(self, chip: ChipSpec, origin: str) -> dict[str, NDArray[np.generic]]:
-        """Make arrays of the entries, which must be those of a program."""
+        """Convert the entries, which must be those of a program, to arrays."""
         kind = chip.kind.program.PROGRAM
         table, tensors = tensors_of(kind), dict[str, NDArray[np.generic]]()
         for name, entry in self._entries.items():
@@ -204,8 +204,8 @@ def container_of_bytes(data: bytes, origin: str) -> Container:
 
 
 def mapped_container(path: Path, origin: str) -> Container:
-    """Map a file into memory: what is not looked at is not read, and what is read can be forgotten again."""
-    # Who changes the file while it is mapped changes the arrays, or ends this process.
+    """Memory-map a file: pages are read on access, and can be evicted again."""
+    # Changing the file while it is mapped changes the arrays, or kills this process.
     size = _said(origin, lambda: check_regular(path, _KIND, ProgramError)).st_size
     if size > MAX_FILE_BYTES:
         raise ProgramError(f"{origin}: is larger than {MAX_FILE_BYTES // 2**20} MiB; expected a {_KIND}")
@@ -248,8 +248,8 @@ def _foreign(head: bytes, error: SafetensorError, origin: str) -> ProgramError:
 
 
 def _whole_metadata(data: bytes | mmap.mmap, header: dict[str, Any], origin: str) -> dict[str, str]:
-    """Give the texts of a program file whose bytes fit its digest; refuse any other."""
-    # Every byte is asked: a program with one bit flipped may break no rule of its chip, and compute something else.
+    """Return the metadata of a program file whose bytes match its digest; refuse any other."""
+    # Every byte counts: a program with one flipped bit may break no rule of its chip, yet compute something else.
     metadata: dict[str, str] = header.get("__metadata__") or {}  # the format lets it be null
     is_program, has_digest = metadata.get(KIND_KEY) == KIND, DIGEST_KEY in metadata
     if has_digest and seal_of(data, metadata) is not Seal.WHOLE:
@@ -270,7 +270,7 @@ def _header(data: bytes | mmap.mmap, origin: str) -> dict[str, Any]:
 
 
 def parse_json(text: str, place: str) -> dict[str, Any]:
-    """Read the text of an object."""
+    """Parse a JSON object."""
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:

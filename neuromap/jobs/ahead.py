@@ -1,4 +1,4 @@
-"""``Ahead``: jobs that are begun before it is known whether their results are wanted."""
+"""``Ahead``: jobs started before it is known whether their results are needed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from neuromap.version import __version__
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
-# Processes of this machine, at most.
+# Most processes of this machine.
 MOST_PROCESSES = 1024
 
 
 class Ahead(Generic[Job, Result]):
-    """Gives results in the order in which they are asked for, whatever is done first."""
+    """Speculative jobs; results come in the order requested, whichever job ends first."""
 
     def __init__(self, runner: JobRunner[tuple[str, Job], Result]) -> None:
         self._runner = runner
@@ -25,13 +25,13 @@ class Ahead(Generic[Job, Result]):
         self._ended: dict[str, Result | Lost | Failed] = {}
 
     def prepare(self, name: str, job: Job) -> None:
-        """Begin a job that is likely to be asked for under this name."""
+        """Start a job that is likely to be requested under this name."""
         if name not in self._begun:
             self._begun.add(name)
             self._runner.give((name, job))
 
     def get(self, name: str, job: Job) -> Result:
-        """Do a job, or wait for it where it was begun."""
+        """Return the result of a job, started now unless it was prepared."""
         self.prepare(name, job)
         while name not in self._ended:
             self._ended |= {ended: result for (ended, _), result in self._runner.next_done()}
@@ -39,17 +39,17 @@ class Ahead(Generic[Job, Result]):
         return not_lost(not_failed(self._ended.pop(name)))
 
 
-# Jobs whose results come as they are done: what local processes and a cluster have in common.
+# Jobs whose results come in order of completion, on local processes or a cluster.
 
 
 class Lost(NamedTuple):
-    """In the place of a result: every process that did the job was ended from outside."""
+    """Takes the place of a result: every process that did the job was killed."""
 
-    message: str  # what became of them, in one line
+    message: str  # what happened, in one line
 
 
 class Failed(NamedTuple):
-    """In the place of a result: what the work raised."""
+    """Takes the place of a result: the work raised an exception."""
 
     error: Exception  # the exception
 
@@ -62,35 +62,35 @@ class DoneJob(NamedTuple, Generic[Job, Result]):
 
 
 class EndedJob(NamedTuple, Generic[Job, Result]):
-    """A job that is no longer under way."""
+    """A job that has ended, with its result, loss or failure."""
 
     job: Job  # as it was given
     result: Result | Lost | Failed  # what came of it
 
 
 class JobRunner(ABC, Generic[Job, Result]):
-    """Does jobs as there are workers for them; a context manager."""
+    """Runs jobs on the available workers; a context manager."""
 
-    # Workers are given ``work(shared, job)``, ``shared`` once each. Who wants all of many jobs done takes ``results``;
-    # who decides from job to job gives each and waits for what is done next.
+    # Workers call ``work(shared, job)``; each receives ``shared`` once. To run many jobs, use ``results``; to decide
+    # from job to job, use ``give`` and ``next_done``.
 
     @property
     @abstractmethod
     def at_once(self) -> int:
-        """Jobs that are done at the same time, 1 or more; it changes as workers come and go."""
+        """Number of jobs that run at the same time, 1 or more; changes as workers come and go."""
 
     @property
     def enough(self) -> int:
-        """Jobs that are to be under way so that no worker waits for us."""
+        """Number of jobs to keep under way so that no worker is idle."""
         return self.at_once
 
     @abstractmethod
     def give(self, job: Job) -> None:
-        """Have a job done as soon as a worker is free."""
+        """Submit a job, to run as soon as a worker is free."""
 
     @abstractmethod
     def next_done(self) -> list[EndedJob[Job, Result]]:
-        """Wait until some of the jobs under way, one or more, have ended; there must be one."""
+        """Wait until one or more of the jobs under way have ended; there must be one."""
 
     @abstractmethod
     def __enter__(self) -> Self: ...
@@ -99,7 +99,7 @@ class JobRunner(ABC, Generic[Job, Result]):
     def __exit__(self, kind: object, error: object, trace: object) -> None: ...
 
     def results(self, jobs: Iterable[Job]) -> Iterator[list[DoneJob[Job, Result]]]:
-        """Do all jobs; they are taken from their iterable as workers come free, no more than these need."""
+        """Run all jobs, taken from their iterable only as workers become free."""
         todo, n_under_way = iter(jobs), 0
         while True:
             for job in islice(todo, max(0, self.enough - n_under_way)):
@@ -113,7 +113,7 @@ class JobRunner(ABC, Generic[Job, Result]):
 
 
 def require_one_version(asked: str) -> None:
-    """Refuse work for a command of another version than that of this worker."""
+    """Refuse work for a command whose version is not this worker's."""
     if asked != __version__:
         raise NeuromapError(
             f"a worker has neuromap {__version__}, this command {asked}; install one version everywhere"
@@ -121,14 +121,14 @@ def require_one_version(asked: str) -> None:
 
 
 def not_lost(result: Result | Lost) -> Result:
-    """Give a result back, unless it is none."""
+    """Return a result, or raise if it was lost."""
     if isinstance(result, Lost):
         raise NeuromapError(result.message)
     return result
 
 
 def not_failed(result: Result | Lost | Failed) -> Result | Lost:
-    """Give a result back, or raise what its work raised."""
+    """Return a result, or raise what its work raised."""
     if isinstance(result, Failed):
         raise result.error
     return result

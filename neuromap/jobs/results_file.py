@@ -1,10 +1,10 @@
-"""Results in a file: what was done once is not done again, also after an interruption.
+"""Results kept in a file: nothing is done twice, even after an interruption.
 
-One JSON object per line, the first of which names the format. Lines are only ever appended, each in one write; a line
-that was cut off is no JSON and is ignored, so that its job is done again. Every line but the first ends with a checksum
-of the rest, so that a line that was edited, by hand or by a failing disk, is refused rather than believed. The key of a
-line is a fingerprint of everything that the result depends on, so a file may hold results of several works, and two of
-them may write to it; where both begin it, the first line is there twice.
+One JSON object per line; the first names the format. Lines are only appended, each in one write; a truncated line is
+not JSON and is ignored, so that its job is done again. Every line but the first ends with a checksum of the rest, so
+that a line changed by hand or by a failing disk is refused. The key of a line is a fingerprint of everything that the
+result depends on, so a file may hold results of several runs, and two of them may write to it; if both start it, the
+first line is there twice.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from neuromap.network.network import Network
 
 
 class Fingerprint:
-    """A digest of everything that was added, in its order."""
+    """Digest of everything that was added, in order."""
 
     def __init__(self, text: str) -> None:
         self._digest = sha256(text.encode())
 
     def add_network(self, network: Network) -> None:
-        """Add all that a network computes: shapes, thresholds, weights, outputs."""
+        """Add all that determines what a network computes: shapes, thresholds or neurons, weights, outputs."""
         for name, node in network.nodes.items():
             self._add(name, node.shape)
             if node.threshold is not None:
@@ -64,7 +64,7 @@ class Fingerprint:
             self._add_array(np.packbits(rows))
 
     def text(self) -> str:
-        """Give the digest of what was added so far, as 64 hexadecimal digits."""
+        """Return the digest of everything added so far, as 64 hexadecimal digits."""
         return self._digest.hexdigest()
 
     def _add(self, *values: object) -> None:
@@ -75,21 +75,21 @@ class Fingerprint:
 
 
 def fingerprint_of_chip(chip: ChipSpec) -> str:
-    """Give the digest of everything that a chip is, as 64 hexadecimal digits."""
+    """Return the digest of all fields of a chip, as 64 hexadecimal digits."""
     parts = []
     for field in fields(chip):
         value = getattr(chip, field.name)
         name = field.name
         if name == "core_figures":
             if value is None:
-                continue  # younger than the other fields: chips without keep their digests
-            name = f"{value.kind.replace('-', '_')}s"  # as the field was called when one kind had any
+                continue  # newer than the other fields: chips without it keep their digests
+            name = f"{value.kind.replace('-', '_')}s"  # name of the field when only one kind had any
         parts.append((name, sorted(value.items()) if isinstance(value, Mapping) else _plain(value)))
     return sha256(repr(parts).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:
-    """Give a value in a form that is shown the same way every time: sets have no order of their own."""
+    """Convert a value to a form whose repr is always the same: sets have no order of their own."""
     if isinstance(value, frozenset | set):
         return sorted(value)
     if hasattr(value, "__dataclass_fields__"):
@@ -104,30 +104,30 @@ _MOST_BYTES = 1 << 30
 
 @dataclass(frozen=True)
 class ResultKind(Generic[Result]):
-    """A kind of results: how they are written to a file and read again."""
+    """A kind of results: how they are written to a file and read back."""
 
     format: str  # name of the format, which the first line gives
     title: str  # what messages call the results, such as ``"explorer results"``
     to_record: Callable[[Result], Mapping[str, Any]]  # result -> members of its JSON object, all but ``"key"``
-    # JSON object -> result; ``None`` where it is wrong in any way
+    # JSON object -> result; ``None`` if it is wrong in any way
     from_record: Callable[[Mapping[str, Any]], Result | None]
 
     @property
     def first_line(self) -> str:
-        """The line with which a file begins."""
+        """First line of a file."""
         return _line({"format": self.format})
 
 
 class ResultsFile(Generic[Result]):
     """Results by fingerprint, kept in memory and, if there is a path, in a file."""
 
-    # path: read if it exists; else made with the first result. ``None`` for memory only
+    # path: read if it exists, else created with the first result; ``None`` for memory only
 
     def __init__(self, path: str | Path | None, kind: ResultKind[Result]) -> None:
         self._path = None if path is None else Path(path)
         self._kind = kind
         self._known: dict[str, Result] = {}
-        self._torn: tuple[int, int] | None = None  # size of a file whose last line was cut off, and of its whole lines
+        self._torn: tuple[int, int] | None = None  # sizes of a file with a truncated last line, and of its whole lines
         if self._path is not None:
             if check_target(self._path) is None:
                 raise InputError(f"results {self._path}: is not a regular file; give the name of a file")
@@ -138,11 +138,11 @@ class ResultsFile(Generic[Result]):
         return len(self._known)
 
     def get(self, fingerprint: str) -> Result | None:
-        """Look up a result by the fingerprint of what it depends on; ``None`` where there is none."""
+        """Look up a result by the fingerprint of what it depends on; ``None`` if unknown."""
         return self._known.get(fingerprint)
 
     def add(self, fingerprint: str, result: Result) -> None:
-        """Keep a result, in the file too: it is there when the call returns."""
+        """Keep a result, in the file too: it is on disk when the call returns."""
         self._known[fingerprint] = result
         if self._path is None:
             return
@@ -175,11 +175,11 @@ class ResultsFile(Generic[Result]):
             except (ValueError, RecursionError):
                 if number == 0:
                     raise self._foreign(path) from None
-                continue  # cut off, maybe with the next line behind it
+                continue  # truncated, maybe joined with the next line
             if number == 0:
                 if not isinstance(entry, dict) or entry.get("format") != self._kind.format:
                     raise self._foreign(path)
-            elif entry != {"format": self._kind.format}:  # else of two that began the file at the same moment
+            elif entry != {"format": self._kind.format}:  # else two writers started the file at the same moment
                 self._take_up(entry, f"results {path}: line {number + 1}")
         if torn:
             self._torn = (len(data), len(data) - len(torn))
@@ -205,8 +205,8 @@ class ResultsFile(Generic[Result]):
 
 
 def with_checksum(members: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the members of a line with the checksum of all others as the last."""
-    # gives ``"checksum"``: 16 hexadecimal digits of the SHA-256 of the rest, which is in the order of its names
+    """Return the members of a line with a checksum of all others as the last."""
+    # ``"checksum"``: the first 16 hexadecimal digits of the SHA-256 of the rest, sorted by name
     rest = {name: value for name, value in members.items() if name != "checksum"}
     return {**rest, "checksum": _checksum(rest)}
 

@@ -1,4 +1,4 @@
-"""``job_runner``: what does jobs, by the name of a scheduler or a number of processes."""
+"""``job_runner``: runs jobs on the cluster of a scheduler, or on processes of this machine."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Result = TypeVar("Result")
 
 
 class Workers(NamedTuple):
-    """Who does jobs."""
+    """Where jobs run."""
 
-    processes: int = 1  # processes of this machine; 1 for none but this one
-    scheduler: str | None = None  # address of the scheduler of a Dask cluster, whose workers do the jobs instead
+    processes: int = 1  # processes of this machine; 1 for this one alone
+    scheduler: str | None = None  # address of the scheduler of a Dask cluster, whose workers run the jobs instead
 
     def check(self) -> Workers:
-        """Give them back, unless they are out of range or both are asked for."""
+        """Return them, or refuse numbers out of range and requests for both."""
         check_processes(self.processes)
         if self.scheduler is not None and self.processes != 1:
             raise InputError(
@@ -42,36 +42,36 @@ class Workers(NamedTuple):
         return self
 
     def at_most(self, jobs: int) -> Workers:
-        """Give the same with no more processes than there are jobs."""
+        """Return the same with no more processes than jobs."""
         return self._replace(processes=min(self.processes, max(1, jobs)))
 
 
 def job_runner(
     work: Callable[[Shared, Job], Result], shared: Shared, workers: Workers, what: str
 ) -> JobRunner[Job, Result]:
-    """Make what does jobs."""
+    """Make the job runner for ``workers``."""
     processes, scheduler = workers.check()
     if scheduler is not None:
         return DaskCluster(work, shared, scheduler, what)
     return LocalProcesses(work, shared, processes, what)
 
 
-# Jobs done by the workers of a Dask cluster (extra ``cluster``), any of which may die or join at any moment.
-# Within which a scheduler must answer.
+# Jobs run by the workers of a Dask cluster (extra ``cluster``), any of which may die or join at any moment.
+# Time within which a scheduler must answer.
 _SECONDS = 10
-# Jobs for every thread of the cluster: one that is done and others that wait there, so that no worker waits for us.
+# Jobs per thread of the cluster: one that runs and others queued there, so that no worker is idle.
 _AHEAD = 3
-# Times that a job whose worker raised an exception is done again.
+# Retries of a job whose worker raised an exception.
 _RETRIES = 2
 _logger = logging.getLogger("neuromap")
 
 
 class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
-    """Does jobs on a Dask cluster; see :class:`~neuromap.jobs.ahead.JobRunner`."""
+    """Runs jobs on a Dask cluster; see :class:`~neuromap.jobs.ahead.JobRunner`."""
 
-    # The scheduler gives the jobs of a worker that died to others, and gives one up that took more of them along than
-    # its ``allowed-failures``, by default with the fourth. What jobs share is a task of its own, so that it, too, is
-    # made again where its workers died.
+    # The scheduler reassigns the jobs of a dead worker, and gives up a job that took more workers along than its
+    # ``allowed-failures``, by default at the fourth. What jobs share is a task of its own, so that it, too, is made
+    # again if its workers die.
 
     def __init__(self, work: Callable[[Shared, Job], Result], shared: Shared, address: str, what: str) -> None:
         self._work, self._shared, self._address, self._what = work, shared, address, what
@@ -82,9 +82,7 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
         self._silenced: list[logging.Logger] = []
 
     def __enter__(self) -> Self:
-        ends = (
-            time.monotonic() + 0.95 * _SECONDS
-        )  # importing Dask takes its part of them, and so does what is said then
+        ends = time.monotonic() + 0.95 * _SECONDS  # importing Dask takes part of it, and so does logging
         try:
             from distributed import as_completed
         except ImportError:
@@ -123,11 +121,11 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
 
     @property
     def enough(self) -> int:
-        """Some jobs for every thread."""
+        """Several jobs per thread."""
         return _AHEAD * self.at_once
 
     def give(self, job: Job) -> None:
-        """Have a job done; see :meth:`JobRunner.give <neuromap.jobs.ahead.JobRunner.give>`."""
+        """Submit a job; see :meth:`JobRunner.give <neuromap.jobs.ahead.JobRunner.give>`."""
         future = self._submitted(self._work, self._shared_there, job)
         self._under_way[future.key] = (future, job)
         self._running.add(future)
@@ -138,7 +136,7 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
         return [EndedJob(self._under_way.pop(future.key)[1], self._result(future)) for future in batch]
 
     def _silence_dask(self) -> None:
-        """Keep it from logging tracebacks; of what matters a line is said here."""
+        """Keep Dask from logging tracebacks; what matters is reported in one line here."""
         known = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]
         self._silenced = [logger for logger in map(logging.getLogger, known) if not logger.disabled]
         for logger in self._silenced:
@@ -184,7 +182,7 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
             return Lost(f"{self._what}: {how}")
         except NeuromapError as error:
             return Failed(error)
-        except Exception as error:  # of Dask, or of a worker that cannot import what it needs
+        except Exception as error:  # from Dask, or a worker that cannot import what it needs
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
             raise NeuromapError(
                 f"{self._what}: a worker of scheduler {self._address} failed ({reason}); have this version of neuromap "
@@ -195,7 +193,7 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
 
 def _client(address: str, seconds: float) -> Any:
     """Connect to a scheduler, or give up after some seconds."""
-    # Dask bounds how long a connection takes to be made, not how long the other end then takes to say who it is.
+    # Dask limits the time to connect, but not the time that the other end then takes to identify itself.
     from distributed import Client
 
     class Bounded(Client):
@@ -203,7 +201,7 @@ def _client(address: str, seconds: float) -> Any:
             try:
                 super().start(callback_timeout=seconds, **how)
             except BaseException:
-                with suppress(Exception):  # what was begun ends with it, and says nothing of its own
+                with suppress(Exception):  # stop what was started, silently
                     self.close(timeout=1)
                 raise
 
@@ -214,16 +212,16 @@ def _same(value: Shared) -> Shared:
     return value
 
 
-# Jobs done by processes of this machine, any of which may be killed at any moment.
+# Jobs run by processes of this machine, any of which may be killed at any moment.
 
 
-# Processes that a job may cost: what ends three of them is likely to end the next one too.
+# Processes that a job may cost: one that ended three is likely to end the next, too.
 MOST_TRIES = 3
 
 
 @dataclass
 class _Try(Generic[Job]):
-    """A job, and how many processes it has cost."""
+    """A job, and the number of processes it has cost."""
 
     job: Job
     ended: int = 0
@@ -231,7 +229,7 @@ class _Try(Generic[Job]):
 
 @dataclass
 class _Worker(Generic[Job]):
-    """A process, our end of its pipe, and what it is at; it takes a job only after it has said that it is there."""
+    """A process, our end of its pipe, and its job, sent only after the process has reported that it is there."""
 
     process: BaseProcess
     pipe: Connection
@@ -240,11 +238,11 @@ class _Worker(Generic[Job]):
 
 
 class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
-    """Does jobs in processes of this machine; see :class:`~neuromap.jobs.ahead.JobRunner`."""
+    """Runs jobs in processes of this machine; see :class:`~neuromap.jobs.ahead.JobRunner`."""
 
-    # Every process has a pipe of its own, so that one that dies names its job: it is given to a new one, three times at
-    # most. The processes are started anew (spawned), so a script that asks for more than one needs ``if __name__ ==
-    # "__main__"``; they end with this one, however it ends.
+    # Every process has a pipe of its own, so the job of a dead one is known: it goes to a new process, three times at
+    # most. Processes are spawned, so a script that asks for more than one needs ``if __name__ == "__main__"``; they end
+    # with this one, however it ends.
 
     def __init__(self, work: Callable[[Shared, Job], Result], shared: Shared, processes: int, what: str) -> None:
         self._work, self._shared, self._what = work, shared, what
@@ -255,14 +253,14 @@ class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
 
     @property
     def at_once(self) -> int:
-        """Processes."""
+        """Number of processes."""
         return self._processes
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        for worker in self._workers:  # what they are at is of no use to anybody any more
+        for worker in self._workers:  # nobody needs their jobs any more
             worker.process.terminate()
         for worker in self._workers:
             _end(worker)
@@ -270,7 +268,7 @@ class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
         self._todo.clear()
 
     def give(self, job: Job) -> None:
-        """Have a job done; see :meth:`JobRunner.give <neuromap.jobs.ahead.JobRunner.give>`."""
+        """Submit a job; see :meth:`JobRunner.give <neuromap.jobs.ahead.JobRunner.give>`."""
         self._todo.append(_Try(job))
         if self._processes > 1:
             self._hand_out()
@@ -288,7 +286,7 @@ class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
         return ended
 
     def _hand_out(self) -> None:
-        """Give every process without a job the next one, starting processes as long as there are jobs for them."""
+        """Give every idle process the next job, and start processes as long as there are jobs for them."""
         for worker in self._workers:
             if worker.task is None and self._todo:
                 self._give(worker, self._todo.popleft())
@@ -302,7 +300,7 @@ class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
             _send(worker.pipe, task.job)
 
     def _heard(self, worker: _Worker[Job]) -> list[EndedJob[Job, Result]]:
-        """Take what a process has to say: that it is there, a result, an error, or that it is dead."""
+        """Handle what a process reports: that it is there, a result, an error, or its death."""
         try:
             kind, value = worker.pipe.recv()
         except (EOFError, OSError):
@@ -319,7 +317,7 @@ class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
         return [EndedJob(task.job, Failed(value) if kind == "error" else value)]
 
     def _bury(self, worker: _Worker[Job]) -> list[EndedJob[Job, Result]]:
-        """Forget a process that died; its job goes to another one, or is lost."""
+        """Remove a dead process; its job goes to another one, or is lost."""
         self._workers.remove(worker)
         _end(worker)
         task = worker.task
@@ -343,7 +341,7 @@ class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
     def _start(self) -> _Worker[Job]:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
-        # what is shared goes over our pipe: multiprocessing's own blocks for ever if a process dies before it reads
+        # ``shared`` goes through our pipe: multiprocessing's own blocks for ever if a process dies before it reads
         process = context.Process(target=_serve, args=(theirs,), daemon=True)
         process.start()
         theirs.close()  # else its end would not be seen from here
@@ -351,7 +349,7 @@ class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
 
 
 def _serve(pipe: Connection) -> None:
-    """Do jobs until there are no more; runs in a process of its own."""
+    """Worker loop: run jobs until there are no more, in a process of its own."""
     _end_silently()
     _send(pipe, ("there", None))
     try:
@@ -370,7 +368,7 @@ def _answer(work: Callable[[Any, Any], Any], shared: Any, job: Any) -> tuple[str
 
 
 def _send(pipe: Connection, value: object) -> None:
-    """Send to a process that may be dead: what waits for its answer will notice."""
+    """Send to a process that may be dead; whoever waits for its answer will notice."""
     try:
         pipe.send(value)
     except OSError:
@@ -383,7 +381,7 @@ def _end(worker: _Worker[Any]) -> None:
 
 
 def _end_silently() -> None:
-    """End without a word where the work is interrupted, and also where whoever asked for it was killed."""
+    """End silently when the work is interrupted, and also when the parent process is killed."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -392,11 +390,11 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
-        os._exit(1)  # a job may take hours yet, and write what another run writes too
+        os._exit(1)  # a job may take hours more, and write what another run writes, too
 
 
 def check_processes(processes: int, name: str = "processes =") -> int:
-    """Give a number of processes back, unless it is out of range; ``name`` is what the message calls it."""
+    """Return a number of processes, or refuse it if out of range; ``name`` is its label in the message."""
     whole_number("processes", processes)
     if not 1 <= processes <= MOST_PROCESSES:
         raise InputError(f"{name} {processes}: must be 1 to {MOST_PROCESSES}")

@@ -1,7 +1,7 @@
-"""Progress that nobody asked to see."""
+"""Progress that nobody wants to see."""
 
 from __future__ import annotations
 
 
 def silent(*_: object) -> None:
-    """Take news of progress, whatever it says, and show nothing."""
+    """Accept any report of progress, and show nothing."""

@@ -1,4 +1,4 @@
-"""The mapper: legalise, partition, place, route, emit; what does not fit is refused as data."""
+"""The mapper: legalise, partition, place, route, emit; a network that does not fit gets a structured refusal."""
 
 from neuromap.lazy_names import lazy_names
 

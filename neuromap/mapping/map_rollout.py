@@ -32,25 +32,25 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 @dataclass(frozen=True, eq=False)
 class MappedRollout(Card):
-    """What every stage of the mapper made of a rollout.
+    """A mapped rollout, with the result of every stage.
 
     Attributes
     ----------
     rollout : Rollout
-        The schedule that was mapped. Where splitters stand on edges without slack it is a tick-level one, else
-        the rollout that was asked for, or the same with phases that cost less.
+        Schedule that was mapped: in ticks where splitters stand on edges without slack or sums are computed in parts,
+        else the given rollout, possibly with other phases.
     split : frozenset of (str, str)
         Edges whose spikes go over splitters.
     partition : Partition or another
-        Tiles and cores, or neurons in cores of another kind; ``partition.network`` is the legalised network.
+        Assignment of neurons to cores (tiles on crossbar cores); ``partition.network`` is the legalised network.
     routes : Routes or None
         Copies and their targets; ``None`` for many-target cores, where nothing is copied.
     program : Program or ListProgram
-        What is loaded onto the chip, by its kind of core.
+        Program for the chip; its type depends on the kind of core.
     cut_short : tuple of {"tiling", "splitters", "packing", "filling", "placement"}
-        Stages whose search ended because ``MappingOptions.seconds`` were over; each kept the best that it had found.
+        Stages whose search hit the time limit ``MappingOptions.seconds``; each kept its best result so far.
     phases : PhaseChoice or None
-        What the search for phases at least cost came to; ``None`` where it was not asked for, or no node can move.
+        Result of the search for phases at least cost; ``None`` if not requested or if no node can move.
     """
 
     rollout: Rollout
@@ -75,7 +75,7 @@ class MappedRollout(Card):
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Neurons of hidden nodes that lead to no output and are not mapped, by node; ``Program.left_out``."""
+        """Number of hidden neurons per node that lead to no output and are not mapped; see ``Program.left_out``."""
         return self.program.left_out
 
     @property
@@ -91,7 +91,7 @@ def map_with_stages(
     progress: Progress | None = None,
     tilings: Tilings | None = None,
 ) -> MappedRollout:
-    """Map a rolled-out network onto a chip and keep what every stage made.
+    """Map a rolled-out network onto a chip and return the result of every stage.
 
     Parameters
     ----------
@@ -102,10 +102,10 @@ def map_with_stages(
     options : MappingOptions, optional
         Strategies, limits and pins.
     progress : callable, optional
-        Called with parts done, parts in all, and the name of the last.
+        Called with the number of parts done, the total, and the name of the last part.
     tilings : Tilings, optional
-        For who maps several rollouts of one network onto one chip with the same options: tilings that were found
-        before, to which new ones are added.
+        Cached tilings, to which new ones are added; share them when mapping several rollouts of one network onto one
+        chip with the same options.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def map_with_stages(
 
 
 def _placed(parts: Parts, chip: ChipSpec, context: MappingContext) -> Ints:
-    """Place cores, or find the places of others that are wired alike."""
+    """Place cores, or reuse the cached placement of a partition with the same wires."""
     options, budget = context.options, context.budget
     known = {} if budget.is_limited else context.tilings.places
     by_tiles = options.objective != "deliveries"
@@ -167,8 +167,8 @@ def map_rollout(
 ) -> ChipProgram:
     """Map a rolled-out network onto a chip.
 
-    The program computes, frame by frame, what :func:`neuromap.reference` computes without a chip;
-    :func:`neuromap.verify` shows it (docs/mapping.md).
+    Frame by frame, the program computes the same values as :func:`neuromap.reference` does without a chip;
+    :func:`neuromap.verify` checks this (docs/mapping.md).
 
     Parameters
     ----------
@@ -177,18 +177,18 @@ def map_rollout(
     chip : str, path or ChipSpec
         Name of a packaged chip, a chip file, or a chip.
     progress : callable, optional
-        Called with parts done, parts in all, and the name of the last.
+        Called with the number of parts done, the total, and the name of the last part.
     options : MappingOptions, optional
         Strategies, limits and pins.
     **choices
-        Fields of :class:`~neuromap.mapping.options.options.MappingOptions` by name, in place of those of ``options``:
+        Fields of :class:`~neuromap.mapping.options.options.MappingOptions` that override those of ``options``:
         ``placer``, ``splitters``, ``packing``, ``partitioner``, ``pins``, ``seed``, ``seconds``, ``ticks_per_step``,
         ``keep``, ``phases``, ``wide``, ``wide_ticks``, ``objective``, ``max_cores``, ``activity``.
 
     Returns
     -------
     Program or ListProgram
-        Legal for the chip, by its kind of core.
+        Legal for the chip; the type depends on its kind of core.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Parts: a rollout's neurons in cores, whatever the kind of cores, before these have places on the board."""
+"""``Parts``: a rollout's neurons assigned to cores of any kind, before placement."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 
 class CorePartition(Protocol):
-    """Neurons in cores, as a kind of core keeps them."""
+    """Assignment of neurons to cores, in the form of one kind of core."""
 
     @property
     def network(self) -> Legalised:
         """Populations and links in ticks."""
 
     def held(self, population: int) -> tuple[int, int]:
-        """Count the copies of the neuron that has most, and cores that hold some of a population."""
+        """Return the most copies of any neuron of a population, and the number of cores that hold some of it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Parts(ReadOnly, Value):
-    """A mapping up to its cores."""
+    """A mapping before placement."""
 
-    rollout: Rollout  # the schedule: the one asked for, or one in ticks where splitters made it anew
+    rollout: Rollout  # schedule: as requested, with other phases, or made anew in ticks
     partition: Any  # a :class:`CorePartition`
     n_cores: int  # cores in use
-    wires: tuple[Ints, Ints]  # (w,): source and target core of every way that a spike may take; placed close together
+    wires: tuple[Ints, Ints]  # (w,): source and target core of every spike route; placement keeps routes short
     split: frozenset[EdgeKey] = frozenset()  # edges whose spikes go over splitters
     routes: Routes | None = None  # copies and their targets; ``None`` where nothing is copied
-    regions: list[tuple[int, int, int, int] | None] | None = None  # of the board, within which a core must lie
-    # what the search for phases at least cost came to; ``None`` where it was not asked for, or no node can move
+    regions: list[tuple[int, int, int, int] | None] | None = None  # of each core on the board; ``None`` for anywhere
+    # result of the search for phases at least cost; ``None`` if not requested or if no node can move
     phases: PhaseChoice | None = None
 
     @property
@@ -59,7 +59,7 @@ class Parts(ReadOnly, Value):
 
 
 def parts_of(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
-    """Put the neurons of a rollout into cores."""
+    """Assign the neurons of a rollout to cores."""
     pins = context.options.pins
     asked = chip.kind.structure.OPTIONS
     known = [f.name for f in fields(pins) if f"pins.{f.name}" in asked or ("pins" in asked and f.name != "neurons")]
@@ -75,7 +75,7 @@ def parts_of(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts
 
 
 def _require_objective(options: MappingOptions, chip: ChipSpec) -> None:
-    """Refuse objectives of time and energy where no partition changes how long a tick takes."""
+    """Refuse time and energy objectives on chips where no partition changes the length of a tick."""
     if options.objective == "deliveries":
         return
     if "objective" not in chip.kind.structure.OPTIONS:
@@ -90,7 +90,7 @@ def _require_objective(options: MappingOptions, chip: ChipSpec) -> None:
 
 
 def program_labels(rollout: Rollout, network: Legalised, where: Ints, chip: ChipSpec) -> dict[str, Any]:
-    """Give what every program says, whatever its cores are like; ``where`` has shape (cores, 2)."""
+    """Return the fields common to programs of all core kinds; ``where`` has shape (cores, 2)."""
     return {
         "name": rollout.network.name,
         "chip": chip,
@@ -104,7 +104,7 @@ def program_labels(rollout: Rollout, network: Legalised, where: Ints, chip: Chip
 
 
 def require_neurons(network: Network, chip: ChipSpec) -> None:
-    """Refuse nodes whose neurons the chip's do not compute, with the equation that keeps them out."""
+    """Refuse nodes whose neuron model the chip does not compute, naming the equation that rules it out."""
     for node in network.nodes.values():
         if chip.kind.computes(GradedNeuron) and node.graded is None:
             text = f"it sends spikes; neurons of {chip.name} send values"
@@ -131,7 +131,7 @@ def require_neurons(network: Network, chip: ChipSpec) -> None:
         raise refuse("neuron", node.name, 1, 0, text + theirs.format(chip.name), [advice])
 
 
-# What neurons of a chip do, by the class that they compute.
+# What a chip's neurons do, by the neuron class that they compute.
 _OTHERS: Mapping[type, str] = ReadOnlyMapping(
     {LeakNeuron: "a neuron of {} adds a constant leak, V := V + leak", CurrentNeuron: "those of {} decay"}
 )

@@ -62,7 +62,7 @@ def build_network(
     patterns : mapping of str to iterable of (source, target), optional
         Named rollout patterns: the streaming edges of each.
     bridging : mapping of str to mapping of (source, target) to int, optional
-        Of patterns that have edges which bridge frames: these, and how many.
+        For patterns with edges that bridge frames: these edges, and how many frames.
     name : str
         Name of the network.
 
@@ -75,8 +75,8 @@ def build_network(
     ------
     NetworkError
         Naming the node or edge whose shape, threshold or weights are wrong, the pattern whose name is reserved
-        (``streaming`` and ``sequential``), or the name that has other characters than letters (a to z), digits, _, -
-        and the dot, or more than 100.
+        (``streaming`` and ``sequential``), or the name with more than 100 characters, or others than letters (a to z),
+        digits, _, - and the dot.
 
     Examples
     --------
@@ -160,7 +160,7 @@ def threshold_shapes(shape: tuple[int, int, int]) -> tuple[tuple[int, ...], ...]
 
 
 def spread_threshold(values: NDArray[np.int64], shape: tuple[int, int, int]) -> NDArray[np.int64]:
-    """Give every neuron its threshold."""
+    """Spread thresholds over all neurons of a node."""
     # shapes: returns (size,)
     size = math.prod(shape)
     if values.ndim == 0:
@@ -181,7 +181,7 @@ def require_weights(network: Network) -> None:
     Raises
     ------
     InputError
-        If it is no network.
+        If it is not a network.
     NetworkError
         Naming the first node without a shape or a threshold, or the first edge without a transform or
         weights.
@@ -201,7 +201,7 @@ def require_weights(network: Network) -> None:
                 f'network {network.name}: edge {edge.label} has no transform; add transform = "dense" or another'
             )
         if isinstance(transform, Conv | Dense) and transform.weights is None:
-            # Only an import writes a table of work: then there are weights in the source, and no others shall be drawn.
+            # Only an import writes a table of work: its source has weights, and no others should be drawn.
             is_import = "work" in network.tables
             other = (
                 "or keep those of the trained model (neuromap import torch FILE.pt2 or onnx FILE.onnx, with "
@@ -238,13 +238,13 @@ def require_weights(network: Network) -> None:
             )
 
 
-# What makes neurons spike that no edge feeds.
+# Parameters that make neurons spike that no edge feeds.
 DRIVES = frozenset({"bias", "leak", "current", "voltage", "potential"})
 
 
 def check_pooling(nodes: Mapping[str, Node], edges: Iterable[Edge]) -> None:
-    """Refuse a node that only pools, but at a threshold other than 1: it would not be an OR."""
-    # Where other edges come in too, the pool is one term of a sum, and any threshold has a meaning.
+    """Refuse a node that only pools and has a threshold other than 1: it would not be an OR."""
+    # With further incoming edges the pool is one term of a sum, and any threshold is meaningful.
     incoming: dict[str, list[Edge]] = {}
     for edge in edges:
         incoming.setdefault(edge.target, []).append(edge)
@@ -260,7 +260,7 @@ def check_pooling(nodes: Mapping[str, Node], edges: Iterable[Edge]) -> None:
 
 
 def _require_shapes(network: Network, edge: Edge) -> None:
-    """Refuse a transform that is made for other nodes than those that it joins."""
+    """Refuse a transform made for nodes of other sizes than those it joins."""
     wanted = (network.nodes[edge.target].size, network.nodes[edge.source].size)
     for transform in (edge.transform, *(term.transform for term in edge.also)):
         source, target = getattr(transform, "source_shape", None), getattr(transform, "target_shape", None)
@@ -275,7 +275,7 @@ def _require_shapes(network: Network, edge: Edge) -> None:
 
 
 def require_frames(network: Network, what: str, instead: str) -> None:
-    """Refuse a spiking network where frame networks alone have a meaning."""
+    """Refuse a spiking network where only frame networks make sense."""
     if network.is_spiking:
         raise InputError(f"{what}: network {network.name} is spiking; {instead}")
 
@@ -283,7 +283,7 @@ def require_frames(network: Network, what: str, instead: str) -> None:
 # The table of one edge in a network file: its label and its transform.
 
 
-# What nodes and rollout patterns may be called in a network file.
+# Names of nodes and rollout patterns in a network file.
 # A whole name.
 NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 # The same in words.
@@ -291,7 +291,7 @@ NAME_RULE = "names of 1 to 100 letters (a to z), digits, _, - and ."
 
 
 def check_name(name: str, path: str) -> None:
-    """Refuse a node or pattern name of other characters than the rule allows."""
+    """Refuse a node or pattern name that breaks the rule."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise NetworkError(f"{path}: found the name {show(name)}; allowed are {NAME_RULE}")
 
@@ -299,7 +299,7 @@ def check_name(name: str, path: str) -> None:
 _EDGE = re.compile(rf"[ \t]*({NAME.pattern})[ \t]*->[ \t]*({NAME.pattern})[ \t]*")
 _CLASSES: dict[str, type[Transform]] = {transform.kind: transform for transform in get_args(Transform)}
 _TERM_KEYS = ("transform", "delay", "current", "also")
-# What the table of an edge may hold: the kind, and what it takes but shapes, which its nodes have.
+# Keys of an edge's table, by kind: common ones, and the fields of the transform but shapes, which the nodes have.
 _KEYS = {
     kind: (
         *_TERM_KEYS,
@@ -311,7 +311,7 @@ _ALL_KEYS = _KEYS["conv"]  # no other kind takes more
 
 
 def edge_ends(text: str) -> EdgeKey | None:
-    """Read ``"A -> B"``, with or without spaces around the arrow; ``None`` where it is something else."""
+    """Read ``"A -> B"``, with or without spaces around the arrow; ``None`` for anything else."""
     found = _EDGE.fullmatch(text)
     return None if found is None else (found[1], found[2])
 
@@ -327,7 +327,7 @@ def parse_edge(text: str, path: str) -> EdgeKey:
 def read_transform(table: TomlTable, source: Shape | None, target: Shape | None) -> Transform | None:
     """Read the transform of an edge."""
     # source, target: shapes of its nodes; ``None`` where the network has structure only
-    # gives ``None`` for structure only, and for ``transform = "other"``
+    # returns ``None`` for structure only, and for ``transform = "other"``
     table.allow(_ALL_KEYS)
     if source is None or target is None:
         for key in table.values:

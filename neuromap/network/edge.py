@@ -16,14 +16,14 @@ from neuromap.render.value import Card
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-# Terms of an edge: weights with a delay of their own, so that synapses of one edge may take different times.
+# Terms of an edge: weights with a delay of their own, so that synapses of one edge may have different delays.
 
 # Greatest delay of an edge in ticks (4 s at 1 kHz): times along a path stay far inside 64 bits.
 MAX_DELAY = 4096
 
 
 class MatrixSource(Protocol):
-    """What an edge needs to build its matrix; implemented in the folder ``transforms``."""
+    """What an edge needs to build its matrix; implemented in :mod:`neuromap.network.transforms`."""
 
     @property
     def kind(self) -> str:
@@ -71,7 +71,7 @@ class EdgeTerm(Card):
 
 
 def checked_term(delay: object, current: object) -> tuple[int, int]:
-    """Take a delay and the number of a current, as integers of Python or NumPy; refuse those that cannot be."""
+    """Check a delay and the number of a current, given as integers of Python or NumPy."""
     return _within("delay", delay, 1, MAX_DELAY), _within("current", current, 0, MAX_CURRENTS - 1)
 
 
@@ -95,7 +95,7 @@ class Edge(Card):
     transform : MatrixSource or None
         Builds the matrix; ``None`` where the network has structure only.
     delay : int
-        Frames, which are ticks, that a spike takes over the edge; other than 1 in spiking networks only.
+        Frames (ticks) that a spike takes along the edge; other than 1 only in spiking networks.
     current : int
         Which current of the target's neurons it feeds, in spiking networks.
     also : tuple of EdgeTerm
@@ -181,7 +181,7 @@ class Edge(Card):
         Returns
         -------
         csr_array of int64, shape (n_target, n_source)
-            No explicit zeros. Its arrays are read-only, and what is put in their place changes the network as little.
+            No explicit zeros. Its arrays are read-only, and replacing them does not change the network.
 
         Raises
         ------
@@ -192,7 +192,7 @@ class Edge(Card):
 
 
 def edge_pair(edge: object) -> EdgeKey:
-    """Take an edge as it is given: a pair of names."""
+    """Convert an edge as given to a pair of names."""
     if not isinstance(edge, Sequence) or isinstance(edge, str) or len(edge) != 2:
         raise NetworkError(f"edge {edge!r:.60}: is not a pair (source, target) of names")
     return str(edge[0]), str(edge[1])

@@ -28,7 +28,7 @@ from neuromap.network.edge import Edge, EdgeKey, edge_pair
 from neuromap.network.node import Node
 from neuromap.render.value import Card, form
 
-# Most frames by which an edge of a rollout pattern hands its value on.
+# Most frames that an edge of a rollout pattern may bridge.
 MOST_BRIDGED = 10_000
 # Pattern names that every network has; a network's own patterns take others.
 RESERVED_PATTERNS = ("streaming", "sequential")
@@ -43,7 +43,7 @@ def check_ends(edges: Iterable[EdgeKey], nodes: Collection[str]) -> None:
 
 
 def _reached(start: Iterable[str], after: Mapping[str, Iterable[str]]) -> set[str]:
-    """Give all nodes that a path leads to; plain sets, as a graph of a million edges takes seconds to build."""
+    """Return all nodes that a path leads to; plain sets, as a graph of a million edges takes seconds to build."""
     found = set(start)
     front = list(found)
     while front:
@@ -71,11 +71,11 @@ class Network(Card):
     patterns : mapping of str to tuple of (str, str)
         Named rollout patterns of the file: the streaming edges of each, those that bridge frames last.
     tables : mapping of str to mapping
-        What the file carries for others, read-only: ``inputs``, how the host encodes images, by input node;
+        Data that the file carries for other tools, read-only: ``inputs``, how the host encodes images, by input node;
         ``training``; ``work``, multiply-accumulates of nodes; ``made_for``, whose ``chip`` names the chip that the
-        integers are of. What the network computes does not depend on it.
+        integers were made for. They do not affect what the network computes.
     bridging : mapping of str to mapping of (str, str) to int
-        Of named patterns, the edges that bridge frames and how many: R = 2 or more.
+        For named patterns, the edges that bridge frames and how many: R = 2 or more.
     """
 
     _forms = ("neuromap.network.network_writer",)
@@ -158,13 +158,13 @@ class Network(Card):
         Parameters
         ----------
         path : str or Path
-            Ends in ``.toml``. Weights and thresholds that are no single numbers and not seeded go into the file of the
+            Ends in ``.toml``. Weights and thresholds that are neither single numbers nor seeded go into the file of the
             same name that ends in ``.safetensors``; explicit matrices are written as dense weights.
 
         Raises
         ------
         NetworkError
-            If a name is none for a file, or some weights or thresholds are missing where others are stored.
+            If a name is not allowed in a file, or some weights or thresholds are missing while others are stored.
         InputError
             If a file cannot be written.
         """
@@ -192,7 +192,7 @@ class Network(Card):
 
     @cached_property
     def sources(self) -> tuple[str, ...]:
-        """Roots that compute, in file order: spiking nodes that no edge feeds, driven by what their neurons have."""
+        """Roots that compute, in file order: spiking nodes that no edge feeds, driven by their own parameters."""
         return tuple(n for n in self.roots if self.nodes[n].spiking is not None)
 
     @cached_property
@@ -226,17 +226,17 @@ class Network(Card):
 
     @property
     def pattern_names(self) -> tuple[str, ...]:
-        """Names of its rollout patterns: streaming, sequential, those of its file; of spiking ones streaming alone."""
+        """Names of its rollout patterns: streaming, sequential and those of its file; if spiking, streaming alone."""
         return RESERVED_PATTERNS[:1] if self.is_spiking else (*RESERVED_PATTERNS, *self.patterns)
 
     @cached_property
     def is_spiking(self) -> bool:
-        """Whether its nodes remember from tick to tick; then one frame is one tick, and all edges are streaming."""
+        """Whether its nodes keep state from tick to tick; then one frame is one tick, and all edges are streaming."""
         return any(node.spiking is not None for node in self.nodes.values())
 
     @cached_property
     def is_graded(self) -> bool:
-        """Whether its nodes send values in place of spikes."""
+        """Whether its nodes send values instead of spikes."""
         return any(node.graded is not None for node in self.nodes.values())
 
     def _check_neurons(self) -> None:
@@ -315,21 +315,21 @@ class Network(Card):
                     raise NetworkError(f"rollout {pattern}: edge {u} -> {v} does not exist in network {self.name}")
 
 
-# Tables that a network file carries for others: how the host encodes images, how the network is trained, its work.
+# Tables that a network file carries for other tools: how the host encodes images, how the network is trained, its work.
 #
-# The network computes the same with and without them, and does not read them: who does checks what they hold.
-# Their names: of input nodes, by name; of the training; multiply-accumulates of nodes, by name; of the chip.
+# The network computes the same with and without them, and does not read them: their readers check their contents.
+# Their names: input nodes, by name; training; multiply-accumulates of nodes, by name; the chip.
 TABLES = ("inputs", "training", "work", "made_for")
-# Keys at which the table of an input node holds arrays; behind its name, they are tensors of the weights file.
+# Keys at which the table of an input node holds arrays; with its name in front, they are tensors of the weights file.
 ENCODER = ("encoder", "encoder.threshold")
-# Tables and lists within each other, from the top.
+# Greatest nesting depth of tables and lists.
 MAX_DEPTH = 12
 _ALLOWED = "texts, numbers, true, false, lists and tables"
 
 
 def frozen_tables(tables: Mapping[str, Any]) -> ReadOnlyMapping[str, Any]:
-    """Take tables as they are given, read-only down to the last list."""
-    # gives its tables are read-only mappings, its lists tuples, its arrays locked
+    """Make tables read-only, at every depth."""
+    # returns tables as read-only mappings, lists as tuples, arrays locked
     for name, table in tables.items():
         if name not in TABLES:
             raise NetworkError(f"table {show(name)}: is unknown; allowed are {', '.join(TABLES)}")
@@ -339,7 +339,7 @@ def frozen_tables(tables: Mapping[str, Any]) -> ReadOnlyMapping[str, Any]:
 
 
 def check_tables(tables: Mapping[str, Any], inputs: Collection[str], nodes: Collection[str]) -> None:
-    """Refuse tables of nodes that are not there."""
+    """Refuse tables of nodes that do not exist, and wrong tables of encoders, work and chip."""
     _check_names(tables.get("inputs", {}), "inputs", inputs, "input node")
     for name, table in tables.get("inputs", {}).items():
         if table.get("code") != "layer" and any(isinstance(table.get(key), np.ndarray) for key in ENCODER):
@@ -356,7 +356,7 @@ def check_tables(tables: Mapping[str, Any], inputs: Collection[str], nodes: Coll
 
 
 def encoder_tensors(tables: Mapping[str, Any]) -> dict[str, int]:
-    """Give the float tensors that the weights file holds for the tables of input nodes."""
+    """Return the float tensors that the weights file holds for tables of input nodes, each with its number of axes."""
     wanted = {}
     for name, table in tables.get("inputs", {}).items():
         if table.get("code") == "layer":
@@ -368,14 +368,14 @@ def encoder_tensors(tables: Mapping[str, Any]) -> dict[str, int]:
 
 
 def plain_table(value: Any) -> Any:
-    """Give a table as TOML is read: dictionaries and lists, which the caller may change; arrays stay what they are."""
+    """Convert a table to dictionaries and lists, as TOML is read, which the caller may change; arrays are kept."""
     if isinstance(value, Mapping):
         return {key: plain_table(part) for key, part in value.items()}
     return [plain_table(part) for part in value] if isinstance(value, tuple) else value
 
 
 def _check_work(table: Mapping[str, Any], inputs: Collection[str], nodes: Collection[str]) -> None:
-    """Refuse work of what is not computed, and work that is no number of multiply-accumulates."""
+    """Refuse work of nodes that are not computed, and values that are not numbers of multiply-accumulates."""
     computed = [name for name in nodes if name not in inputs] if table else []
     for name, work in table.items():
         path = f"work.{name if name.isprintable() else show(name)}"
@@ -435,7 +435,7 @@ def _key(key: object, path: tuple[str, ...]) -> str:
 
 
 def _check_writable(value: object, path: tuple[str, ...]) -> None:
-    """Refuse halves of characters, and integers of more than 64 bits, which no TOML file can hold."""
+    """Refuse lone surrogates, and integers of more than 64 bits, which no TOML file can hold."""
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise NetworkError(f"{_joined(path)}: found {show(value)}; allowed are integers of 64 bits, signed")
     if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):

@@ -54,9 +54,9 @@ def read_tensors(
     unused: Mapping[str, str] | None = None,
     floats: Mapping[str, int] | None = None,
 ) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.float32]]]:
-    """Read exactly the tensors that a network wants."""
-    # Names and shapes are checked before anything is loaded. A file that bears a digest must fit it; one that bears
-    # none was written by another program, or by an early version of this one.
+    """Read exactly the tensors that a network needs."""
+    # Names and shapes are checked before anything is loaded. A file with a digest must match it; one without was
+    # written by another program, or by an early version of this one.
     path, floats = Path(path), floats or {}
     try:
         if not path.is_file():
@@ -183,10 +183,10 @@ def _read(values: dict[str, Any], path: Path) -> Network:
     table = top.table("edges")
     texts = _edge_texts(table)
     nodes = _nodes(top.table("nodes"), table, texts)
-    # Names first: what is wrong with them is told before anything large is built.
+    # Names first: errors in them are reported before anything large is built.
     outputs = _outputs(top, nodes)
     patterns, bridging = _patterns(top.table("rollouts"), texts)
-    # Once without numbers: faults of the graph are told before those of the weights file.
+    # Once without numbers: faults of the graph are reported before those of the weights file.
     tables = {key: top.table(key).values for key in TABLES if key in top}
     edges = {(u, v): _edge(table, text, nodes[u], nodes[v]) for (u, v), text in texts.items()}
     network = Network(name, nodes, edges, outputs, patterns, tables, bridging)
@@ -203,8 +203,8 @@ def _read(values: dict[str, Any], path: Path) -> Network:
 
 
 def _edge_texts(table: TomlTable) -> dict[EdgeKey, str]:
-    """Give every edge with its text in the file."""
-    one: dict[str, str] = {}  # object for all mentions of a node
+    """Map every edge to its text in the file."""
+    one: dict[str, str] = {}  # one object for all mentions of a node
     found: dict[EdgeKey, str] = {}
     for text in table.values:
         u, v = edge_ends(text) or parse_edge(text, table.key_path(text))
@@ -244,7 +244,7 @@ def _term(part: TomlTable, source: Node, target: Node) -> EdgeTerm:
 
 
 def _nodes(table: TomlTable, edge_table: TomlTable, edges: Mapping[EdgeKey, str]) -> dict[str, Node]:
-    """Read the nodes; without any table of nodes, the edges name them."""
+    """Read the nodes; if there is no table of nodes, the edges name them."""
     if not table.values:
         return {n: Node(n) for n in dict.fromkeys(chain.from_iterable(edges))}
     for name, node in table.tables():
@@ -260,7 +260,7 @@ def _nodes(table: TomlTable, edge_table: TomlTable, edges: Mapping[EdgeKey, str]
     targets = {v for _, v in edges}
     nodes = {name: _node(name, part, has_incoming=name in targets) for name, part in table.tables()}
     without = [n for n, node in nodes.items() if node.shape is None]
-    # An import may leave shapes open; then nothing is said of the edges there, as nothing is known of them.
+    # An import may leave shapes open; then the tables of the edges there are empty, as nothing is known of them.
     said = any(edge_table.values[text] != {} for key, text in edges.items() if {*key} & {*without})
     if 0 < len(without) < len(nodes) and said:
         raise NetworkError(
@@ -341,7 +341,7 @@ def _patterns(
 def _edges_of_pattern(
     texts: Sequence[str], where: str, edges: Collection[EdgeKey], also: Sequence[EdgeKey] = ()
 ) -> Iterator[EdgeKey]:
-    """Read edges of the file, each once, and none that is named elsewhere too."""
+    """Read names of edges; each must exist, and be named once, also counting ``also``."""
     named = set(also)
     for text in texts:
         key = parse_edge(text, where)
@@ -418,20 +418,20 @@ def _with_tensor(transform: Any, tensor: NDArray[np.int64] | None) -> Any:
     return transform if tensor is None else replace(transform, weights=StoredWeights(tensor))
 
 
-# The table of a node's neuron in a network file: numbers, or the word that they lie in the weights file.
+# The table of a node's neuron in a network file: numbers, or a word for those in the weights file.
 
 
-# Neurons by the names that a neuron's table may give.
+# Classes of neurons, by the names that a neuron's table may give.
 MODELS: Mapping[str, type[IntegerNeuron]] = ReadOnlyMapping(
     {kind.model: kind for kind in (CurrentNeuron, LeakNeuron, GradedNeuron)}
 )
-# Word for values that lie in the weights file, one per neuron; of graded nodes, one per feature too.
+# Word for values in the weights file, one per neuron; for graded nodes, also one per feature.
 TENSOR = "tensor"
 _NEEDED = {CurrentNeuron: ("threshold",), LeakNeuron: ("threshold",), GradedNeuron: ("low", "high")}
 
 
 def read_neuron(table: TomlTable) -> IntegerNeuron:
-    """Read a neuron; values that lie in the weights file are those of a neuron at rest for now."""
+    """Read a neuron; values in the weights file get placeholders for now."""
     kind = MODELS[table.text("model", tuple(MODELS))]
     has_more = kind is CurrentNeuron
     table.allow(("model", *kind.parameters, *kind.settings, *([MORE] if has_more else []), *_scale_of(kind)))
@@ -475,7 +475,7 @@ def neuron_tensor(node: str, name: str) -> str:
 
 
 def stored_values(table: TomlTable) -> tuple[tuple[str, str], ...]:
-    """List node and name of all values that lie in the weights file."""
+    """List node and name of all values in the weights file."""
     found = []
     for node, part in table.tables():
         neuron = part.values.get("neuron")

@@ -1,4 +1,4 @@
-"""A network as its file, and the weights file beside it; ``docs/network-file.md`` is the reference of the format."""
+"""Write a network file, and the weights file beside it; ``docs/network-file.md`` is the reference of the format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from neuromap.network.spiking_neuron import MORE, GradedNeuron, IntegerNeuron, o
 from neuromap.network.transforms import OTHER, Conv, Dense, Identity, Pool
 from neuromap.network.weights import MAX_ENTRIES, SeededWeights, show_count
 
-# What stands in the network file for values that lie in the weights file.
+# Word in the network file for values in the weights file.
 TENSOR = "tensor"
 _SHAPES = ("source_shape", "target_shape")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -115,7 +115,7 @@ def _edge(edge: Edge, *, has_shapes: bool) -> Iterator[str]:
 
 
 def _numbers(term: Edge | EdgeTerm) -> Iterator[str]:
-    """Write delay and current where they are not those of every network."""
+    """Write delay and current unless they are the defaults."""
     if term.delay != 1:
         yield f"delay = {term.delay}"
     if term.current != 0:
@@ -133,7 +133,7 @@ def _transform(transform: MatrixSource) -> Iterator[str]:
 
 
 def _value(value: Any) -> str | None:
-    """Write what a transform holds; nothing for weights that lie in the weights file."""
+    """Write a field of a transform; ``None`` for weights that go into the weights file."""
     if isinstance(value, SeededWeights):
         return f"{{ seed = {value.seed}, values = {list(value.values)} }}"
     if isinstance(value, str):
@@ -160,7 +160,7 @@ def _tensors(network: Network) -> Iterator[tuple[str, NDArray[Any]]]:
 
 
 def _written(node: Node, values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Take one value per feature where that says all."""
+    """Reduce the values of a graded node to one per feature, if that loses nothing."""
     if node.graded is None or node.shape is None:
         return values
     per_feature = values[: node.shape[2]]
@@ -187,7 +187,7 @@ def _weights(label: str, transform: MatrixSource | None) -> NDArray[np.int64] | 
 
 
 def _require_all(network: Network, tensors: Collection[str]) -> None:
-    """Refuse numbers that are missing: where there is a weights file, it holds all that the network file does not."""
+    """Refuse missing numbers: a weights file must hold all those that the network file does not."""
     for edge in network.edges.values():
         if edge.transform is None or (isinstance(edge.transform, Conv | Dense) and edge.transform.weights is None):
             raise NetworkError(f"edge {edge.label}: has no weights, while others have; give all of them, or none")
@@ -199,12 +199,12 @@ def _require_all(network: Network, tensors: Collection[str]) -> None:
 
 
 def _one_threshold(node: Node) -> int | None:
-    """Give the threshold that all neurons of a node have, if they have one."""
+    """Return the threshold that all neurons of a node share, or ``None``."""
     return None if node.threshold is None else one_value(node.threshold)
 
 
 def _small(array: NDArray[np.int64]) -> NDArray[Any]:
-    """Take the shortest integers that hold all values."""
+    """Convert to the smallest integer type that holds all values."""
     low, high = int(array.min(initial=0)), int(array.max(initial=0))
     fits = [kind for kind in (np.int8, np.int16, np.int32) if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max]
     return np.ascontiguousarray(array.astype(fits[0] if fits else np.int64))
@@ -217,16 +217,16 @@ def _texts(texts: Any) -> str:
 to_file = save_network
 
 
-# Plain values as TOML writes them; Python's library reads TOML only.
+# Plain values as TOML; Python's library only reads TOML.
 
 
 def _write_text(text: str) -> str:
-    """Write a text in quotes: TOML takes the escapes of JSON, and wants one for the delete character too."""
+    """Write a text in quotes: TOML has the escapes of JSON, and requires one for the delete character too."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _write_table(name: str, table: Mapping[str, Any]) -> Iterator[str]:
-    """Write a table and those in it, line by line; arrays are left out, they have a file of their own."""
+    """Write a table and its subtables, line by line; arrays are left out, as they go into the weights file."""
     yield f"\n[{name}]"
     for key, value in table.items():
         if not isinstance(value, Mapping) and not hasattr(value, "dtype"):

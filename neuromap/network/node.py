@@ -31,15 +31,15 @@ class Node(Card):
         Threshold theta of every neuron, read-only; ``None`` for input nodes, spiking nodes and structure-only
         networks.
     neuron : SpikingNeuron, GradedNeuron or None
-        What the node's neurons compute in every tick where they remember (a *spiking* node), or the values that they
-        send (a *graded* node; of input nodes their range); ``None`` where they are frame neurons, and for input nodes
-        of spikes. Single values are spread over all neurons, those of one per feature too where the node is graded.
+        Neurons that keep state from tick to tick (a *spiking* node) or send values (a *graded* node; for input nodes
+        the range of these); ``None`` for frame neurons, and for input nodes of spikes. Single values are spread over
+        all neurons, and in graded nodes values of one per feature, too.
 
     Raises
     ------
     NetworkError
-        If thresholds are no integers, the node has a threshold and a neuron, or a neuron's values are not one per
-        neuron.
+        If thresholds are not integers, the node has both a threshold and a neuron, or a neuron's values are not one
+        per neuron.
     """
 
     name: str
@@ -82,10 +82,10 @@ class Node(Card):
 
     @property
     def spiking(self) -> SpikingNeuron | None:
-        """Its neuron where that remembers, else ``None``."""
+        """Its neuron if that keeps state, else ``None``."""
         return self.neuron if isinstance(self.neuron, SpikingNeuron) else None
 
     @property
     def graded(self) -> GradedNeuron | None:
-        """Its neuron where that sends values, else ``None``."""
+        """Its neuron if that sends values, else ``None``."""
         return self.neuron if isinstance(self.neuron, GradedNeuron) else None

@@ -1,4 +1,4 @@
-"""Neurons of nodes that are no frame nodes: with state (``docs/spiking.md``), or graded (``docs/graded.md``)."""
+"""Neurons of spiking nodes, which keep state (``docs/spiking.md``), and of graded nodes (``docs/graded.md``)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.render.value import Card
 
-# IntegerNeuron: what all of them have in common, whatever they compute.
-# Currents of one neuron.
+# IntegerNeuron: common base of all neurons.
+# Most currents of one neuron.
 MAX_CURRENTS = 16
 
 
@@ -28,9 +28,9 @@ class IntegerNeuron(Card, ABC):
     """Integer neurons of a node, one set of values per neuron."""
 
     model: ClassVar[str]  # what network files call the class
-    parameters: ClassVar[Mapping[str, tuple[int, int]]]  # names and bounds of what every neuron has a value of
-    settings: ClassVar[Mapping[str, tuple[int, int]]]  # names and bounds of what all neurons of a node have in common
-    # of both, what few neurons have: the value with which it does nothing; files and digests then leave it out
+    parameters: ClassVar[Mapping[str, tuple[int, int]]]  # names and bounds of the values of each neuron
+    settings: ClassVar[Mapping[str, tuple[int, int]]]  # names and bounds of values common to all neurons of a node
+    # rarely used ones of both: the value that does nothing, which files and digests leave out
     options: ClassVar[Mapping[str, int]] = ReadOnlyMapping({})
 
     def __post_init__(self) -> None:
@@ -52,12 +52,12 @@ class IntegerNeuron(Card, ABC):
 
     @property
     def arrays(self) -> dict[str, Ints]:
-        """All arrays by their names, in the order of the class; without options that do nothing."""
+        """All arrays by name, in the order of the class; without options that do nothing."""
         return {name: getattr(self, name) for name in self.parameters if self._is_stated(name)}
 
     @property
     def stated(self) -> dict[str, int]:
-        """What all neurons of the node have in common, by name; without options that do nothing."""
+        """Values common to all neurons of the node, by name; without options that do nothing."""
         return {name: getattr(self, name) for name in self.settings if self._is_stated(name)}
 
     def with_arrays(self, arrays: Mapping[str, Ints]) -> Self:
@@ -66,22 +66,22 @@ class IntegerNeuron(Card, ABC):
         return replace(self, **changed)
 
     def spread(self, size: int) -> Self:
-        """Give every neuron of a node its values."""
+        """Spread single values over all neurons of a node."""
         for name, array in self.arrays.items():
             if array.shape not in ((), (size,)):
                 raise NetworkError(f"neuron: {name}: found {list(array.shape)} values; allowed are one, or {size}")
         return self._changed(lambda array: np.broadcast_to(array, (size,)))
 
     def require_consistent(self) -> None:
-        """Refuse values that do not go together; asked before a network is computed."""
+        """Refuse inconsistent values; checked before a network is computed."""
 
     def as_bytes(self) -> bytes:
-        """Write all values in a row: equal for neurons of one model iff they compute the same."""
+        """Serialise all values: equal for neurons of one model iff they compute the same."""
         settings = repr(list(self.stated.items())).encode()
         return settings + b"".join(name.encode() + array.tobytes() for name, array in self.arrays.items())
 
     def take(self, neurons: Ints) -> Self:
-        """Take some neurons, in this order, of values of one per neuron."""
+        """Select neurons, in this order; every array must have one value per neuron."""
         return self._changed(lambda array: array[neurons])
 
     def _changed(self, change: Callable[[Ints], Ints]) -> Self:
@@ -99,13 +99,13 @@ class IntegerNeuron(Card, ABC):
 
 @dataclass(frozen=True, eq=False)
 class SpikingNeuron(IntegerNeuron, ABC):
-    """Integer neurons that remember from tick to tick."""
+    """Integer neurons that keep state from tick to tick."""
 
     threshold: Ints  # (): what makes a neuron spike
 
 
 def checked_integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> Ints:
-    """Take integers, one or one per neuron."""
+    """Check integers, one for all neurons or one per neuron."""
     try:
         array = np.asarray(values)
     except ValueError:  # rows of different lengths
@@ -119,7 +119,7 @@ def checked_integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> I
 
 
 def one_value(values: Ints) -> int | None:
-    """Give the value that all neurons have, if they have one."""
+    """Return the value that all neurons share, or ``None``."""
     return int(values.flat[0]) if values.size and values.min() == values.max() else None
 
 
@@ -158,7 +158,7 @@ class LeakNeuron(SpikingNeuron):
     floor : array_like of int, shape () or (size,)
         -floor is the least potential that a tick leaves; 0 or more.
     potential : array_like of int, shape () or (size,)
-        V before the first tick: from -floor to below the threshold, which is asked before the network is computed.
+        V before the first tick: from -floor to below the threshold, checked before the network is computed.
     subtract : int
         1 where a spike takes the threshold off, 0 where it sets V to 0.
 
@@ -195,7 +195,7 @@ class LeakNeuron(SpikingNeuron):
             )
 
 
-# Names and bounds of what every neuron has a value of.
+# Names and bounds of the values of each neuron.
 PARAMETERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
     {
         "current_decay": (0, 2**16),
@@ -213,7 +213,7 @@ PARAMETERS: Mapping[str, tuple[int, int]] = ReadOnlyMapping(
 NO_FLOOR = 2**31 - 1
 # Bits of an accumulator that holds every sum: currents have no more, and wrap themselves.
 NO_WRAP = 32
-# Name of the decays of further currents; of the k-th, from 1, with ``.k`` behind it.
+# Name of the decays of further currents; the k-th, from 1, has ``.k`` behind it.
 MORE = "more_current_decays"
 
 
@@ -243,7 +243,7 @@ class CurrentNeuron(SpikingNeuron):
     current, voltage : array_like of int, shape () or (size,)
         u and v before the first tick; no voltage lies below its floor.
     reset : array_like of int, shape () or (size,)
-        What a spike sets v to where it takes no threshold off: from -floor on.
+        What a spike sets v to unless ``subtract`` is 1; -floor or more.
     floor : array_like of int, shape () or (size,)
         -floor is the least voltage that a tick leaves; 2**31 - 1, the default, is none.
     more_current_decays : sequence of array_like of int, shape () or (size,)
@@ -316,7 +316,7 @@ class CurrentNeuron(SpikingNeuron):
 
     @property
     def arrays(self) -> dict[str, NDArray[np.int64]]:
-        """All arrays by their names: the parameters, then the decays of further currents."""
+        """All arrays by name: the parameters, then the decays of further currents."""
         return super().arrays | {f"{MORE}.{k}": decay for k, decay in enumerate(self.more_current_decays, start=1)}
 
     def with_arrays(self, arrays: Mapping[str, NDArray[np.int64]]) -> Self:
@@ -371,7 +371,7 @@ class GradedNeuron(IntegerNeuron):
         total = sum over edges e of W_e x[i - R(e)] + bias
         x[i]  = clip(round(total * multiplier / 2**shift), low, high)
 
-    where ``round`` takes the nearest integer, and of two the even one, as quantised ONNX and PyTorch operators do. With
+    where ``round`` goes to the nearest integer, ties to even, as quantised ONNX and PyTorch operators do. With
     ``maximum = 1`` the total is the greatest product of a weight and a value over the neuron's synapses instead. A
     value of 0 is silence: nothing is sent. Values are counted from the zero point: a quantised graph's q is x +
     ``zero_point``, so padding and silence are both 0.
@@ -381,15 +381,15 @@ class GradedNeuron(IntegerNeuron):
     low, high : int
         Bounds of values, -(2**24 - 1) to 0 and 0 to 2**24 - 1: low = 0 is a ReLU.
     multiplier, shift : array_like of int, shape () or (size,)
-        0 to 2**31 - 1 and 0 to 62: by how much a sum shrinks.
+        Scale of a sum, as above; 0 to 2**31 - 1 and 0 to 62.
     bias : array_like of int, shape () or (size,)
         Added to the sum in frames i >= 1, in units of the sum.
     maximum : int
-        1 where the greatest input counts in place of the sum (max pooling); such a node has no bias.
+        1 to take the greatest input instead of the sum (max pooling); such a node has no bias.
     zero_point : int
-        What the quantised graph calls a value of 0; the network's arithmetic does not depend on it.
+        Code of the value 0 in the quantised graph; the network's arithmetic does not depend on it.
     scale : float, optional
-        What a value of 1 stands for, a positive number; ``None``: unknown. Nothing computed depends on it.
+        Real number that a value of 1 represents, positive; ``None``: unknown. Nothing computed depends on it.
 
     Raises
     ------
@@ -433,7 +433,7 @@ class GradedNeuron(IntegerNeuron):
         return self.low, self.high
 
     def of_features(self, shape: tuple[int, int, int] | None) -> Self:
-        """Give every neuron of a node the values of its feature, where there is one value for each."""
+        """Spread values of one per feature over all neurons of a node."""
         if shape is None:
             return self
         size, features = math.prod(shape), shape[2]
@@ -445,7 +445,7 @@ class GradedNeuron(IntegerNeuron):
         return self.with_arrays(every) if every else self
 
     def respond(self, total: Ints) -> Ints:
-        """Compute values from sums that hold the bias already: the one definition of rounding.
+        """Compute values from sums that include the bias: the one definition of rounding.
 
         Parameters
         ----------
@@ -463,7 +463,7 @@ class GradedNeuron(IntegerNeuron):
 
 
 def rounded(total: Ints, multiplier: Ints, shift: Ints) -> Ints:
-    """Give total * multiplier / 2**shift as the nearest integer, of two the even one."""
+    """Round total * multiplier / 2**shift to the nearest integer, ties to even."""
     product = total * multiplier
     whole = product >> shift
     left, half = product - (whole << shift), (np.int64(1) << shift) >> 1
@@ -473,7 +473,7 @@ def rounded(total: Ints, multiplier: Ints, shift: Ints) -> Ints:
 
 
 def require_exact(node: str, sums: NDArray[Any], bound: int = GREATEST_SUM) -> None:
-    """Refuse sums that are not computed exactly."""
+    """Refuse sums too large to be computed exactly."""
     if (greatest := int(np.abs(sums).max(initial=0))) > bound:
         raise NetworkError(
             f"node {node}: a sum of {greatest} is reached; at most {GREATEST_SUM} (31 bits) are exact, scale its "

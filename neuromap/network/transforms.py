@@ -1,8 +1,8 @@
-"""What edges compute: kinds of transforms as integer sparse matrices.
+"""Transforms of edges, as integer sparse matrices.
 
-Every transform of an edge, these and the explicit matrices of ``matrices.py``, gives a matrix of shape
-``(n_target, n_source)``; the index of a neuron in its node is row-major over (row, column, feature). Sizes are checked
-before anything is allocated (see :mod:`neuromap.network.weights`).
+Every transform, explicit matrices among them, builds a matrix of shape ``(n_target, n_source)``; the index of a neuron
+in its node is row-major over (row, column, feature). Sizes are checked before anything is allocated (see
+:mod:`neuromap.network.weights`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from neuromap.network.weights import (
 from neuromap.render.value import Card
 
 Shape: TypeAlias = tuple[int, int, int]
-# What network files with shapes call the transform of an edge that has none of these: it serves the theory only.
+# Word in network files with shapes for an edge with none of these transforms: it serves the theory only.
 OTHER = "other"
 _CHUNK = 2**22
 
@@ -119,7 +119,7 @@ class Conv(_Shaped):
 
     @property
     def margins(self) -> Margins:
-        """Cells of padding at the top, left, bottom and right, however they are said."""
+        """Cells of padding at the top, left, bottom and right, however given."""
         return self._windows.margins(self.source_shape, self.target_shape)
 
     @property
@@ -140,9 +140,7 @@ class Conv(_Shaped):
         kernels = tensor.reshape(math.prod(self.kernel), per_source, self.groups, per_target)
         kernel, source, target = self._windows.pairs(self.source_shape, self.target_shape)
         step = max(1, _CHUNK // kernels[0].size)
-        found: list[tuple[NDArray[Any], ...]] = [
-            (np.zeros(0, np.int32),) * 3
-        ]  # windows may lie in the padding, all of them
+        found: list[tuple[NDArray[Any], ...]] = [(np.zeros(0, np.int32),) * 3]  # all windows may lie in the padding
         for start in range(0, len(kernel), step):
             block = kernels[kernel[start : start + step]]
             at, p, g, f = (index.astype(np.int32) for index in np.nonzero(block))
@@ -294,7 +292,7 @@ class Pool(_Shaped):
 
     @property
     def margins(self) -> Margins:
-        """Cells of padding at the top, left, bottom and right, however they are said."""
+        """Cells of padding at the top, left, bottom and right, however given."""
         return self._windows.margins(self.source_shape, self.target_shape)
 
     def matrix(self) -> csr_array:
@@ -330,7 +328,7 @@ def _check_groups(kind: str, groups: Any, source: Shape, target: Shape) -> None:
             )
 
 
-# Integer sparse matrices in their one form, and the transform that holds an explicit one.
+# Canonical integer sparse matrices, and the transform that holds an explicit one.
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,7 +350,7 @@ class MatrixTransform(Card):
 
     weights: csr_array
     _own: csr_array = field(init=False, repr=False)
-    """The same, lent to nobody: the arrays of ``weights`` can be replaced by others."""
+    """The same, never handed out: callers can replace the arrays of ``weights``."""
 
     def __post_init__(self) -> None:
         given: Any = self.weights
@@ -375,12 +373,12 @@ class MatrixTransform(Card):
         object.__setattr__(self, "weights", lent(self._own))
 
     def matrix(self) -> csr_array:
-        """Give the matrix."""
+        """Return the matrix."""
         return lent(self._own)
 
 
 def lent(matrix: csr_array) -> csr_array:
-    """Give a matrix of its own, whose arrays are the same, read-only ones: nobody can put others into the first."""
+    """Return a new matrix with the same read-only arrays, so that nobody can replace those of the first."""
     parts = (matrix.data.view(), matrix.indices.view(), matrix.indptr.view())
     other = csr_array(parts, shape=matrix.shape, copy=False)
     other.has_sorted_indices = other.has_canonical_format = True
@@ -389,7 +387,7 @@ def lent(matrix: csr_array) -> csr_array:
 
 def from_entries(rows: NDArray[Any], columns: NDArray[Any], values: NDArray[Any], shape: tuple[int, int]) -> csr_array:
     """Make the matrix of an edge from its entries."""
-    # gives without explicit zeros, indices sorted, its arrays read-only
+    # returns it without explicit zeros, indices sorted, arrays read-only
     # shapes: rows, columns, values (n_entries,)
     return _canonical(csr_array(coo_array((values.astype(np.int64), (rows, columns)), shape=shape)))
 

@@ -17,7 +17,7 @@ from neuromap.errors import NetworkError
 from neuromap.files.messages import show
 from neuromap.render.value import Card
 
-# What other frameworks write, by the order of axes that makes it the layout of conv or dense; the likely first.
+# Layouts of other frameworks, by the order of axes that makes them that of conv or dense; the likeliest first.
 _LAYOUTS: dict[tuple[int, ...], str] = {
     (2, 3, 1, 0): "(out, in, height, width)",
     (1, 2, 3, 0): "(out, height, width, in)",
@@ -39,8 +39,8 @@ def check_layout(weights: WeightSource | None, shape: tuple[int, ...]) -> None:
 
 
 def layout_hint(found: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """Say how weights become those of a transform, if another order of their axes is all that it takes."""
-    # gives the end of a message; empty where no order of the axes gives the shape
+    """Suggest the order of axes that gives weights the shape of a transform, if there is one."""
+    # returns the end of a message; empty if no order of the axes gives the shape
     if sorted(found) != sorted(shape):
         return ""
     orders = [*_LAYOUTS, *permutations(range(len(shape)))]
@@ -50,7 +50,7 @@ def layout_hint(found: tuple[int, ...], shape: tuple[int, ...]) -> str:
     return f"; {looks}use weights.transpose({', '.join(map(str, order))})"
 
 
-# Where the weights of a conv or dense edge come from: an array at hand, or a seed.
+# Sources of the weights of a conv or dense edge: an array, or a seed.
 #
 # Tensor layouts, rows and columns counted from the top left, neurons row-major over (row, column, feature):
 #
@@ -65,15 +65,15 @@ _CHUNK = 2**20
 
 
 class WeightSource(Protocol):
-    """Gives the weight tensor of an edge."""
+    """Source of the weight tensor of an edge."""
 
     def tensor(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        """Give the tensor of this shape, in the layout of its transform."""
+        """Return the tensor of this shape, in the layout of its transform."""
 
 
 @dataclass(frozen=True, eq=False)
 class StoredWeights(Card):
-    """Weights that are at hand."""
+    """Weights held in an array."""
 
     array: NDArray[np.int64]  # read-only, in the layout of its transform; made from any integer array
 
@@ -81,7 +81,7 @@ class StoredWeights(Card):
         object.__setattr__(self, "array", as_integers(self.array, "weights"))
 
     def tensor(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        """Give the array, if it has this shape."""
+        """Return the array, or refuse another shape."""
         if self.array.shape != shape:
             raise NetworkError(
                 f"weights: found shape {show_shape(self.array.shape)}; the transform takes {show_shape(shape)}"
@@ -138,7 +138,7 @@ class SeededWeights(Card):
 
 
 def as_weight_source(weights: Any) -> WeightSource | None:
-    """Take ``None``, a source of weights, or an integer array as what a transform holds."""
+    """Convert ``None``, a source of weights, or an integer array to what a transform holds."""
     if weights is None or isinstance(weights, SeededWeights | StoredWeights):
         return weights
     return StoredWeights(weights)
@@ -149,7 +149,7 @@ def as_weight_source(weights: Any) -> WeightSource | None:
 
 Padding: TypeAlias = Literal["same", "valid"]
 PADDINGS: tuple[str, ...] = get_args(Padding)
-# Cells of padding, said one by one: top, left, bottom, right.
+# Cells of padding on each side: top, left, bottom, right.
 Margins: TypeAlias = tuple[int, int, int, int]
 
 
@@ -164,20 +164,20 @@ class Windows:
 
     @property
     def _along(self) -> tuple[Padding | tuple[int, int], Padding | tuple[int, int]]:
-        """Give the padding along rows and along columns."""
+        """Padding along rows and along columns."""
         if isinstance(self.padding, str):
             return self.padding, self.padding
         top, left, bottom, right = self.padding
         return (top, bottom), (left, right)
 
     def margins(self, source: Sequence[int], target: Sequence[int]) -> Margins:
-        """Give the cells of padding at the top, left, bottom and right, however they are said."""
+        """Return the cells of padding at the top, left, bottom and right, however given."""
         lengths = zip(source[:2], target[:2], self.kernel, self.stride, self._along, strict=True)
         (top, bottom), (left, right) = (_cells_around(*along) for along in lengths)
         return top, left, bottom, right
 
     def check(self, kind: str, source: Sequence[int], target: Sequence[int], features: int) -> None:
-        """Refuse a target shape that the windows do not yield, and say which one they do."""
+        """Refuse a target shape that the windows do not yield, and name the one that they do."""
         lengths = zip(source[:2], self.kernel, self.stride, self._along, strict=True)
         counts = [output_length(*along) for along in lengths]
         if min(counts) < 1:
@@ -256,7 +256,7 @@ def window_pairs(
     length: int, windows: int, kernel: int, stride: int, padding: Padding | tuple[int, int]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
     """List the cells of all windows along one axis."""
-    # gives kernel_cell, cell, window: cell of the kernel, cell of the axis, window; sorted by window, then cell
+    # returns kernel_cell, cell, window: cell of the kernel, cell of the axis, window; sorted by window, then cell
     # shapes: kernel_cell, cell, window (n_pairs,)
     before = cells_before(length, windows, kernel, stride, padding)
     # Window i touches the cells first[i] .. last[i]; a kernel far longer than the axis costs nothing extra.
@@ -268,9 +268,9 @@ def window_pairs(
     return (cell - start[window]).astype(np.int32), cell.astype(np.int32), window.astype(np.int32)
 
 
-# Shapes and integers that a network may hold: refused here, before anything is allocated, and told in few characters.
+# Limits of shapes and integers in a network: checked before anything is allocated, and shown in few characters.
 #
-# The lowest file of the network: nodes, thresholds, transforms and files all ask it.
+# The lowest layer of the network: nodes, thresholds, transforms and files all use it.
 # Most neurons of one node.
 MAX_NEURONS = 2**24
 # Most entries that the matrix of one edge could hold if none of its weights were zero.
@@ -282,14 +282,14 @@ INT_HIGH = 2**31 - 1
 
 
 def _are_integers(value: Any, number: int, *, least: int, greatest: float = MAX_NEURONS) -> bool:
-    """Whether a value is a list of so many integers of Python or NumPy, none a boolean, within bounds."""
+    """Return whether a value is a list of ``number`` integers of Python or NumPy, none a Boolean, within bounds."""
     if not isinstance(value, Sequence) or isinstance(value, str) or len(value) != number:
         return False
     return all(isinstance(n, int | np.integer) and not isinstance(n, bool) and least <= n <= greatest for n in value)
 
 
 def show_shape(shape: Sequence[int]) -> str:
-    """Write a shape as it is written in files: ``[8, 8, 1]``."""
+    """Format a shape as in files: ``[8, 8, 1]``."""
     return "[" + ", ".join(show_count(n) for n in shape) + "]"
 
 
@@ -310,7 +310,7 @@ def as_shape(shape: Any) -> tuple[int, int, int]:
 
 
 def as_integers(values: Any, what: str) -> NDArray[np.int64]:
-    """Take an array of weights or thresholds as int64, refusing what is not an integer."""
+    """Convert an array of weights or thresholds to int64; refuse what is not an integer."""
     array = require_integers(values, what)
     if array.size:
         for extreme in (int(array.min()), int(array.max())):
@@ -324,7 +324,7 @@ def as_integers(values: Any, what: str) -> NDArray[np.int64]:
 
 
 def require_integers(values: Any, what: str) -> NDArray[Any]:
-    """Refuse what is no array of integers, of whatever size; errors are those of :func:`as_integers`."""
+    """Refuse anything but an array of integers, however large; errors are those of :func:`as_integers`."""
     refuse_masked(values, what, NetworkError)
     try:
         array = np.asarray(values)
@@ -336,7 +336,7 @@ def require_integers(values: Any, what: str) -> NDArray[Any]:
 
 
 def not_integers(array: NDArray[Any]) -> str:
-    """Say why an array that does not hold integers is refused."""
+    """Explain why an array that does not hold integers is refused."""
     if np.issubdtype(array.dtype, np.floating):
         nan = int(np.isnan(array).sum())
         if nan:
@@ -348,5 +348,5 @@ def not_integers(array: NDArray[Any]) -> str:
 
 
 def show_count(n: int) -> str:
-    """Write a number of any size in a few characters."""
+    """Format a number of any size in a few characters."""
     return str(n) if n < 10**12 else f"about 2**{n.bit_length() - 1}"

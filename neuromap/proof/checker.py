@@ -1,11 +1,11 @@
-"""The checker of certificates: whether a program computes a network in ticks, for every input and all time.
+"""Certificate checker: whether a program computes a network in ticks, for every input and all time.
 
-It is meant to be read whole. It imports NumPy and what reads programs, no mapper, no simulator, no rollout; the lemmas
-that it rests on are proven in ``docs/theorems/program-proofs.md``, under the numbers given here.
+It is meant to be read as a whole. It imports NumPy and readers of programs, no mapper, no simulator, no rollout; the
+lemmas that it relies on are proven in ``docs/theorems/program-proofs.md``, under the numbers given here.
 
-A *claim* says of a neuron on the chip: it spikes in the ticks of frames i >= 1 in which ``neuron`` of the network is 1,
-and in no other tick; frame i of it is in tick floor((begin + i p) / q) for a frame period of p / q ticks (Lemma 1).
-Claims are taken for granted one tick back and shown for the next: all delays are one tick or more.
+A *claim* states that a neuron on the chip spikes in the ticks of frames i >= 1 in which ``neuron`` of the network is 1,
+and in no other tick; its frame i is in tick floor((begin + i p) / q) for a frame period of p / q ticks (Lemma 1).
+By induction, claims are assumed up to one tick and shown for the next: all delays are one tick or more.
 """
 
 from __future__ import annotations
@@ -23,57 +23,57 @@ from neuromap.hardware.program.ports import BIAS
 from neuromap.proof import codes
 from neuromap.proof.partial_sums import PartialSums
 
-# Sums up to which a question about all of them is decided: 128 MiB of answers.
+# Greatest size of a decision over all sums: 128 MiB of answers.
 _LARGEST = 1 << 27
-# Entries of a table of all sums of a core, up to which one is made.
+# Most entries of a dense table of all sums of a core.
 _DENSE = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class TickNetwork(ReadOnly):
-    """A network in ticks: what is to be computed; G neurons, T terms of their sums."""
+    """The network to compute, in ticks: G neurons, T terms of their sums."""
 
-    # names, kinds, first: nodes, whether each is "input", "hidden" or "output", and the number of its first neuron;
-    # first has one more, G
+    # names, kinds, first: of every node the name, "input", "hidden" or "output", and the number of its first neuron;
+    # first ends with G
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     first: Ints
-    # start, source, lag, current, weight: neuron g sums terms ``start[g]`` to ``start[g + 1] - 1``: ``weight`` for a 1
-    # of ``source`` ``lag`` frames before, into its ``current``
+    # start, source, lag, current, weight: neuron g sums terms ``start[g]`` to ``start[g + 1] - 1``: it adds ``weight``
+    # to its ``current`` if ``source`` was 1 ``lag`` frames before
     start: Ints
     source: NDArray[np.int32]
     lag: NDArray[np.int16]
     current: NDArray[np.int8]
     weight: NDArray[np.int32]
     threshold: Ints  # (G,): a neuron without state is 1 iff its sum reaches it
-    state: Mapping[str, Ints]  # parameters of neurons with state, shape (G,) each; none where neurons forget
+    state: Mapping[str, Ints]  # parameters of neurons with state, shape (G,) each; empty if neurons have none
 
 
 @dataclass(frozen=True, eq=False)
 class Certificate(TickNetwork):
-    """A network in ticks, and what is claimed of a program."""
+    """A network in ticks, and claims about a program."""
 
-    # neuron, begin: (C, N): the claim of every neuron on the chip, and tick of frame 0 in parts of a tick
+    # neuron, begin: (C, N): claim of every neuron on the chip: a neuron of the network, tick of frame 0 in parts
     neuron: Ints
     begin: Ints
     part: Ints  # (C, N): which current of that neuron it holds
-    relay: Bools  # (C, N): whether it hands on that neuron's value; else it computes it
-    holds: Bools  # (C, N): neurons of which that is not claimed, but that they hold a part of a sum
-    power: Ints  # (C, N): k where all that it adds up and compares is the network's times 2^k
+    relay: Bools  # (C, N): whether it relays that neuron's value; else it computes it
+    holds: Bools  # (C, N): neurons claimed to hold a part of a sum instead
+    power: Ints  # (C, N): k if its weights and threshold are the network's times 2^k
     silent: Bools  # (G,): neurons that are never 1
     program: str = ""  # digest of the program
 
 
 @dataclass(frozen=True, eq=False)
 class Sums(ReadOnly):
-    """What the neurons of a core add up in a frame, beside what they should."""
+    """Sums of the neurons of a core in a frame, compared with the network's."""
 
     # (N,): least and greatest sum, and what the host adds in every frame
     low: Ints
     high: Ints
     clock: Ints
-    asked: Ints  # (N,): from which sum on they spike, where thresholds in one tick do not say it; else ABSENT
-    found: NDArray[np.uint8]  # (N,): what is wrong with what reaches them; 0 for nothing
+    asked: Ints  # (N,): sum from which on they spike, if that is not a threshold in one tick; else ABSENT
+    found: NDArray[np.uint8]  # (N,): code of what is wrong with their inputs; 0 for nothing
     # neuron, source, lag, current, weight, wanted: terms that differ; weight on the chip and in the network
     neuron: Ints
     source: Ints
@@ -85,24 +85,24 @@ class Sums(ReadOnly):
 
 @dataclass(frozen=True, eq=False)
 class Examined(ReadOnly):
-    """What the checker found."""
+    """Result of the checker."""
 
-    found: NDArray[np.uint8]  # (C, N): of every neuron on the chip, one of the codes above
-    faults: tuple[str, ...]  # what is wrong beside neurons, one line each
+    found: NDArray[np.uint8]  # (C, N): for every neuron on the chip, one of the ``codes``
+    faults: tuple[str, ...]  # what is wrong, one line each
 
     @property
     def holds(self) -> bool:
-        """Whether all that reaches an output is proven."""
+        """Whether everything that an output depends on is proven."""
         return not self.faults
 
 
 class Checker:
-    """One program beside one certificate."""
+    """Checks one program against one certificate."""
 
     def __init__(self, program: ChipProgram, certificate: Certificate) -> None:
         kind = program.chip.kind.proof
         assert kind is not None, "asked before"
-        # What holds a part of a sum, or a further current of a neuron, spikes as no neuron of the network does.
+        # Neurons that hold a part of a sum, or a further current of a neuron, spike as no neuron of the network does.
         nobody = certificate.holds | program.further_compartments
         certificate = replace(certificate, neuron=np.where(nobody, codes.NOBODY, certificate.neuron))
         self.program, self.certificate, self._kind = program, certificate, kind
@@ -132,11 +132,11 @@ class Checker:
         given = (fed, host.exact_arrival(program.period), host.first_frame.astype(np.int64))
         signal = np.concatenate([np.stack(sent), np.stack(given)], axis=1)
         self.signal = np.full((3, self.first_axon[-1]), codes.NOBODY, np.int64)
-        self.signal[:, row] = signal  # the last of several; where another differs, they clash
+        self.signal[:, row] = signal  # the last of several; if another differs, they clash
         self.signal[0, row[(self.signal[:, row] != signal).any(axis=0)]] = codes.CLASH
 
     def _synapses(self, core: int) -> tuple[Ints, Ints, Ints]:
-        """List the somata and neurons that the synapses of a core feed, and what comes over each."""
+        """List the somata and neurons that the synapses of a core feed, and the signal over each."""
         axons = np.flatnonzero(self.signal[0, self.first_axon[core] : self.first_axon[core + 1]] != codes.NOBODY)
         synapses = self.program.synapses_of(np.full(len(axons), core), axons)
         some = np.flatnonzero(synapses.weight)
@@ -145,7 +145,7 @@ class Checker:
         return self._soma[core, neuron], neuron, np.stack([source, arrival, first, synapses.weight[some]])
 
     def sums(self, core: int) -> Sums:
-        """Compare what the neurons of a core add up with what they should (Lemma 2)."""
+        """Compare the sums of a core's neurons with the network's (Lemma 2)."""
         mine, n = self.certificate, self.program.shape[1]
         soma, neuron, rows = self._synapses(core)
         wide = self._parts.gather(core, mine.begin[core], soma, rows)
@@ -155,7 +155,7 @@ class Checker:
         high = np.bincount(soma, np.maximum(weight, 0), n).astype(np.int64) + wide.high
         found = np.zeros(n, np.uint8)
         is_clock, is_input = source == codes.CLOCK, self.is_input(source)
-        # What comes first is the least of what may be wrong, so that the last to be written is the one to be told.
+        # In order of severity, as the last code written is the one reported.
         found[soma[(is_clock & (first + lag != 1)) | (is_input & (first != np.maximum(0, 1 - lag)))]] = codes.FIRST
         found[soma[(off != 0) | (lag < 0)]] = codes.ALIGNED
         found[soma[source == codes.CLASH]] = codes.SHARED
@@ -168,7 +168,7 @@ class Checker:
         return Sums(low, high, clock, wide.asked, found, *self._differences(core, chip, high - np.maximum(clock, 0)))
 
     def is_input(self, source: Ints) -> Bools:
-        """Say which neurons of the network are inputs."""
+        """Return which neurons of the network are inputs."""
         node = np.searchsorted(self.certificate.first, source, side="right") - 1
         kinds = np.array([kind == "input" for kind in self.certificate.kinds] + [False])
         return np.where(source >= 0, kinds[node], False)
@@ -184,7 +184,7 @@ class Checker:
         split = len(chip[0])
         sources = np.unique(source)
         self._place[sources] = np.arange(len(sources))
-        # one number for every pair of a neuron and a term: small, so that a table of them all can be added up
+        # one number for every pair of a neuron and a term: small, so that all can be added up in a table
         lags, currents = np.unique(lag), int(current.max(initial=0)) + 1
         column = (self._place[source] * len(lags) + np.searchsorted(lags, lag)) * currents + current
         key = neuron * (len(sources) * len(lags) * currents) + column
@@ -202,7 +202,7 @@ class Checker:
         return neuron, sources[place], lags[at], which, there[differs], here[differs]
 
     def _wanted(self, core: int, claimed: Ints, most: Ints) -> tuple[Ints, ...]:
-        """List the terms of the neurons that are claimed; a relay has one, its own neuron, of any weight."""
+        """List the network's terms of claimed neurons; a relay has one, its own neuron, of any weight."""
         mine = self.certificate
         number = mine.neuron[core, claimed]
         length = np.where(mine.relay[core, claimed], 0, mine.start[number + 1] - mine.start[number])
@@ -220,7 +220,7 @@ class Checker:
         return tuple(wanted)
 
     def core(self, core: int) -> NDArray[np.uint8]:
-        """Decide the claims of a core, shape (N,)."""
+        """Check the claims of a core; return codes, shape (N,)."""
         mine, sums, kind = self.certificate, self.sums(core), self._kind
         number = mine.neuron[core]
         claimed = (number != codes.NOBODY) & (self._soma[core] == np.arange(len(number)))
@@ -229,7 +229,7 @@ class Checker:
         found[claimed & (reaches <= 0)] = codes.STRAY
         asked = sums.asked != codes.ABSENT
         reaches[asked], found[asked] = sums.asked[asked], 0
-        # Where something is wrong with what reaches a neuron, no threshold mends that.
+        # No threshold makes up for wrong inputs of a neuron.
         found = np.where(sums.found, sums.found, found)
         differs = np.zeros(len(number), np.bool_)
         differs[sums.neuron] = True
@@ -250,18 +250,18 @@ class Checker:
             code = kind.remembering(self.program, core, values, mine.part[core], mine.power[core], sums.low, sums.high)
             code[differs | (sums.clock != 0) | asked] = codes.FORM
             found = np.where(keeps, np.where(sums.found, sums.found, np.where(code, code, codes.STATE)), found)
-        # What remembers must begin with its frame 1; what forgets may rest until then.
+        # Neurons with state must begin with their frame 1; others may rest until then.
         one = mine.begin[core] + self._p
         found[(claimed & (one < 0)) | (keeps & ((one != 0) | (self._p != self._q)))] = codes.EARLY
         return np.where(claimed, found, self._parts.found(core)).astype(np.uint8)
 
     def _decide(self, core: int, n: int, reaches: int, wanted: int, sums: Sums) -> int:
-        """Decide whether two sums pass their thresholds together, exactly (Lemmas 4 and 5)."""
+        """Decide exactly whether two sums always pass their thresholds together (Lemmas 4 and 5)."""
         here = self.terms(core, n, sums)
         both, turned = [(a, b) for *_, a, b in here], [(b, a) for *_, a, b in here]
         differs = (sums.neuron == n).any()
         if (1 + differs * len(here)) * sum(max(abs(a), abs(b)) for a, b in both) > _LARGEST:
-            return codes.FORM if differs else codes.THRESHOLD  # which is not decided
+            return codes.FORM if differs else codes.THRESHOLD  # undecided
         if differs:
             found = disagreement(both, reaches, wanted), disagreement(turned, wanted, reaches)
             return codes.EXACT if all(choice is None for choice in found) else codes.FORM
@@ -269,7 +269,7 @@ class Checker:
         return codes.THRESHOLD if reachable([a for a, _ in both], low, high) else codes.GAP
 
     def terms(self, core: int, n: int, sums: Sums | None = None) -> list[tuple[int, int, int, int, int]]:
-        """List what a neuron adds up: source, lag, current, weight on the chip, and in the network."""
+        """List the terms of a neuron's sum: source, lag, current, weight on the chip, and in the network."""
         sums = self.sums(core) if sums is None else sums
         mask = sums.neuron == n
         columns = (sums.source, sums.lag, sums.current, sums.weight, sums.wanted)
@@ -280,7 +280,7 @@ class Checker:
         return other + [(s, b, c, w, w) for s, b, c, w in same if (s, b, c) not in told]
 
     def examine(self) -> Examined:
-        """Decide all claims, and whether they are enough: outputs are claimed, and what reaches them is proven."""
+        """Check all claims, and whether they suffice: outputs are claimed, and everything they depend on is proven."""
         found = np.stack([self.core(core) for core in range(self.program.n_cores)])
         faults = [*self._silence(), *self._ports(), *self._outputs()]
         wrong = self.needed(found) & ((found > codes.PROVEN) | (found == codes.UNCLAIMED))
@@ -288,7 +288,7 @@ class Checker:
         return Examined(found, tuple(faults))
 
     def needed(self, found: NDArray[np.uint8]) -> Bools:
-        """Find the neurons on which an output depends, shape (C, N); all that is claimed where all of it is proven."""
+        """Find the neurons on which an output depends, shape (C, N); only the outputs if all claims are proven."""
         program, outputs = self.program, self.program.outputs
         needed = np.zeros(program.shape, np.bool_)
         needed[outputs.core, outputs.neuron] = True
@@ -315,7 +315,7 @@ class Checker:
         return needed
 
     def _silence(self) -> Iterator[str]:
-        """Neurons that are said to be never 1 must not be, given that the others of them are not (Lemma 6)."""
+        """Check that neurons claimed to be never 1 are not, assuming so of the others (Lemma 6)."""
         mine = self.certificate
         if not mine.silent.any():
             return
@@ -354,19 +354,19 @@ class Checker:
 
 
 def reachable(weights: list[int], low: int, high: int) -> bool:
-    """Whether a sum of some of the weights lies from ``low`` to ``high - 1`` (Lemma 4)."""
+    """Return whether a sum of some of the weights lies from ``low`` to ``high - 1`` (Lemma 4)."""
     base = sum(w for w in weights if w < 0)
     low, high = max(low, base), min(high, base + sum(map(abs, weights)) + 1)
     if low >= high:
         return False
-    sums = 1  # bit k: whether base + k is a sum of some of those looked at
+    sums = 1  # bit k: whether base + k is a sum of some weights so far
     for weight in weights:
         sums |= sums << abs(weight)
     return bool(sums >> low - base & (1 << high - low) - 1)
 
 
 def disagreement(weights: list[tuple[int, int]], first: int, second: int) -> Bools | None:
-    """Find pairs whose left sum reaches ``first``, and the right one not ``second`` (Lemma 5); None where none do."""
+    """Find pairs whose left sum reaches ``first``, but whose right sum is below ``second`` (Lemma 5); None if none."""
     base, span = sum(w for _, w in weights if w < 0), sum(abs(w) for _, w in weights) + 1
     none = np.iinfo(np.int64).min // 2
     best = np.full(span, none)  # greatest left sum for every right sum, base + k

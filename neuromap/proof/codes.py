@@ -1,4 +1,4 @@
-"""What a proof says of a neuron on the chip."""
+"""Codes for what a proof finds about a neuron on the chip."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
-# What feeds an axon where it is no neuron of the network: nothing (as a claim: of which nothing is claimed); two
-# different signals, or one of which nothing is claimed; the host, in every frame; a part of a sum.
+# Signals of axons other than neurons of the network: nothing (as a claim: no claim); two different signals, or one
+# without a claim; the host, in every frame; a part of a sum.
 NOBODY, CLASH, CLOCK, PART = -1, -2, -3, -4
 
-# Parameter of neurons with state that have no such.
+# Value of a parameter that a neuron with state does not have.
 ABSENT = -(1 << 40)
 
-# What is found of a neuron. Those up to PROVEN hold; what follows does not, or is not decided.
+# Findings about a neuron. Claims hold for those up to PROVEN; for the others they do not, or are undecided.
 UNCLAIMED, EQUAL, CLIPPED, GAP, EXACT, STATE, COUNTED = range(7)
 PROVEN = COUNTED
 ALIGNED, SHARED, FIRST, FORM, THRESHOLD, REST, RAILS, RANDOM, PARAMETERS, EARLY, STRAY = range(10, 21)
@@ -57,8 +57,8 @@ class LiftedNeurons(NamedTuple):
     """Neurons of a core as neurons of a network, shape (N,) each."""
 
     values: Mapping[str, NDArray[np.int64]]  # parameters and settings of the network's neuron, by name
-    forgets: NDArray[np.bool_]  # whether all that it computes is whether its sum reaches ``reaches``
+    forgets: NDArray[np.bool_]  # whether it only compares its sum with ``reaches``
     reaches: NDArray[np.int64]
     wrong: NDArray[
         np.uint8
-    ]  # why it is no neuron of a network: a place in ``NO_NEURON`` of the kind, 0 where it is one
+    ]  # why it is not a neuron of a network: an index into ``NO_NEURON`` of the kind, 0 if it is one

@@ -1,8 +1,8 @@
 """Counterexamples: input frames for which a program's outputs differ from what its rollout defines.
 
-They are shown by simulation, so nothing here needs to be trusted. Searched are, cheapest first, random sequences of
-many densities side by side, sequences that make the sums of a faulty neuron disagree, all sequences where there are
-few, and the solutions of an integer programme. What is found is made short and sparse.
+They are confirmed by simulation, so nothing here needs to be trusted. The search tries, cheapest first, random
+sequences of many densities side by side, sequences that make the sums of a faulty neuron disagree, all sequences if
+there are few, and solutions of an integer programme. Counterexamples are made short and sparse.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ from neuromap.simulation.trace.recording import Recording
 
 Term: TypeAlias = tuple[Any, int, int]  # a neuron of the network, or core and neuron on the chip; lag; weight
 
-# Neurons times frames that a programme may have.
+# Most neurons times frames of a programme.
 _MOST_BITS = 1500
 
 
 @dataclass(frozen=True, eq=False)
 class FewFrames:
-    """Sums of the network and of what differs on the chip, and what to compare."""
+    """Sums of the network and of the chip's differing neurons, and the outputs to compare."""
 
-    # what is 1 from which sum of which terms on: a neuron of the network, or core and neuron on the chip
+    # by neuron of the network, or core and neuron on the chip: its terms, and the sum from which on it is 1
     sums: dict[Any, tuple[list[Term], int]]
     inputs: frozenset[int]
-    outputs: list[tuple[int, tuple[int, int]]]  # neuron of the network, and what is read out for it
+    outputs: list[tuple[int, tuple[int, int]]]  # neuron of the network, and core and neuron read out for it
 
     @classmethod
     def of(cls, program: ChipProgram, checker: Checker, examined: Examined) -> FewFrames | None:
-        """Write out both; None where what is wrong is no matter of weights and thresholds, or of neurons with state."""
+        """Write out both; None if faults are not only of weights and thresholds, or neurons have state."""
         mine, found, kind = checker.certificate, examined.found, program.chip.kind.proof
         needed = checker.needed(found)
         if mine.state or kind is None or not np.isin(found[needed & (found > PROVEN)], (FORM, THRESHOLD)).all():
@@ -96,14 +96,14 @@ class FewFrames:
         return cls(sums, frozenset(inputs), outputs) if outputs else None
 
     def solve(self, n_frames: int) -> tuple[list[tuple[int, int]] | None, bool]:
-        """Give inputs and frames that are 1 so that an output differs in the last frame; and whether none can."""
+        """Find inputs and frames to be 1 so that an output differs in the last frame; also return whether none can."""
         asked: list[tuple[Any, int]] = [(who, i) for who in self.inputs for i in range(n_frames)]
         asked += [(who, i) for who in self.sums for i in range(1, n_frames)]
         column = {one: k for k, one in enumerate(asked)}
         if len(column) > _MOST_BITS:
             return None, False
         size = len(column) + len(self.outputs)
-        rows: list[tuple[dict[int, float], float, float]] = []  # what a sum is at most
+        rows: list[tuple[dict[int, float], float, float]] = []  # upper bounds of sums
         for who, (terms, reaches) in self.sums.items():
             for i in range(1, n_frames):
                 sums: dict[int, float] = defaultdict(float)
@@ -133,7 +133,7 @@ class FewFrames:
 
 
 def _feeds(program: ChipProgram, checker: Checker) -> dict[tuple[int, int], tuple[Any, int]]:
-    """Give what feeds every axon, and the part of a tick at which its frame 0 is there."""
+    """Map every axon to what feeds it, and to the time of its frame 0 in parts of a tick."""
     mine, host, q = checker.certificate, program.host, program.period.denominator
     wires = program.wires
     feeds: dict[tuple[int, int], tuple[Any, int]] = {}
@@ -150,7 +150,7 @@ def _feeds(program: ChipProgram, checker: Checker) -> dict[tuple[int, int], tupl
 def _terms(
     program: ChipProgram, checker: Checker, core: int, feeds: dict[tuple[int, int], tuple[Any, int]]
 ) -> dict[int, list[Term]]:
-    """List what each neuron of a core adds up."""
+    """List the terms of each neuron of a core."""
     axons = np.array(sorted(axon for c, axon in feeds if c == core), np.int64)
     synapses = program.synapses_of(np.full(len(axons), core), axons)
     terms: dict[int, list[Term]] = defaultdict(list)
@@ -164,7 +164,7 @@ def _terms(
 
 
 def _behind(program: ChipProgram, wrong: set[tuple[int, int]], needed: NDArray[np.bool_]) -> set[tuple[int, int]]:
-    """Find the neurons that spikes of some reach, they among them, of those on which an output depends."""
+    """Find the needed neurons that spikes of wrong ones reach, these included."""
     wires = program.wires
     to: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     columns = (wires.core, wires.neuron, wires.target_core, wires.target_axon)
@@ -181,13 +181,13 @@ def _behind(program: ChipProgram, wrong: set[tuple[int, int]], needed: NDArray[n
     return found
 
 
-# Frames of a counterexample at most.
+# Most frames of a counterexample.
 MOST_FRAMES = 64
-# Neurons times ticks times stimuli that are run side by side.
+# Most neurons times ticks times stimuli that are run side by side.
 _AT_ONCE = 1 << 24
-# Input bits, of all frames together, up to which all sequences are tried.
+# Most input bits, of all frames together, for which all sequences are tried.
 _FEW_BITS = 12
-# Faulty neurons that sequences are aimed at.
+# Most faulty neurons that sequences are aimed at.
 _AIMED = 8
 
 
@@ -199,7 +199,7 @@ class Counterexample(ReadOnly, Card):
     node: str  # output node
     frame: int | None  # None where the chip's spike belongs to no frame
     index: int  # neuron within the node
-    # core, neuron: where on the chip it is read out; None where it is not
+    # core, neuron: where on the chip it is read out; None if it is not
     core: int | None
     neuron: int | None
     tick: int
@@ -209,12 +209,12 @@ class Counterexample(ReadOnly, Card):
 
     @property
     def n_frames(self) -> int:
-        """Frames, frame 0 included."""
+        """Number of frames, frame 0 included."""
         return len(next(iter(self.frames.values())))
 
     @property
     def message(self) -> str:
-        """What it shows, in one line."""
+        """Description in one line."""
         ones = sum(int(rows.sum()) for rows in self.frames.values())
         where = "read out nowhere" if self.core is None else f"core {self.core}, neuron {self.neuron}"
         when = "outside all frames" if self.frame is None else f"frame {self.frame}"
@@ -226,12 +226,12 @@ class Counterexample(ReadOnly, Card):
 
 @dataclass(frozen=True, eq=False)
 class Search(Card):
-    """What a search for a counterexample found."""
+    """Result of a search for a counterexample."""
 
     counterexample: Counterexample | None
     n_sequences: int  # sequences of frames that were simulated
-    all_of: int  # number of frames of which all sequences were tried; 0 for none
-    why: str  # where none was found, what that means; else empty
+    all_of: int  # number of frames for which all sequences were tried; 0 for none
+    why: str  # if none was found, what that means; else empty
 
 
 def find_counterexample(
@@ -243,20 +243,20 @@ def find_counterexample(
     seed: int = 0,
     shrink: bool = True,
 ) -> Search:
-    """Look for input frames for which the outputs of a program differ from what a rollout defines.
+    """Search for input frames for which the outputs of a program differ from what a rollout defines.
 
     Parameters
     ----------
     rollout : Rollout
-        What should be computed.
+        Defines what should be computed.
     program : ChipProgram
-        What is loaded onto the simulated chip.
+        The program on the simulated chip.
     proof : Proof, optional
-        What :func:`neuromap.prove` found; its faults say where to look.
+        Result of :func:`neuromap.prove`; its faults direct the search.
     n_sequences, seed : int
-        Random sequences at most, and what they are drawn from; the same seed gives the same result.
+        Most random sequences, and their seed; the same seed gives the same result.
     shrink : bool
-        Whether what is found is made short and sparse.
+        Whether to make a counterexample short and sparse.
 
     Returns
     -------
@@ -266,7 +266,7 @@ def find_counterexample(
     Raises
     ------
     InputError
-        If an argument is none of these, or the program's outputs cannot be simulated.
+        If an argument is of another type, or the program's outputs cannot be simulated.
     """
     refuse_swapped("find_counterexample(rollout, program)", rollout, Rollout, program)
     needs("find_counterexample", rollout, Rollout)
@@ -297,7 +297,7 @@ def find_counterexample(
 def _portions(
     trial: Trial, aim: _Aim | None, rng: np.random.Generator, n_sequences: int
 ) -> Iterator[tuple[Bools, int]]:
-    """Make sequences, cheapest first; with the number of frames, where they are all there are."""
+    """Make sequences, cheapest first; with their number of frames if they are all there are, else 0."""
     short, long = min(MOST_FRAMES, trial.depth + 8), MOST_FRAMES
     first = n_sequences // 2 if aim is None else min(n_sequences // 2, 32)
     yield draw(rng, first, short, trial.width), 0
@@ -317,7 +317,7 @@ def _portions(
 
 
 class Trial:
-    """Runs sequences of frames on the chip and by definition; a sequence has shape (n_frames, inputs)."""
+    """Runs sequences of frames on the chip and the reference; a sequence has shape (n_frames, inputs)."""
 
     def __init__(self, rollout: Rollout, program: ChipProgram) -> None:
         self.rollout, self.program = rollout, program
@@ -331,13 +331,13 @@ class Trial:
         self.depth = 2 + sum(sorted(lags)[-len(rollout.network.nodes) :])
 
     def frames(self, bits: Bools) -> dict[str, Bools]:
-        """Take the bits of the nodes apart; the last axis is that of the inputs."""
+        """Split the bits by node; the last axis is that of the inputs."""
         ends = np.cumsum(list(self.sizes.values()))
         parts = np.split(bits, ends[:-1], axis=-1)
         return dict(zip(self.sizes, parts, strict=True))
 
     def differs(self, stimuli: Bools) -> Bools:
-        """Which of some sequences show a difference, or a spike that belongs to no frame."""
+        """Return which sequences show a difference, or a spike that belongs to no frame."""
         found = np.zeros(len(stimuli), np.bool_)
         ticks = stimuli.shape[1] * float(self.program.period) + 1
         at_once = max(1, int(_AT_ONCE // (ticks * self.program.neuron_node.size)))
@@ -362,7 +362,7 @@ class Trial:
         return found
 
     def shown(self, bits: Bools) -> Counterexample | None:
-        """Simulate one sequence and tell the first difference."""
+        """Simulate one sequence and return the first difference."""
         frames = self.frames(bits) if self.width else dict.fromkeys(self.sizes, bits)
         trace, wanted = record_run(self.program, frames, EngineChoice(threads=1)), reference(self.rollout, frames)
         seen: list[tuple[int, str, int | None, int, bool, bool]] = []
@@ -384,7 +384,7 @@ class Trial:
 
 
 def draw(rng: np.random.Generator, n: int, n_frames: int, width: int) -> Bools:
-    """Draw sequences of mixed densities: of every frame, of the whole sequence, held frames, single frames."""
+    """Draw sequences of four kinds: a density per frame, one for the whole sequence, held frames, single frames."""
     each, whole = rng.beta(0.4, 0.4, (n, n_frames, 1)), rng.beta(0.4, 0.4, (n, 1, 1))
     noise = rng.random((n, n_frames, width))
     kind = np.arange(n)[:, None, None] % 4
@@ -394,14 +394,14 @@ def draw(rng: np.random.Generator, n: int, n_frames: int, width: int) -> Bools:
 
 
 def every(n_frames: int, width: int) -> Bools:
-    """Make all sequences of so many frames."""
+    """Make all sequences of ``n_frames`` frames."""
     bits = n_frames * width
     numbers = np.arange(1 << bits, dtype=np.int64)[:, None] >> np.arange(bits) & 1
     return numbers.reshape(-1, n_frames, width).astype(np.bool_)
 
 
 def shrunk(trial: Trial, bits: Bools) -> Bools:
-    """Take frames and ones away from a sequence for as long as it shows a difference."""
+    """Remove frames and ones from a sequence as long as it shows a difference."""
     bits = _shortest(trial, bits)
     while True:
         fewer = [bits[1:]] if len(bits) > 2 else []
@@ -427,7 +427,7 @@ def shrunk(trial: Trial, bits: Bools) -> Bools:
 
 
 def _shortest(trial: Trial, bits: Bools) -> Bools:
-    """Cut a sequence behind the first frame that shows a difference."""
+    """Cut a sequence after the first frame that shows a difference."""
     # A sequence shows what a longer one shows by then, but for strays after its end.
     shorter = range(2, len(bits))
     return bits[: 2 + bisect_left(shorter, True, key=lambda end: bool(trial.differs(bits[None, :end])[0]))]
@@ -447,7 +447,7 @@ class _Aim:
         self.unseen = 0  # frames of which no sequence shows the faults
 
     def at_sums(self, rng: np.random.Generator, n_frames: int) -> Iterator[Bools]:
-        """Set the inputs that a faulty neuron reads as its sums disagree; the others are drawn."""
+        """Set the inputs of a faulty neuron so that its sums disagree; the others are drawn."""
         mine, program = self._proof.certificate, self._trial.program
         kind = program.chip.kind.proof
         column = self._columns()
@@ -497,7 +497,7 @@ class _Aim:
                 self.unseen = n_frames
 
     def _columns(self) -> NDArray[np.int64]:
-        """Give the bit of every input neuron of the network; -1 for the others."""
+        """Return the bit of every input neuron of the network; -1 for the others."""
         mine = self._proof.certificate
         column = np.full(int(mine.first[-1]), -1, np.int64)
         start = dict(zip(self._trial.sizes, np.cumsum([0, *self._trial.sizes.values()]).tolist(), strict=False))

@@ -1,4 +1,4 @@
-"""Explanations: one line for every fault of a proof that failed, with whose copy the neuron is and what differs."""
+"""Explanations: one line for every fault of a failed proof, with the network's neuron and what differs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from neuromap.proof.prove import Proof
 
 MOST_LINES = 20
 _MOST_TERMS = 3
-# What is found of neurons because of others: told last.
+# Findings that follow from those of other neurons: reported last.
 _FOLLOW = (codes.UNCLAIMED, codes.SHARED)
 
 
 def explain(program: ChipProgram, proof: Proof, most: int = MOST_LINES) -> list[str]:
-    """Say in one line for each fault what differs, at most so many lines and how many more there are."""
+    """Explain each fault in one line; at most ``most`` lines, and how many more there are."""
     checker = Checker(program, proof.certificate)
     wrong = wrong_neurons(checker, proof.examined)
     told = {f"core {core}, neuron {n}: " for core, n in wrong}
@@ -33,7 +33,7 @@ def explain(program: ChipProgram, proof: Proof, most: int = MOST_LINES) -> list[
 
 
 def wrong_neurons(checker: Checker, examined: Examined) -> list[tuple[int, int]]:
-    """List the neurons that an output depends on and that are not proven; first those that nothing else explains."""
+    """List the unproven neurons that an output depends on; first those that do not follow from others."""
     found = examined.found
     wrong = np.argwhere(checker.needed(found) & ((found > codes.PROVEN) | (found == codes.UNCLAIMED)))
     follows = np.isin(found[wrong[:, 0], wrong[:, 1]], _FOLLOW)
@@ -69,7 +69,7 @@ def _details(checker: Checker, examined: Examined, core: int, n: int, code: int)
 
 
 def _terms(checker: Checker, core: int, n: int) -> Iterator[str]:
-    """Say which weights differ."""
+    """List the weights that differ."""
     mine, sums = checker.certificate, checker.sums(core)
     other = [term for term in checker.terms(core, n, sums) if term[3] != term[4]]
     for source, lag, current, chip, wanted in other[:_MOST_TERMS]:
@@ -83,7 +83,7 @@ def _terms(checker: Checker, core: int, n: int) -> Iterator[str]:
 
 
 def _threshold(checker: Checker, core: int, n: int) -> Iterator[str]:
-    """Say from which sums on chip and network are 1."""
+    """Name the sums from which on chip and network are 1."""
     mine, sums, kind = checker.certificate, checker.sums(core), checker.program.chip.kind.proof
     if kind is None:
         return
@@ -96,7 +96,7 @@ def _threshold(checker: Checker, core: int, n: int) -> Iterator[str]:
 
 
 def _odd_values(checker: Checker, examined: Examined, core: int, n: int) -> Iterator[str]:
-    """Say which parameters no proven neuron of the same node and kind has, or in which it differs from the network."""
+    """List parameters that differ from the network, or that no proven neuron of the same node and kind has."""
     mine, program = checker.certificate, checker.program
     peers = (examined.found <= codes.PROVEN) & (examined.found != codes.UNCLAIMED) & (mine.relay == mine.relay[core, n])
     peers &= program.neuron_node == program.neuron_node[core, n]
@@ -125,7 +125,7 @@ def _words(field: str) -> str:
 
 
 def _signals(checker: Checker, core: int, n: int) -> Iterator[str]:
-    """Say of what it reads which axons carry something else than one neuron's frames."""
+    """List the axons it reads that carry anything but one neuron's frames."""
     parts = checker.program.period.denominator
     for shown, (axon, source, lag, off, first, wanted) in enumerate(_odd_signals(checker, core, n)):
         if shown == _MOST_TERMS:
@@ -144,7 +144,7 @@ def _signals(checker: Checker, core: int, n: int) -> Iterator[str]:
 
 
 def _odd_signals(checker: Checker, core: int, n: int) -> Iterator[tuple[int, int | None, int, int, int, int]]:
-    """List what a neuron reads that is no frame of one neuron: axon, source, lag, rest, first frame, and wanted."""
+    """List inputs that are not frames of one neuron: axon, source, lag, rest, first frame, and the wanted one."""
     # source: None for the host's spike of every frame, NOBODY for several signals or one of no claim
     program, claims = checker.program, checker.certificate
     p, q = program.period.numerator, program.period.denominator

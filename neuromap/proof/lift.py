@@ -1,8 +1,8 @@
-"""A program back into a network in ticks: sums of every neuron read off the chip, relays and copies taken out.
+"""Lift a program to a network in ticks: read the sums of every neuron off the chip, remove relays and copies.
 
-Nothing but the program is read. A frame of the network is a tick: frame i of a node is what its neurons fire in tick
-i - 1, and frame t of an input is what arrives in tick t at the earliest. Labels decide what neurons are called and
-which are kept apart, not what they compute: a wrong label gives another name, never another network.
+Only the program is read. A frame of the network is a tick: frame i of a node is what its neurons fire in tick i - 1,
+and frame t of an input is what arrives in tick t at the earliest. Labels decide the names of neurons and which of them
+are kept apart, not what they compute: a wrong label gives another name, never another network.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from neuromap.proof.lifted import Lifted, Terms, Units
 
 
 class UnitNetwork:
-    """Nodes are those of the labels, or the cores; neurons without a label of a core are numbered as they come."""
+    """Builds the network: nodes are those of the labels, or cores, whose unlabelled neurons are numbered in order."""
 
     def __init__(self, units: Units) -> None:
         self.units = units
         self.neuron: Any = units.program.chip.kind.structure.NEURONS[0]  # its arguments are named by the kind
         self.place: dict[int, tuple[str, int]] = {}  # node and index of every unit that is left
         self.held: dict[str, dict[int, int]] = {}  # units of computing nodes, by index
-        # settings of their neurons, and how many those are: 0 where there are as many as are held
+        # settings of their neurons, and the node's size; 0: as many as are held
         self.shared: dict[str, tuple[tuple[int, ...], int]] = {}
 
     def build(self, terms: Terms, unit: Ints, counts: Mapping[str, int]) -> Lifted:
@@ -61,7 +61,7 @@ class UnitNetwork:
         return Lifted(network, program.name, tuple(one for one, _ in inputs), outputs, counts, closed, program.period)
 
     def _settle(self, unit: Ints) -> None:
-        """Give every unit its place; where another has it, or a neuron of other settings, in a further node."""
+        """Give every unit its place; in a further node if the place is taken, or the node has other settings."""
         units = self.units
         begin = np.append(0, np.cumsum(units.sizes)).astype(np.int64) + units.n
         columns = [self._value(name, unit).tolist() for name in self.neuron.settings]
@@ -82,30 +82,30 @@ class UnitNetwork:
             self.held[name][self.place[u][1]] = u
 
     def _wanted(self, unit: int) -> tuple[str, int | None, int]:
-        """Say what a unit would be called: its node, its place there and the node's size, where they are known."""
+        """Return the node that a unit would belong to, its index there and the node's size, if known."""
         units = self.units
         if unit >= units.either:
             return "either", None, 0
         port = None if (label := int(units.label[unit])) < 0 else units.program.nodes[label >> 32]
-        if port is not None and port.kind != "input":  # neurons that are labelled as an input are none of its
+        if port is not None and port.kind != "input":  # neurons labelled as an input do not belong to it
             return units.ports[label >> 32], label & 0xFFFFFFFF, port.size
         return f"core{unit // units.program.shape[1]}", None, 0
 
     def _value(self, name: str, unit: Ints) -> Ints:
-        """Give a parameter of neurons, and of axons that became some."""
+        """Return a parameter of neurons, and of axons that became neurons."""
         values = np.full(len(unit), self.units.idle[name])
         values[unit < self.units.n] = self.units.values[name][unit[unit < self.units.n]]
         return values
 
     def _neurons(self, name: str, size: int, current: Ints) -> SpikingNeuron:
-        """Make the neurons of a node; those that the program does not hold are never 1."""
+        """Make the neurons of a node; those absent from the program are never 1."""
         at, unit = (np.array(list(part), np.int64) for part in (self.held[name].keys(), self.held[name].values()))
         values: dict[str, Any] = dict(zip(self.neuron.settings, self.shared[name][0], strict=True))
         most = int(current[unit].max())
         for key in self.units.values.keys() - values.keys():
             array = np.full(size, self.units.idle[key])
             array[at] = self._value(key, unit)
-            base, _, number = key.partition(".")  # a number stands behind what every further current has one of
+            base, _, number = key.partition(".")  # parameters of further currents end in a number
             if not number:
                 values[key] = array
             elif int(number) <= most:
@@ -140,7 +140,7 @@ class UnitNetwork:
 def _reached(
     nodes: dict[str, Node], edges: dict[tuple[str, str], Edge]
 ) -> tuple[dict[str, Node], dict[tuple[str, str], Edge]]:
-    """Give nodes that no input and no driven source reaches an edge without weights, as networks ask for one."""
+    """Add an edge without weights to nodes that no input or driven source reaches, as networks require one."""
     nodes, edges = dict(nodes), dict(edges)
     sources = {u for u, _ in edges}
     roots = nodes.keys() - {v for _, v in edges}
@@ -166,13 +166,13 @@ def _is_driven(node: Node) -> bool:
 
 
 def lift(program: ChipProgram, *, keep: bool = False) -> Lifted:
-    """Turn a program into the network that it computes, tick for tick, for every input.
+    """Lift a program to the network that it computes, tick for tick, for every input.
 
     Parameters
     ----------
     program : ChipProgram
-        Mapped, written by hand or read from files of other tools; of any kind of core that says which neurons of
-        networks its neurons are. Without rows of the host its inputs are all axons that no neuron feeds.
+        Mapped, written by hand or read from files of other tools; of any kind of core that defines its neurons as
+        neurons of networks. Without rows of the host its inputs are all axons that no neuron feeds.
     keep : bool
         Lift all neurons in use, not only those on which an output depends.
 
@@ -184,12 +184,12 @@ def lift(program: ChipProgram, *, keep: bool = False) -> Lifted:
     Raises
     ------
     InputError
-        If it is no program.
+        If it is not a program.
     ProgramError
         If the program breaks a rule of its chip, or nothing is read out and ``keep`` is not set.
     NotSupportedError
-        If a neuron draws at random or is none that networks have, the host feeds a clock, or an axon of several
-        neurons is no neuron of its own without a change of ticks.
+        If a neuron draws at random or is of a kind that networks lack, the host feeds a clock, or an axon of several
+        neurons cannot become a neuron without a change of ticks.
     """
     needs("lift", program, ChipProgram)
     require_legal(program, mapped=False)
@@ -204,7 +204,7 @@ def lift(program: ChipProgram, *, keep: bool = False) -> Lifted:
 
 
 class _Lifter(Units):
-    """What can be taken out of the units of a program is."""
+    """Simplifies the units of a program."""
 
     def _cone(self, terms: Terms) -> tuple[Terms, Bools]:
         """Keep what the outputs depend on."""
@@ -218,14 +218,14 @@ class _Lifter(Units):
         return terms.of(cone[terms.reader]), cone
 
     def _without_silent(self, terms: Terms, cone: Bools) -> tuple[Terms, int]:
-        """Leave out units that are never 1: all that they may add up stays below what they spike from."""
+        """Remove units that are never 1: their greatest sum stays below what they spike from."""
         most = np.bincount(terms.reader, np.maximum(terms.weight, 0), len(cone))
         silent = cone & self.forgets & (most < self.reaches) & (self.label < 0)
         self.gone |= silent
         return terms.of(~silent[terms.source] & ~silent[terms.reader]), int(silent[: self.n].sum())
 
     def _without_relays(self, terms: Terms) -> tuple[Terms, int]:
-        """Let readers of units that hand on one source read that source, later."""
+        """Remove units that hand on one source: their readers read that source, with more delay."""
         alone = np.bincount(terms.reader, minlength=len(self.gone))[terms.reader] == 1
         alone &= self.forgets[terms.reader] & (self.label[terms.reader] < 0) & (terms.current == 0)
         alone &= (self.reaches[terms.reader] >= 1) & (terms.weight >= self.reaches[terms.reader])
@@ -243,9 +243,9 @@ class _Lifter(Units):
         return terms.added_up(self.either), int((relay < self.n).sum())
 
     def _merged(self, terms: Terms, cone: Bools) -> tuple[Terms, int]:
-        """Merge units that compute the same: the coarsest classes of equal neurons with equal sums over classes.
+        """Merge equivalent units: the coarsest classes of equal neurons with equal sums over classes.
 
-        Units of a class start alike, and what they add up in a tick is alike if all classes were in the ticks before.
+        Units of a class start alike, and their sums in a tick are equal if all classes agreed in the ticks before.
         """
         unit = np.flatnonzero(cone)
         columns = [np.append(array, np.zeros(len(cone) - self.n, np.int64))[unit] for array in self.values.values()]
@@ -271,7 +271,7 @@ class _Lifter(Units):
         return terms._replace(source=rep[terms.source]).added_up(self.either), int(other[: self.n].sum())
 
     def lifted(self) -> Lifted:
-        """Take out what can be taken out, refuse what is no network, and build it."""
+        """Simplify until nothing changes, refuse neurons that networks lack, and build the network."""
         terms, cone = self._cone(self.terms)
         counts = {"read": int(cone[: self.n].sum()), "contracted": 0, "merged": 0, "silent": 0}
         while True:
@@ -301,7 +301,7 @@ class _Lifter(Units):
         )
 
     def _require_neurons(self, unit: Ints) -> None:
-        """Refuse neurons that networks do not have."""
+        """Refuse neurons that networks lack."""
         found = unit[self.wrong[unit] > 0]
         if not len(found):
             return
@@ -314,7 +314,7 @@ class _Lifter(Units):
         )
 
     def _own_ticks(self, terms: Terms) -> Terms:
-        """Let axons of several feeders be neurons: a tick of the way to them becomes one behind them, if they can."""
+        """Make axons of several feeders neurons: a tick of delay moves from before them to behind them, if it can."""
         delay = terms.delay.copy()
         for unit in np.unique(terms.reader[terms.reader >= self.either]).tolist():
             into, out = terms.reader == unit, terms.source == unit

@@ -30,7 +30,7 @@ class LiftedInput(Card):
     """An input node of a lifted network, and what its frames are."""
 
     node: str  # its name in the network
-    port: str  # input node of the program whose frames it has; empty where its neurons are the axons of a core
+    port: str  # input node of the program whose frames it takes; empty if its neurons are the axons of a core
     core: int  # that core, else -1
     # frame i of the port, from ``first_frame`` on, is frame floor((begin + i p) / q) of the node, for a frame period of
     # p / q ticks; spikes on axons in tick t are frame t
@@ -56,7 +56,7 @@ class Lifted(ReadOnly, Documented):
         Neurons that were read, contracted (relays and splitters), merged (copies) and left out as never 1 (silent),
         axons that became neurons (joined), and the neurons that are left.
     closed : ndarray of int64, shape (n, 2)
-        Core and axon of axons that neurons feed, where events of the host cannot be told from theirs.
+        Core and axon of axons that neurons feed, where the host's events cannot be distinguished from theirs.
     period : int or Fraction
         Frame period of the program in ticks.
     """
@@ -76,14 +76,14 @@ class Lifted(ReadOnly, Documented):
         return {"program": self.program, "nodes": len(self.network.nodes), **self.counts}
 
     def frames(self, frames: Mapping[str, ArrayLike], n_ticks: int) -> dict[str, Bools]:
-        """Give the input frames of the network for frames of the program's input nodes.
+        """Convert frames of the program's input nodes to input frames of the network.
 
         Parameters
         ----------
         frames : mapping of str to array_like, shape (n_frames, size)
             Of the program's input nodes, as :func:`neuromap.simulate` takes them.
         n_ticks : int
-            Ticks of the program that are to be compared, from tick 0.
+            Ticks of the program to compare, from tick 0.
 
         Returns
         -------
@@ -111,14 +111,14 @@ class Lifted(ReadOnly, Documented):
         return found
 
     def events(self, ticks: ArrayLike, cores: ArrayLike, axons: ArrayLike, n_ticks: int) -> dict[str, Bools]:
-        """Give the input frames of the network for events, as ``run_events`` takes them; those nobody reads are lost.
+        """Convert events, as ``run_events`` takes them, to input frames of the network; unread events are lost.
 
         Parameters
         ----------
         ticks, cores, axons : array_like of int, shape (n,)
             Events from the host.
         n_ticks : int
-            Ticks that are to be compared, from tick 0.
+            Ticks to compare, from tick 0.
 
         Returns
         -------
@@ -162,7 +162,7 @@ DOCUMENT = document(
     counts=by_name(COUNT),
     file=FILE.elsewhere,
 )
-# Give it as plain values, without weights.
+# As plain values, without weights.
 to_dict = DOCUMENT.of
 
 
@@ -172,7 +172,7 @@ def _nodes(found: Lifted) -> list[dict[str, object]]:
 
 
 def render_text(found: Lifted, width: int = 100) -> str:
-    """Write nodes with what they read, and what was contracted and merged."""
+    """List the nodes with what they read, and count what was contracted and merged."""
     network, counts = found.network, found.counts
     lines = [
         f"{found.program} as a network in ticks: {counted(len(network.nodes), 'node')}, "
@@ -210,11 +210,11 @@ class Terms(NamedTuple):
     weight: Ints
 
     def of(self, some: NDArray[Any]) -> Terms:
-        """Take some of them."""
+        """Select some of them."""
         return Terms(*(column[some] for column in self))
 
     def added_up(self, either: int) -> Terms:
-        """Add up what several axons bring of one source; units from ``either`` on ask only whether something comes."""
+        """Add up weights of a source over several axons; units from ``either`` on only ask whether anything arrives."""
         terms = self.of(np.lexsort((self.current, self.delay, self.source, self.reader)))
         key = np.stack(terms[:4])
         head = np.append(True, (key[:, 1:] != key[:, :-1]).any(axis=0))[: len(terms.reader)]
@@ -227,8 +227,8 @@ class Terms(NamedTuple):
 class Units:
     """Units are neurons (core * N + neuron), then input lines, then axons with several feeders, each of which is an OR.
 
-    ``gone`` are units without a meaning of their own: never 1, contracted, merged into another. Neurons with a label,
-    those that are read out among them, are never contracted or left out, and merged only with others of it.
+    ``gone`` are removed units: never 1, contracted, or merged into another. Neurons with a label, including those that
+    are read out, are never contracted or left out, and merged only with others of the same label.
     """
 
     def __init__(self, program: ChipProgram, keep: bool) -> None:
@@ -253,7 +253,7 @@ class Units:
         self.terms = self._joined(terms, self._feeds(silent), silent)
 
     def named(self, wanted: str) -> str:
-        """Find a name that network files allow and no node has."""
+        """Make a name that network files allow and no node has."""
         base = re.sub(r"[^A-Za-z0-9_.-]", "_", wanted)[:80] or "node"
         name, k = base, 1
         while name in self.names:
@@ -291,7 +291,7 @@ class Units:
         return clocked
 
     def _sums(self) -> tuple[Terms, Bools]:
-        """Read all synapses: which axon each neuron adds up, with the neuron that it is; and those that are never 1."""
+        """Read all synapses and neurons: sums over axons as terms, and which neurons are never 1."""
         program, (n_cores, n) = self.program, self.program.shape
         self.clocked, wires, host = self._clocked(), program.wires, program.host
         heard = self.clocked.copy()
@@ -332,7 +332,7 @@ class Units:
         return Terms(*np.concatenate(cores, axis=1)), np.concatenate([k for _, k in found])
 
     def _places(self) -> Ints:
-        """Say which current of its neuron every compartment holds."""
+        """Return which current of its neuron every compartment holds."""
         place, joined = np.zeros(self.n, np.int64), np.flatnonzero(self.program.further_compartments)
         order = joined[np.argsort(self.program.soma[joined], kind="stable")]
         soma = self.program.soma[order]
@@ -348,7 +348,7 @@ class Units:
         rows = np.flatnonzero(host.node >= 0)
         start, p, q = host.exact_arrival(program.period), program.period.numerator, program.period.denominator
         sample = in_parts((port.sample_tick for port in program.nodes), program.period)
-        # Rows of a node differ by whole ticks, which are delays, but for the part and first frame, which inputs have.
+        # Rows of a node with the same part and first frame are one input; they differ by whole ticks, which are delays.
         key = np.stack([host.node, start % q, host.first_frame])[:, rows].astype(np.int64)
         for node, part, first in np.unique(key, axis=1).T.tolist():
             mine = rows[(key == [[node], [part], [first]]).all(axis=0)]
@@ -373,14 +373,14 @@ class Units:
         return axons, units, delays
 
     def _input(self, wanted: str, what: LiftedInput, size: int) -> int:
-        """Give the neurons of another input their numbers."""
+        """Add an input; return the number of its first neuron."""
         name = wanted if wanted in self.ports and all(k.node != wanted for k in self.inputs) else self.named(wanted)
         self.inputs.append(replace(what, node=name))
         self.sizes.append(size)
         return self.n + sum(self.sizes[:-1])
 
     def _joined(self, synapses: Terms, feeds: tuple[Ints, Ints, Ints], silent: Bools) -> Terms:
-        """Put the feeders of axons in the place of axons; those with several become units."""
+        """Replace axons by their feeders; axons with several feeders become units."""
         axon, unit, delay = np.unique(np.stack(feeds), axis=1)
         keep = ~self.clocked[axon]
         axon, unit, delay = axon[keep], unit[keep], delay[keep]

@@ -1,9 +1,9 @@
-"""Sums in parts, for the checker of certificates: what a wide neuron adds up, read off the neurons that count for it.
+"""Sums in parts, for the certificate checker: the sum of a wide neuron, read off the neurons that count for it.
 
 To be read beside the checker, under its rules: NumPy and program readers only. A label says which neurons hold parts;
-all else is found here, by Lemmas 9 to 12 of ``docs/theorems/program-proofs.md``. *Synapses* are arrays of shape (4, s):
-source (a neuron of the network, or CLASH, CLOCK or PART), arrival of frame 0 in parts of a tick (of parts of sums their
-delay), first frame (of parts of sums their number, core by core), and weight.
+all else is derived here, by Lemmas 9 to 12 of ``docs/theorems/program-proofs.md``. *Synapses* are arrays of shape
+(4, s): source (a neuron of the network, or CLASH, CLOCK or PART), arrival of frame 0 in parts of a tick (for parts of
+sums their delay), first frame (for parts of sums their number, core by core), and weight.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.proof import codes
 
-# Potentials of a neuron up to which each is looked at.
+# Most potentials of a neuron that are examined one by one.
 _LARGE = 1 << 20
-# Potentials, or wires, times ticks, up to which a part is followed through a frame.
+# Most potentials, or wires, times ticks for which a part is followed through a frame.
 _WORK = 1 << 26
-# Parts that read parts, up to which they are followed.
+# Greatest depth of parts that read parts.
 _DEEP = 64
 
 
 class NotShown(Exception):
-    """Nothing is shown of a neuron, for the reason of a code."""
+    """Nothing can be shown of a neuron; ``code`` is the reason."""
 
     def __init__(self, code: int) -> None:
         self.code = code
 
 
 class Slice(NamedTuple):
-    """What counts one sum: its synapses, and the spikes of a frame for every value of the sum from the least on."""
+    """Counter of one sum: its synapses, and the spikes per frame for every value of the sum from the least on."""
 
     terms: Ints
     counts: Ints
@@ -44,7 +44,7 @@ class Slice(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What is shown of a part: in frame i it gets sums in one tick, sends some spikes, and is as before frame 1."""
+    """What is shown of a part: in each frame it gets sums in one tick, sends spikes, and is then as before frame 1."""
 
     # since, exact: when frame 0 of the sums arrives, in parts of a tick; up to whole frames where it is not exact
     since: int
@@ -58,10 +58,10 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Gathered(ReadOnly):
-    """What the wide neurons of a core add up; N neurons."""
+    """Sums of the wide neurons of a core; N neurons."""
 
-    told: Bools  # which of the core's synapses this is about
-    # low, high, asked: (N,): bounds of the sum, and from where on it spikes; ABSENT where one tick says it
+    told: Bools  # which of the core's synapses are covered
+    # low, high, asked: (N,): bounds of the sum, and the sum from which on it spikes; ABSENT if one tick decides
     low: Ints
     high: Ints
     asked: Ints
@@ -91,7 +91,7 @@ class PartialSums:
         self._sums: dict[bytes, tuple[Any, ...]] = {}
 
     def found(self, core: int) -> NDArray[np.uint8]:
-        """Decide the parts of a core; shape (N,), 0 for others."""
+        """Check the parts of a core; return codes, shape (N,), 0 for other neurons."""
         n, found = self._program.shape[1], np.zeros(self._program.shape[1], np.uint8)
         for k in np.flatnonzero(self._holds[core]).tolist():
             part = self._part(core * n + k)
@@ -99,7 +99,7 @@ class PartialSums:
         return found
 
     def _part(self, number: int, depth: int = 0) -> Part | int:
-        """Show what a part does, or say why that fails."""
+        """Derive what a part does, or return the code of why that fails."""
         core, neuron = divmod(number, self._program.shape[1])
         if not self._read[core]:
             self._read_core(core)
@@ -115,7 +115,7 @@ class PartialSums:
         return self._parts.get(number, codes.FORM)  # where it has no synapse
 
     def _read_core(self, core: int) -> None:
-        """Decide the slices of a core; what its mergers read waits until they are asked for."""
+        """Check the slices of a core; its mergers wait until they are asked for."""
         self._read[core], (neuron, _, rows) = True, self._synapses(core)
         self._sums.clear()  # sums of other cores
         order, first = np.argsort(neuron, kind="stable"), core * self._program.shape[1]
@@ -135,7 +135,7 @@ class PartialSums:
         return parts
 
     def _counter(self, core: int, neuron: int) -> Any:
-        """Read a neuron that stays as it is where nothing arrives."""
+        """Read a neuron, which must stay unchanged while nothing arrives."""
         counting = getattr(self._program.chip.kind.proof, "counting", None)  # of kinds whose neurons hold parts
         found: Any = counting and counting(self._program, core, neuron)
         _require(found is not None and self._frame > 0, codes.REST)
@@ -145,13 +145,13 @@ class PartialSums:
         return found
 
     def _require_inside(self, counter: Any, least: int, most: int) -> None:
-        """Ask that potentials between these keep off the rails, the leak included."""
+        """Require that potentials between these keep off the rails, the leak included."""
         low, high = self._program.chip.potential_range
         _require(low <= least + min(counter.leak, 0) and most + max(counter.leak, 0) <= high, codes.RAILS)
         _require(most - least <= _LARGE, codes.LARGE)
 
     def _slice(self, counter: Any, rows: Ints) -> Part:
-        """Show that a part counts a sum that it gets in one tick; the host adds what it does in others (Lemma 9)."""
+        """Show that a part counts a sum that it gets in one tick, given what the host adds in others (Lemma 9)."""
         same = rows.tobytes()  # of slices of one sum
         if same not in self._sums:
             self._sums[same] = self._sum(rows)
@@ -163,7 +163,7 @@ class PartialSums:
         return Part(since, exact, first, last, int(counts.max()), (Slice(terms, counts),))
 
     def _sum(self, rows: Ints) -> tuple[Any, ...]:
-        """Read what slices get: since when, whether that is exact, terms, bounds of sum and its parts, the host's."""
+        """Read the inputs of slices: since when, whether that is exact, terms, bounds of sum and swing, the host's."""
         sums, clock = rows[:, rows[0] >= 0], rows[:, rows[0] == codes.CLOCK]
         _require(sums.shape[1] > 0, codes.FORM)
         since = int(sums[1, 0])
@@ -180,7 +180,7 @@ class PartialSums:
     def _run(
         self, counter: Any, sums: tuple[int, int], swing: tuple[int, int], host: tuple[tuple[int, int, int], ...]
     ) -> tuple[Ints, list[int]]:
-        """Step a slice through a frame, for every sum: spikes for each, and the ticks with any."""
+        """Step a slice through a frame for every sum; return the spikes for each, and the ticks with any."""
         # swing: what the sum may reach while it is added up; host: ticks, and what the host takes off and adds
         _require(sums[1] - sums[0] <= _LARGE, codes.LARGE)
         arriving: Ints | int = np.arange(sums[0], sums[1] + 1)
@@ -198,7 +198,7 @@ class PartialSums:
         raise NotShown(codes.REST)
 
     def _merger(self, counter: Any, rows: Ints, depth: int) -> Part:
-        """Show that a part hands on all spikes of others, one a tick (Lemma 10)."""
+        """Show that a part hands on all spikes of others, one per tick (Lemma 10)."""
         _require((rows[0] == codes.PART).all() and (rows[3] == 1).all(), codes.FORM)
         parts = self._shown(rows[2], depth)
         exact = {part.since for part in parts if part.exact}
@@ -212,7 +212,7 @@ class PartialSums:
         after, spikes = counter.step(v)
         hands_on = (spikes == (v > 0)).all() and (after == v - spikes).all() and counter.potential == 0
         _require(hands_on, codes.HANDS)
-        # From where it begins to send without a gap it sends no more than comes from then on.
+        # From the start of a stretch without gaps it sends no more than arrives from then on.
         start = int(first.min())
         _require((last.max() - start) * len(parts) < _WORK, codes.LARGE)
         begin = np.arange(start, last.max() + 1)[:, None]
@@ -222,7 +222,7 @@ class PartialSums:
         return Part(since, bool(exact), start, end, total, tuple(s for part in parts for s in part.slices))
 
     def gather(self, core: int, begin: Ints, neuron: Ints, rows: Ints) -> Gathered:
-        """Find what the neurons of a core add up that read parts of sums."""
+        """Find the sums of the neurons of a core that read parts of sums."""
         # begin: (N,): when frame 0 of each is, in parts of a tick; neuron: of the synapses
         n, told = self._program.shape[1], (rows[0] == codes.PART) | self._holds[core, neuron]
         low, high, found, asked = (
@@ -244,7 +244,7 @@ class PartialSums:
         return Gathered(told, low, high, asked, found, tuple(np.concatenate(terms, axis=1)))
 
     def _wide(self, core: int, neuron: int, begin: int, rows: Ints) -> tuple[tuple[int, int], int, Ints]:
-        """Find the sum of a wide neuron: bounds, from where on it spikes, and source, lag, weight (Lemma 11)."""
+        """Find the sum of a wide neuron: bounds, sum from which on it spikes, and source, lag, weight (Lemma 11)."""
         wires, others = rows[:, rows[0] == codes.PART], rows[:, rows[0] != codes.PART]
         parts = self._shown(wires[2])
         first, last, most = _windows(parts, wires[1] // self._q)
@@ -284,8 +284,8 @@ class PartialSums:
         )
 
     def _ask(self, counter: Any, come: tuple[Ints, Ints, Ints], late: Ints, host: Ints) -> int:
-        """Follow a gathering neuron through a frame, and say from which sum on it spikes in its tick (Lemma 12)."""
-        # come: of every wire its weight, first tick and spikes at most; late, host: ticks and weights of the host
+        """Follow a gathering neuron through a frame; return the sum from which on it spikes in its tick (Lemma 12)."""
+        # come: of every wire its weight, first tick and most spikes; late, host: ticks and weights of the host
         weight, first, most = come
         start, end = min(int(first.min()), int(late.min(initial=0))), int(late.max(initial=0))
         _require(end - start < self._frame, codes.REST)
@@ -320,17 +320,17 @@ def _require(holds: bool | np.bool_, code: int) -> None:
 
 
 def _joined(rows: Ints) -> Ints:
-    """Add up the weights of what comes over several axons."""
+    """Add up the weights of equal signals over several axons."""
     rows = rows[:, np.lexsort(rows[:3])]
     starts = np.flatnonzero(np.append(True, np.diff(rows[:3]).any(axis=0)))
     return np.concatenate([rows[:3, starts], np.add.reduceat(rows[3:], starts, axis=1)])
 
 
 def _windows(parts: list[Part], delay: Ints) -> Ints:
-    """Give when the first and last spikes of parts arrive, in ticks after their sums, and how many at most."""
+    """Return when the first and last spikes of parts arrive, in ticks after their sums, and how many at most."""
     return np.array([(part.first, part.last, part.most) for part in parts]).T + np.stack([delay, delay, 0 * delay])
 
 
 def _bounds(weight: Ints) -> tuple[int, int]:
-    """Give the least and the greatest sum of some of these."""
+    """Return the least and the greatest sum of any of these weights."""
     return int(np.minimum(weight, 0).sum()), int(np.maximum(weight, 0).sum())

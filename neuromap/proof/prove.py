@@ -1,4 +1,4 @@
-"""Prove a program: claim of every neuron what its label says, and let the checker decide."""
+"""Prove a program: claim what the label of every neuron says, and let the checker decide."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.reference_frames import require_belongs, rollout_period
 
 KIND = "certificate"
-# array: its dtype and axes: N nodes and one, G neurons of the network, H as many and one, T terms, C cores, n neurons
+# array: its dtype and axes: N nodes + 1, G neurons of the network, H = G + 1, T terms, C cores, n neurons per core
 _ARRAYS = {
     "first": (np.int64, "N"),
     "start": (np.int64, "H"),
@@ -50,14 +50,14 @@ _ARRAYS = {
     "power": (np.int64, "Cn"),
     "silent": (np.bool_, "G"),
 }
-# Bytes of a certificate that is read.
+# Most bytes of a certificate.
 _LARGEST = 1 << 34
-# Bound of begins: ticks of programs in parts stay far below.
+# Bound of begins, in parts of a tick: those of programs stay far below.
 _MOST = 1 << 48
 
 
 def program_digest(program: ChipProgram) -> str:
-    """Give the digest that a program's file bears."""
+    """Return the digest in a program's file."""
     return metadata_of(program_bytes(program))["digest"]
 
 
@@ -72,7 +72,7 @@ def save_certificate(certificate: Certificate, program: ChipProgram, path: str |
 
 
 def load_certificate(path: str | Path, program: ChipProgram) -> Certificate:
-    """Read a certificate, and hold everything in it that indexes something against the program."""
+    """Read a certificate, and check all of its indices against the program."""
     origin = f"certificate {show_name(str(path))}"
     try:
         data = read_bytes(Path(path), "certificate", _LARGEST, InputError)
@@ -103,7 +103,7 @@ def load_certificate(path: str | Path, program: ChipProgram) -> Certificate:
 
 
 def check_certificate(path: str | Path, program: ChipProgram) -> Examined:
-    """Decide a certificate of a program that keeps the rules of its chip; only checkers and readers take part."""
+    """Check a certificate of a program that keeps the rules of its chip; only checkers and readers are involved."""
     require_legal(program)
     return Checker(program, load_certificate(path, program)).examine()
 
@@ -111,7 +111,7 @@ def check_certificate(path: str | Path, program: ChipProgram) -> Examined:
 def _misfit(
     tensors: dict[str, NDArray[Any]], state: dict[str, NDArray[Any]], n_nodes: int, shape: tuple[int, int]
 ) -> str:
-    """Say what does not fit in a certificate: arrays, shapes, what indexes nothing."""
+    """Describe what does not fit in a certificate: arrays, shapes, numbers out of range; empty if nothing."""
     for name, (dtype, _) in _ARRAYS.items():
         if name not in tensors or tensors[name].dtype != dtype or not tensors[name].ndim:
             return f"array {name}: is absent, or of another type than {np.dtype(dtype).name}"
@@ -205,11 +205,11 @@ def _states(rollout: Rollout, begin: Mapping[str, int], n: int) -> dict[str, Int
 
 @dataclass(frozen=True, eq=False)
 class Proof(Card):
-    """Whether a program computes its rollout for every input and all time, and what shows it."""
+    """Result of proving that a program computes its rollout, for every input and all time."""
 
     proven: bool
     faults: tuple[str, ...]  # why not, one line each
-    lemmas: Mapping[str, int]  # neurons on the chip, by what shows that they compute what they should
+    lemmas: Mapping[str, int]  # number of neurons on the chip, by what was found about them
     certificate: Certificate
     examined: Examined
 
@@ -220,9 +220,9 @@ def prove(rollout: Rollout, program: ChipProgram) -> Proof:
     Parameters
     ----------
     rollout : Rollout
-        What should be computed.
+        Defines what should be computed.
     program : ChipProgram
-        What is loaded onto the chip: mapped, read from a file or edited.
+        The program on the chip: mapped, read from a file or edited.
 
     Returns
     -------
@@ -234,7 +234,7 @@ def prove(rollout: Rollout, program: ChipProgram) -> Proof:
     ProgramError
         If the program is of another network, is not well formed, or indices point outside it.
     NotSupportedError
-        If nothing says what neurons of its kind of core compute.
+        If its kind of core does not define for proofs what its neurons compute.
     """
     network = _asked(rollout, program)
     certificate = claims_of(program, network)
@@ -248,7 +248,7 @@ def prove(rollout: Rollout, program: ChipProgram) -> Proof:
 
 
 def confirm(rollout: Rollout, program: ChipProgram, path: str | Path) -> Proof:
-    """Decide a certificate that was made before, of this program and this network.
+    """Check an existing certificate of this program and this network.
 
     Raises
     ------
@@ -268,7 +268,7 @@ def confirm(rollout: Rollout, program: ChipProgram, path: str | Path) -> Proof:
 
 
 def _asked(rollout: Rollout, program: ChipProgram) -> TickNetwork:
-    """Refuse what cannot be proven, and write out what is asked for."""
+    """Refuse what cannot be proven, and write out the network to compute."""
     refuse_swapped("prove(rollout, program)", rollout, Rollout, program)
     needs("prove", rollout, Rollout)
     needs("prove", program, ChipProgram)
@@ -291,12 +291,12 @@ def _proof(rollout: Rollout, program: ChipProgram, certificate: Certificate, exa
 
 
 def is_proven(rollout: Rollout, program: ChipProgram) -> bool | None:
-    """Whether a program is proven; None where its kind of core has no proof."""
+    """Return whether a program is proven; None if its kind of core has no proof."""
     return None if program.chip.kind.proof is None else prove(rollout, program).proven
 
 
 def _clocks(rollout: Rollout, program: ChipProgram) -> list[str]:
-    """Compare the frame period with the rollout's, and ask that inputs are sampled before they are delivered."""
+    """Check that the frame period is the rollout's, and that inputs are sampled before they are delivered."""
     period, faults = rollout_period(rollout, program), []
     if period not in (None, program.period):
         faults.append(f"frame period: {program.period} ticks; the rollout has {period}")
@@ -310,7 +310,7 @@ def _clocks(rollout: Rollout, program: ChipProgram) -> list[str]:
 
 
 def claims_of(program: ChipProgram, network: TickNetwork) -> Certificate:
-    """Claim of every neuron what its label says."""
+    """Claim what the label of every neuron says."""
     node, index, soma = program.neuron_node, program.neuron_index, program.soma.reshape(program.shape)
     holds = np.zeros(program.shape, np.bool_) if program.is_part is None else program.is_part
     relay = program.is_relay & ~holds
@@ -330,7 +330,7 @@ def claims_of(program: ChipProgram, network: TickNetwork) -> Certificate:
 
 
 def _currents(program: ChipProgram, network: TickNetwork, neuron: Ints, soma: Ints) -> Ints:
-    """Take the compartments of a neuron for those of its further currents that anything feeds, in this order."""
+    """Assign the compartments of a neuron to those of its further currents that anything feeds, in this order."""
     part = np.zeros(program.shape, np.int64)
     if program.joined is None:
         return part
@@ -348,7 +348,7 @@ def _currents(program: ChipProgram, network: TickNetwork, neuron: Ints, soma: In
 
 
 def _powers(program: ChipProgram, claims: Certificate) -> Ints:
-    """Guess, from one neuron of every node, the power of two by which the chip's weights are larger."""
+    """Guess, from one neuron per node, the power of two by which the chip's weights are larger."""
     checker, power = Checker(program, claims), np.zeros(len(program.nodes) + 1, np.int64)
     node = np.where(claims.relay | claims.holds, -1, program.neuron_node)
     for number in np.setdiff1d(node[node >= 0], program.neuron_node[claims.holds]).tolist():
@@ -362,7 +362,7 @@ def _powers(program: ChipProgram, claims: Certificate) -> Ints:
 
 
 def _begin_of_relays(program: ChipProgram, claims: Certificate) -> Ints:
-    """Let relays begin when the spikes that they hand on arrive: from relay to relay, as far as a chain is long."""
+    """Let relays begin when the spikes that they hand on arrive, from relay to relay along each chain."""
     begin, n = claims.begin.copy(), program.shape[1]
     wires = program.wires
     axons = np.append(0, np.cumsum(program.axon_counts))
@@ -395,7 +395,7 @@ def _begin_of_relays(program: ChipProgram, claims: Certificate) -> Ints:
 
 
 def silent_neurons(claims: Certificate) -> NDArray[np.bool_]:
-    """Find the most neurons that are never 1: all but the inputs, less those whose other sources may reach them."""
+    """Find the largest set of neurons that are never 1: all but inputs, less those that sources outside may excite."""
     n = int(claims.first[-1])
     if claims.state:
         return np.zeros(n, np.bool_)

@@ -1,4 +1,4 @@
-"""Float networks on integer neurons, with the price told (``docs/brian2.md``); graded ones as rates."""
+"""Quantise float networks to integer neurons, with stated errors (``docs/brian2.md``), and graded ones to rates."""
 
 import neuromap.one_installation  # noqa: F401 - here too: see there
 from neuromap.lazy_names import lazy_names

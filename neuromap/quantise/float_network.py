@@ -1,4 +1,4 @@
-"""A spiking network in real numbers and seconds, as float simulators have it."""
+"""Float spiking networks, in real numbers and seconds, as float simulators define them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.render.value import Card
 
-# The leaky integrate-and-fire neuron that float simulators compute, before it is put into integers.
+# The leaky integrate-and-fire neuron of float simulators, before quantisation.
 
 _LISTS = ("synapse_taus", "gains", "currents")
 
 
 class Propagators(NamedTuple):
-    """What one tick makes of a float neuron without spikes; arrays of shape (size,), lists one array per current."""
+    """Update of a float neuron over a tick without spikes; arrays of shape (size,), lists one array per current."""
 
-    voltage: Floats  # what is left of v - v_infinity
-    current: list[Floats]  # what is left of each current; 0 where it is a pulse
-    coupling: list[Floats]  # what a current of 1 at the beginning of a tick adds to v until its end
-    added: Floats  # what rest and drive add to v - reset, from v = reset
+    voltage: Floats  # fraction kept of v - v_infinity
+    current: list[Floats]  # fraction kept of each current; 0 where it is a pulse
+    coupling: list[Floats]  # increase of v until the end of a tick by a current of 1 at its beginning
+    added: Floats  # increase of v by rest and drive, from v = reset
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +34,13 @@ class FloatNeuron(Card):
     r"""Leaky integrate-and-fire neurons with exponential or pulsed currents, in any unit of v.
 
     dv/dt = (rest - v) / tau + drive + sum over currents c of gains[c] I_c and dI_c/dt = -I_c / synapse_taus[c], exact
-    over a tick; a spike that arrives adds its weight to I_c, or gains[c] times its weight to v where synapse_taus[c] is
-    0.
-    If v > threshold the neuron spikes, v := reset, and stays there while it rests.
+    over a tick; an arriving spike adds its weight to I_c, or gains[c] times its weight to v where synapse_taus[c] is 0.
+    If v > threshold the neuron spikes, v := reset, and stays there for the refractory time.
 
     Parameters
     ----------
     size : int
-        Neurons of the node; all other values are one for all, or one per neuron.
+        Number of neurons; every other value is one for all neurons or one per neuron.
     threshold, reset, rest : array_like of float
         In the unit of v.
     tau : array_like of float
@@ -51,7 +50,7 @@ class FloatNeuron(Card):
     refractory : array_like of float
         Seconds from a spike to the first step that may integrate again.
     synapse_taus : sequence of array_like of float
-        Time constants of the currents in seconds; 0 is a pulse that v takes at once.
+        Time constants of the currents in seconds; 0 for a pulse, which changes v at once.
     gains : sequence of array_like of float
         What currents add to dv/dt, in units of v per second and unit of the current; 1 by default.
     voltage : array_like of float, optional
@@ -62,8 +61,8 @@ class FloatNeuron(Card):
     Raises
     ------
     NetworkError
-        If a value is not finite or has another shape, a time constant is negative, or a threshold does not lie above
-        the reset.
+        If a value is not finite or has another shape, a time constant is negative, or a threshold is not above the
+        reset.
     """
 
     size: int
@@ -120,7 +119,7 @@ class FloatNeuron(Card):
 
     @property
     def is_pulse(self) -> tuple[bool, ...]:
-        """Whether each current is a pulse, for all its neurons."""
+        """Whether each current is a pulse in all neurons."""
         return tuple(bool((tau == 0).all()) for tau in self.synapse_taus)
 
     def propagators(self, dt: float) -> Propagators:
@@ -129,7 +128,7 @@ class FloatNeuron(Card):
         Parameters
         ----------
         dt : float
-            Seconds of a tick.
+            Seconds per tick.
         """
         left = np.exp(-dt / self.tau)
         currents = [_kept(tau, dt) for tau in self.synapse_taus]
@@ -173,14 +172,14 @@ class FloatSynapses(Card):
     source, target : str
         Names of nodes.
     source_neuron, target_neuron : array_like of int, shape (s,)
-        Who sends, and who receives.
+        Presynaptic and postsynaptic neurons.
     weight : array_like of float, shape () or (s,)
-        What a spike adds to the current.
+        Amount that a spike adds to the current.
     delay : array_like of float, shape () or (s,)
-        Seconds. A spike of step n changes the current at the end of step n + delay / dt, so the voltage from the step
-        after that on.
+        Seconds. A spike of step n changes the current at the end of step n + delay / dt, and so the voltage from the
+        next step on.
     current : int
-        Which current of the target.
+        Index of the target's current.
 
     Raises
     ------
@@ -215,14 +214,14 @@ class FloatSynapses(Card):
     def of_matrix(
         cls, source: str, target: str, matrix: ArrayLike, delay: float = 0.0, current: int = 0
     ) -> FloatSynapses:
-        """Make synapses of weights, shape (n_target, n_source), that share a delay; zeros are no synapses."""
+        """Make synapses with one delay from a weight matrix, shape (n_target, n_source); zeros are no synapses."""
         weights = np.asarray(matrix, np.float64)
         targets, sources = np.nonzero(weights)
         return cls(source, target, sources, targets, weights[targets, sources], delay, current)  # type: ignore[arg-type]
 
     @property
     def label(self) -> str:
-        """The pair as it is written in files."""
+        """The pair of nodes as written in files."""
         return f"{self.source} -> {self.target}"
 
     def _facts(self) -> dict[str, object]:
@@ -231,18 +230,18 @@ class FloatSynapses(Card):
 
 @dataclass(frozen=True, eq=False)
 class FloatNetwork(Card):
-    """Float neurons, their synapses, and what comes from outside.
+    """Float neurons, their synapses, and input nodes.
 
     Attributes
     ----------
     name : str
         Name of the network.
     dt : float
-        Seconds of a tick.
+        Seconds per tick.
     inputs : mapping of str to int
-        Neurons of every input node, whose spikes come from outside.
+        Number of neurons of every input node, whose spikes come from outside.
     nodes : mapping of str to FloatNeuron
-        All others.
+        All other nodes.
     synapses : tuple of FloatSynapses
         Several between the same nodes are allowed.
 
@@ -273,11 +272,11 @@ class FloatNetwork(Card):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """Neurons of every node, inputs first."""
+        """Number of neurons of every node, inputs first."""
         return dict(self.inputs) | {name: neuron.size for name, neuron in self.nodes.items()}
 
     def delay_steps(self, part: FloatSynapses) -> Ints:
-        """Delays of synapses in ticks, rounded, halves up as Brian2's queue of spikes does, shape (s,)."""
+        """Delays of synapses in whole ticks, shape (s,); halves round up, as in Brian2's spike queue."""
         steps: Ints = np.floor(part.delay / self.dt + 0.5).astype(np.int64)
         return steps
 

@@ -1,4 +1,4 @@
-"""The float original of a network, step by step: what its integers are compared with."""
+"""Step-by-step simulation of a float network: the original that its integers are compared with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Arrivals(NamedTuple):
 
 
 class _State:
-    """Voltages, currents and rests of the neurons of a node."""
+    """Voltages, currents and remaining refractory ticks of a node's neurons."""
 
     def __init__(self, neuron: FloatNeuron, dt: float) -> None:
         self.neuron, self.over = neuron, neuron.propagators(dt)
@@ -32,7 +32,7 @@ class _State:
         self._rest_ticks = neuron.rest_ticks(dt)
 
     def update(self) -> Bools:
-        """Integrate a step and find who spikes; the reset is for later."""
+        """Integrate one step and return the spikes; the reset comes later."""
         over: Propagators = self.over
         reset = self.neuron.reset
         v = reset + (self.v - reset) * over.voltage + over.added
@@ -58,7 +58,7 @@ class _State:
 
 
 def float_reference(network: FloatNetwork, inputs: Mapping[str, Bools], n_steps: int) -> dict[str, Bools]:
-    """Compute a float network in the order of Brian2: neurons, thresholds, synapses, resets.
+    """Simulate a float network in Brian2's order: neurons, thresholds, synapses, resets.
 
     Parameters
     ----------

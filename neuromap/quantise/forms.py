@@ -1,4 +1,4 @@
-"""Forms of a quantisation: text, JSON, and the tables that pages about it show."""
+"""Forms of a quantisation: text, JSON, and tables for pages."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ DOCUMENT = document(
     distances=each(record_of(TrainDistance)),
 )
 to_dict = DOCUMENT.of
-"""Give it as plain values: errors are relative, times in seconds; what has no bound or does not exist is ``None``."""
+"""Plain values: errors are relative, times in seconds; unbounded and missing values are ``None``."""
 
 
 def error_percent(value: float | None) -> str:
-    """Write a relative error with two digits; that of None has no bound."""
+    """Write a relative error in percent with two digits; ``None`` means no bound."""
     return "no bound" if value is None else f"{plain(float(f'{100 * value:.2g}'))} %"
 
 
@@ -76,7 +76,7 @@ _TRAINS: tuple[Column[TrainDistance], ...] = (
 
 
 def quantisation_tables(found: Quantisation) -> list[Table[Any]]:
-    """Give tables of nodes, their errors, those of edges, and how far spike trains are from the float original's."""
+    """Return the tables of nodes, node errors, edge errors and, if compared, spike-train distances."""
     return [
         Table(_INTEGERS, found.nodes),
         Table(_ERRORS, found.nodes),
@@ -86,7 +86,7 @@ def quantisation_tables(found: Quantisation) -> list[Table[Any]]:
 
 
 def render_text(found: Quantisation, width: int = 100) -> str:
-    """Write what became of neurons and synapses, and how far the spike trains are from the float original's."""
+    """Write the integers and errors of neurons and synapses, and the distances of spike trains from the original's."""
     head = (
         f"{found.network} in the integers of {found.chip}: a tick is {seconds(found.dt)} of the model and "
         f"{seconds(found.tick_seconds)} of the chip file"

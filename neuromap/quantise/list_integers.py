@@ -9,7 +9,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 
 
 def greatest_weight(chip: ChipSpec) -> int:
-    """Greatest weight of a list, whatever the signs of the others: mantissa times the greatest power of 2."""
+    """Greatest weight of a list with any mix of signs: mantissa times the greatest power of 2."""
     most: int = _most(chip, is_mixed=True) << chip.lists.weight_shifts[1]
     return most
 
@@ -21,7 +21,7 @@ def greatest_bias(chip: ChipSpec) -> int:
 
 
 def round_weights(weights: Floats, source: Ints, n_sources: int, chip: ChipSpec) -> Ints:
-    """Round weights so that all of one source are mantissas times one power of 2."""
+    """Round weights to mantissas times a power of 2 that all weights of a source share."""
     # weights: in units of the chip's currents, at most :func:`greatest_weight`
     # shapes: weights (s,); source (s,); returns (s,)
     greatest = np.zeros(n_sources)
@@ -42,14 +42,14 @@ def round_weights(weights: Floats, source: Ints, n_sources: int, chip: ChipSpec)
 
 
 def round_thresholds(thresholds: Floats, chip: ChipSpec) -> Ints:
-    """Round thresholds to multiples of the chip's step, at least one."""
+    """Round thresholds to multiples of the chip's step, at least one step."""
     step = 1 << chip.lists.threshold_shift
     rounded: Ints = np.maximum(np.rint(thresholds / step), 1).astype(np.int64) * step
     return rounded
 
 
 def round_biases(biases: Floats, chip: ChipSpec) -> Ints:
-    """Round biases to a mantissa times the least power of 2 that holds it, each for itself."""
+    """Round each bias to a mantissa times the least power of 2 that holds it."""
     least, highest = chip.lists.bias_shifts
     most = (1 << (chip.lists.bias_bits - 1)) - 1
     shift = np.ceil(np.log2(np.maximum(np.abs(biases) / (most + 0.5), 2.0**least)) - 1e-12).clip(least, highest)

@@ -1,4 +1,4 @@
-"""The neurons of a node in integers: decays, scale, thresholds, biases, and what they lost."""
+"""Integer neurons of a node: decays, scale, thresholds, biases, and their errors."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from neuromap.quantise.quantisation import NodeErrors
 
 @dataclass(frozen=True, eq=False)
 class NodeIntegers(ReadOnly, Value):
-    """Neurons of a node as the chip computes them, and how to read them."""
+    """Neurons of a node as the chip computes them, with the units to read them."""
 
     neuron: SpikingNeuron  # in integers; a :class:`LeakNeuron` on crossbar cores
     scale: float  # v of the float model is the chip's voltage / scale + reset
-    reset: Floats  # (size,): where the chip has 0
+    reset: Floats  # (size,): value of v where the chip has 0
     current_units: Floats  # (currents, size): units of the chip's current per unit of the float model's
-    errors: NodeErrors  # what it cost
+    errors: NodeErrors  # cost of the quantisation
 
 
 class _Decays:
-    """Decays of a node in parts of 2**bits, and what they keep."""
+    """Decays of a node in units of 1 / 2**bits, and the fractions that they keep."""
 
     def __init__(self, name: str, neuron: FloatNeuron, dt: float, chip: ChipSpec) -> None:
         self.over: Propagators = neuron.propagators(dt)
@@ -58,7 +58,7 @@ class _Decays:
         return decay
 
     def units(self, neuron: FloatNeuron) -> Floats:
-        """Give what a current of 1 adds to v in a tick, so that the area under its effect on v is the float model's."""
+        """Increase of v per tick by a current of 1, so that the area under its effect on v is the float model's."""
         units = []
         leak = _by(1 - self.kept_voltage, 1 - self.over.voltage)
         for c, pulse in enumerate(neuron.is_pulse):
@@ -69,7 +69,7 @@ class _Decays:
         return np.array(units)
 
     def tau_errors(self, neuron: FloatNeuron, dt: float) -> tuple[float, tuple[float, ...]]:
-        """Relative errors of the time constants, the greatest of all neurons: of the membrane, of each current."""
+        """Relative errors of the time constants of the membrane and of each current, the greatest over neurons."""
         leak = _tau_error(neuron.tau, self.kept_voltage, dt)
         pairs = zip(neuron.synapse_taus, self.kept_currents, strict=True)
         return leak, tuple(_tau_error(tau, kept, dt) for tau, kept in pairs)
@@ -95,7 +95,7 @@ def _tau_error(tau: Floats, kept: Floats, dt: float) -> float:
 
 
 def node_integers(network: FloatNetwork, name: str, synapses: SummedSynapses, chip: ChipSpec) -> NodeIntegers:
-    """Put the neurons of a node into integers."""
+    """Quantise the neurons of a node."""
     neuron, dt = network.nodes[name], network.dt
     rest = neuron.rest_ticks(dt)
     if (longest := int(rest.max(initial=0))) > chip.lists.greatest_refractory:
@@ -142,7 +142,7 @@ def node_integers(network: FloatNetwork, name: str, synapses: SummedSynapses, ch
 
 
 def _before(current: Floats, kept: Floats) -> Floats:
-    """Give the current that decays once before it counts for the first time."""
+    """Undo one decay of an initial current, since the chip decays it before its first use."""
     before: Floats = current / np.where(kept == 0, np.inf, kept)
     return before
 
@@ -171,7 +171,7 @@ def _most(values: Floats) -> float:
 
 
 def _worst(network: FloatNetwork, synapses: SummedSynapses, weights: Floats, decays: _Decays) -> float:
-    """Greatest current if all sources of one sign fire as often as they may."""
+    """Greatest current if all sources of one sign fire as often as they can."""
     if not len(weights):
         return 0.0
     period = np.concatenate(
@@ -192,7 +192,7 @@ def _worst(network: FloatNetwork, synapses: SummedSynapses, weights: Floats, dec
 
 
 def _truncation(decays: _Decays, integers: CurrentNeuron) -> float | None:
-    """Less than one unit is lost per tick of every current and of the voltage; the membrane sums it up."""
+    """Bound the truncation: each current and the voltage lose less than one unit per tick, which the membrane sums."""
     leak = 1 - decays.kept_voltage
     lost = np.where(leak > 0, 1.0, 0.0)
     for kept in decays.kept_currents:
@@ -202,7 +202,7 @@ def _truncation(decays: _Decays, integers: CurrentNeuron) -> float | None:
     return float((lost / np.where(leak > 0, leak, 1.0) / integers.threshold).max(initial=0))
 
 
-# All synapses onto a node in one table; those that share neurons, delay and current are one.
+# All synapses onto a node in one table; those that share neurons, delay and current are merged.
 @dataclass(frozen=True, eq=False)
 class SummedSynapses(ReadOnly, Value):
     """Synapses onto a node, ordered by source node, delay, current, target and source; arrays of shape (s,)."""
@@ -231,12 +231,12 @@ class SummedSynapses(ReadOnly, Value):
         return [(int(delay), int(current)) for delay, current in pairs]
 
     def scaled(self, units: Floats) -> Floats:
-        """Give weights in units of the chip's currents, not rounded; ``units`` has shape (currents, size)."""
+        """Return unrounded weights in units of the chip's currents; ``units`` has shape (currents, size)."""
         return self.weight * units[self.current, self.target_neuron]
 
 
 def sum_synapses(network: FloatNetwork, target: str) -> SummedSynapses:
-    """Put all synapses onto a node into one table."""
+    """Collect all synapses onto a node in one table."""
     first = dict(zip(network.sizes, np.cumsum([0, *network.sizes.values()]).tolist(), strict=False))
     parts = [part for part in network.synapses if part.target == target and len(part.weight)]
     names = tuple(dict.fromkeys(part.source for part in parts))
@@ -259,17 +259,17 @@ def sum_synapses(network: FloatNetwork, target: str) -> SummedSynapses:
     )
 
 
-# The search for the scale of a node: how many units of the chip's voltage are one unit of the float model's.
+# Search for the scale of a node: units of the chip's voltage per unit of the float model's.
 
 
 CANDIDATES = 64
-"""Scales that are tried, evenly over the octave below the greatest."""
+"""Number of scales tried, in geometric steps over the octave below the greatest."""
 ROOM = 4
-"""Times that the greatest threshold fits between the reset and either rail of the voltage."""
+"""Least distance between the reset and either rail of the voltage, in units of the greatest threshold."""
 LEAST_THRESHOLD = 2**16
-"""Threshold down to which the scale goes so that no current can overflow, whatever spikes arrive."""
+"""Threshold down to which the scale shrinks to rule out overflow of currents for any spikes."""
 MAX_SAMPLE = 20_000
-"""Synapses that the error is measured on."""
+"""Greatest number of synapses on which the error is measured."""
 SEARCH = (
     f"{CANDIDATES} scales in the octave below the greatest that keeps thresholds (a quarter of the voltage's range), "
     "initial values, resting values, biases and weights in range, and the sum of all weights at the greatest rate in "
@@ -281,17 +281,17 @@ SEARCH = (
 
 @dataclass(frozen=True, eq=False)
 class ScaleDemand(ReadOnly, Value):
-    """What a node asks of its scale, in units of v."""
+    """Values of a node that determine its scale, in units of v."""
 
     node: str  # its name
     thresholds: Floats  # (n,): above the reset
     biases: Floats  # (n,): added in every tick
     weights: Floats  # (s,): added to currents
-    source: Ints  # (s,): who sends them
+    source: Ints  # (s,): their sources
     # greatest_voltage, greatest_current: of initial and resting values, against the reset
     greatest_voltage: float
     greatest_current: float
-    # what the current of a neuron reaches if all its sources of one sign fire as often as they can
+    # greatest current of a neuron if all its sources of one sign fire as often as they can
     worst_current: float
 
 
@@ -307,7 +307,7 @@ def find_scale(demand: ScaleDemand, chip: ChipSpec) -> float:
 
 
 def scales_below(greatest: float, node: str, thresholds: Floats, least: int, chip: ChipSpec) -> list[float]:
-    """List the scales that are tried; refuse a node whose least threshold is too small for the chip at all of them."""
+    """List the scales to try; refuse a node whose least threshold is too small for the chip at all of them."""
     if greatest * thresholds.min(initial=np.inf) < least:
         raise NetworkError(
             f"node {node}: its least threshold is {greatest * thresholds.min():.3g} units of {chip.name} at the scale "
@@ -344,11 +344,11 @@ def _error(demand: ScaleDemand, scale: float, chip: ChipSpec) -> float:
 
 
 def greatest_error(wanted: Floats, found: Ints) -> float:
-    """Greatest error of a value, relative to it; as it is where nothing is wanted."""
+    """Greatest relative error of a value; absolute where the wanted value is 0."""
     return float((np.abs(found - wanted) / np.where(wanted == 0, 1.0, np.abs(wanted))).max(initial=0))
 
 
 def relative_error(wanted: Floats, found: Ints) -> float:
-    """Sum of errors by sum of magnitudes; 0 where nothing is wanted."""
+    """Sum of errors divided by sum of magnitudes; 0 if all wanted values are 0."""
     total = float(np.abs(wanted).sum())
     return float(np.abs(found - wanted).sum()) / total if total else 0.0

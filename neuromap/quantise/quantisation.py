@@ -1,4 +1,4 @@
-"""A quantisation from the plain values of its document, as another process of ours left them."""
+"""Errors of a quantisation, and their reading from the plain values of its document."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neuromap.render.value import Card, Documented
 
 
 def read_quantisation(document: Mapping[str, Any]) -> Quantisation:
-    """Make a quantisation of what :meth:`~neuromap.quantise.quantisation.Quantisation.to_dict` gave."""
+    """Rebuild a quantisation from the result of :meth:`~neuromap.quantise.quantisation.Quantisation.to_dict`."""
     nodes = [{**node, "synapse_tau_errors": tuple(node["synapse_tau_errors"])} for node in document["nodes"]]
     return Quantisation(
         network=document["network"],
@@ -25,37 +25,37 @@ def read_quantisation(document: Mapping[str, Any]) -> Quantisation:
     )
 
 
-# Quantisation: what putting a float network into integers cost, stated and never hidden.
+# Quantisation: the cost of putting a float network into integers, stated and never hidden.
 
 
 @dataclass(frozen=True)
 class NodeErrors(Card):
-    """What a node's neurons lost; errors are relative to the float value and the greatest of all neurons."""
+    """Quantisation errors of a node: relative to the float value, the greatest over its neurons."""
 
     node: str  # its name
     neurons: int  # how many
     scale: float  # units of the chip's voltage per unit of v
     threshold: int  # greatest threshold in units of the chip's voltage
-    tau_error: float  # of the time constant of the membrane; 0 where there is none
-    synapse_tau_errors: tuple[float, ...]  # of those of the currents
-    threshold_error: float  # of threshold less reset
-    bias_error: float  # of what rest and drive add in a tick
-    # what rounding toward zero in every tick can add up to, as a part of the threshold; None where it has no bound, in
-    # voltages without leak that currents feed
+    tau_error: float  # of the membrane time constant; 0 without one
+    synapse_tau_errors: tuple[float, ...]  # of the time constants of the currents
+    threshold_error: float  # of threshold minus reset
+    bias_error: float  # of the increase per tick by rest and drive
+    # bound on the accumulated rounding toward zero in every tick, as a fraction of the threshold; None where there is
+    # none, in voltages without leak that currents feed
     truncation: float | None
-    # range of the current by what it reaches if all sources of one sign fire as often as they can: below 1 it may wrap;
-    # None without synapses
+    # range of the current divided by its value if all sources of one sign fire as often as they can: below 1 it may
+    # wrap; None without synapses
     current_headroom: float | None
-    lowest_voltage: float  # the lower rail of the voltage in the unit of v
+    lowest_voltage: float  # lower rail of the voltage in the unit of v
 
 
 @dataclass(frozen=True)
 class EdgeErrors(Card):
-    """What the synapses between two nodes lost."""
+    """Quantisation errors of the synapses between two nodes."""
 
     edge: str  # source and target
-    synapses: int  # how many, after those that share neurons, delay and current were added up
-    weight_error: float  # sum of errors by sum of weights
+    synapses: int  # how many, after merging those that share neurons, delay and current
+    weight_error: float  # sum of errors divided by sum of weights
     greatest_weight_error: float  # greatest error of a weight, relative to it
     lost: int  # synapses whose weight became 0
     delay_error: float  # greatest error of a delay in seconds: delays are whole ticks
@@ -63,37 +63,37 @@ class EdgeErrors(Card):
 
 @dataclass(frozen=True)
 class TrainDistance(Card):
-    """How far spike trains of a node are from the float original's."""
+    """Distance of a node's spike trains from the float original's."""
 
     node: str  # its name
     original: str  # who computed the original
-    neurons: int  # neurons that were compared, evenly over the node
-    # spikes, original_spikes: spikes of these on the chip and in the original
+    neurons: int  # neurons compared, evenly spaced over the node
+    # spikes, original_spikes: their spikes on the chip and in the original
     spikes: int
     original_spikes: int
     time_constant: float  # of the van Rossum distance, in seconds
     distance: float  # mean over neurons; a spike without a partner is 1 (van Rossum 2001, as Elephant computes it)
-    of_silence: float  # mean distance of the original from silence: what no spike at all would have
+    of_silence: float  # mean distance of the original from an empty train
 
 
 @dataclass(frozen=True)
 class Quantisation(Documented):
-    """What putting a float network into integers cost.
+    """Cost of putting a float network into integers.
 
     Attributes
     ----------
     network, chip : str
         Names.
     dt : float
-        Seconds of the model in a tick.
+        Model seconds per tick.
     tick_seconds : float
-        Seconds that the chip takes for one.
+        Chip seconds per tick.
     search : str
         How scales were found.
     nodes : tuple of NodeErrors
     edges : tuple of EdgeErrors
     notes : tuple of str
-        Where the integer neuron differs otherwise.
+        Other differences of the integer neuron.
     distances : tuple of TrainDistance
         From the float original, where a run was compared.
     """

@@ -1,4 +1,4 @@
-"""From a float network to integer neurons and weights, with what it cost."""
+"""Quantisation of a float network to integer neurons and weights, with its cost."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from neuromap.quantise.quantisation import EdgeErrors, NodeErrors, Quantisation
 from neuromap.render.value import Card
 
 HOST = "host"
-"""Input node of one silent neuron, for networks that have no input or nodes that none reaches."""
+"""Input node of one silent neuron, for networks without inputs or with nodes that no input reaches."""
 _PULSES = (
     "pulses of the last step in which a neuron rests, which is that of its spike where it has no refractory time, "
     "count on the chip and are lost in the float model"
@@ -55,9 +55,9 @@ class Quantised(Card):
     network : Network
         Spiking; all its nodes but the inputs are outputs. Frame i of a node is step i - 1 of the float model.
     quantisation : Quantisation
-        What it cost.
+        Errors of the quantisation.
     nodes : mapping of str to NodeIntegers
-        Scales and units, to read voltages and currents of the chip in those of the float model.
+        Scales and units that convert the chip's voltages and currents to those of the float model.
     """
 
     network: Network
@@ -69,17 +69,17 @@ class Quantised(Card):
 
 
 def quantise(network: FloatNetwork, chip: str | Path | ChipSpec = "loihi1") -> Quantised:
-    """Put a float network into the integers of a chip.
+    """Quantise a float network to the integers of a chip.
 
-    Time constants become decays in parts of 2**decay_bits; weights, thresholds and biases are multiplied with one
-    scale per node and rounded to what the chip holds (``docs/brian2.md`` has the formulas).
+    Time constants become decays in units of 1 / 2**decay_bits; weights, thresholds and biases are multiplied by one
+    scale per node and rounded to values that the chip holds (``docs/brian2.md`` has the formulas).
 
     Parameters
     ----------
     network : FloatNetwork
         One tick is ``network.dt`` seconds of the model.
     chip : str, path or ChipSpec
-        On crossbar cores neurons that neither decay nor rest, and take pulses.
+        Crossbar cores take only neurons that neither decay nor rest, and that receive pulses.
 
     Returns
     -------
@@ -88,9 +88,9 @@ def quantise(network: FloatNetwork, chip: str | Path | ChipSpec = "loihi1") -> Q
     Raises
     ------
     NotSupportedError
-        If the chip has crossbar cores, and neurons decay, have currents or rest.
+        If the chip has crossbar cores and neurons decay, have currents or rest.
     NetworkError
-        If a value is out of the chip's range at every scale, or a time constant too long for its decays.
+        If a value is out of the chip's range at every scale, or a time constant is too long for its decays.
     """
     spec = load_chip(chip)
     _require_decay(network, spec)
@@ -179,7 +179,7 @@ def _edge(source: str, target: str, part: SummedSynapses, weights: Ints, nodes: 
 
 
 def _unreached(nodes: Mapping[str, Node], edges: Mapping[tuple[str, str], Edge]) -> list[str]:
-    """Find the first of every group of nodes that no input reaches, in order."""
+    """List the first node of every group that no input reaches, in order."""
     graph: nx.DiGraph[str] = nx.DiGraph(list(edges))
     graph.add_nodes_from(nodes)
     reached: set[str] = set()
@@ -230,13 +230,13 @@ def _edge_errors(source: str, target: str, part: SummedSynapses, weights: Ints, 
     )
 
 
-# The neurons of a node and their synapses in the integers of crossbar cores: a constant leak, weights on few axons.
+# Quantisation for crossbar cores: neurons with a constant leak, weights on a few axons.
 
 
 MOST_AXONS = 4
-"""Axons on which the spikes of a source come."""
+"""Greatest number of axons that a source takes."""
 WEIGHT_ERROR = 0.05
-"""Error of weights, sum of errors by sum of weights, that axons are replicated for."""
+"""Weight error (sum of errors divided by sum of weights) above which a source takes another axon."""
 CROSSBAR_SEARCH = (
     f"{CANDIDATES} scales in the octave below the greatest that keeps thresholds, leaks and weights in range; weights "
     "of few values as they are, others as sums of 1 to 4 digits, an axon each, the fewest whose sum of errors by sum "
@@ -250,7 +250,7 @@ class CrossbarNode(NamedTuple):
     """A node in integers."""
 
     integers: NodeIntegers  # its neurons
-    weights: Ints  # (s,): its synapses, in their order
+    weights: Ints  # (s,): weights of its synapses, in their order
     note: str  # how many axons a source takes
 
 
@@ -266,7 +266,7 @@ class _Rounded(NamedTuple):
 
 
 def crossbar_integers(network: FloatNetwork, name: str, synapses: SummedSynapses, chip: ChipSpec) -> CrossbarNode:
-    """Put the neurons of a node and the synapses onto them into integers."""
+    """Quantise the neurons of a node and the synapses onto them."""
     neuron = network.nodes[name]
     above, leak = neuron.threshold - neuron.reset, neuron.drive * network.dt
     if ((neuron.voltage > neuron.threshold) & (neuron.voltage > neuron.reset)).any():
@@ -310,13 +310,13 @@ def crossbar_integers(network: FloatNetwork, name: str, synapses: SummedSynapses
 
 
 def _most_values(weights: Floats, target: Ints) -> int:
-    """Count the distinct weights of the neuron that has most of them."""
+    """Greatest number of distinct weights of one neuron."""
     pairs = np.unique(np.column_stack([target, np.round(weights, 12)])[weights != 0], axis=0)
     return int(np.bincount(pairs[:, 0].astype(np.int64)).max(initial=0)) if len(pairs) else 0
 
 
 def _sums(digits: int, radix: int) -> Ints:
-    """List what at most so many of 1, the radix and its square add up to, of either sign, ascending."""
+    """List the sums of at most ``digits`` numbers, each 1 or, if above 2, the radix, with either sign, ascending."""
     powers = (0, 1, radix) if radix > 2 else (0, 1)
     up = {sum(chosen) for chosen in combinations_with_replacement(powers, digits)}
     return np.array(sorted(up | {-value for value in up}))

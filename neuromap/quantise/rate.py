@@ -1,12 +1,12 @@
-"""From a graded network to spiking neurons whose rates stand for its values, balanced on data.
+"""Conversion of a graded network to spiking neurons whose rates stand for its values, balanced on data.
 
 A quantised ReLU unit with value x becomes an integrate-and-fire neuron that fires x / full of the time, where ``full``
 is a value that the units of its node rarely exceed on the data (Diehl et al., IJCNN 2015; Rueckauer et al., Front.
-Neurosci. 2017: the 99.9th percentile in place of the maximum). A spike takes the threshold off, so that no input is
+Neurosci. 2017: the 99.9th percentile in place of the maximum). A spike subtracts the threshold, so that no input is
 lost (a soft reset). On Loihi 1, where a spike sets the voltage to 0, the current integrates in place of the voltage,
-and the neuron's own spike takes the threshold off it one tick later, before anything else is computed. On TrueNorth a
-neuron takes its threshold off by itself, but the mapper proves potentials bounded only where no tick adds more than
-the threshold: elsewhere a spike sets the potential to 0, and what lay above the threshold is lost.
+and the neuron's own spike subtracts the threshold from it one tick later, before anything else is computed. On
+TrueNorth a neuron subtracts its threshold by itself, but the mapper proves potentials bounded only where no tick adds
+more than the threshold: elsewhere a spike sets the potential to 0, and the excess over the threshold is lost.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ from neuromap.quantise.list_integers import greatest_weight, round_weights
 from neuromap.render.value import Card
 
 CLOCK = "clock"
-"""Node of one neuron that spikes in every tick: it brings biases where the current integrates."""
+"""Node of one neuron that spikes in every tick, which supplies biases where the current integrates."""
 _THRESHOLD = 2048
 """Threshold where the current integrates, in units of weights; less where a weight would be out of range."""
 _SHARE = 128
-"""What one synapse of a neuron onto itself takes off: a list of small weights of both signs holds such a power of 2."""
+"""Amount that one self-synapse subtracts: a power of 2 that a list of small weights of both signs holds."""
 _MARGIN = 0.25
-"""Part of the output's range by which the greatest output of nearly all data lies above 0."""
+"""Fraction of the output's range by which the greatest output of nearly all data lies above 0."""
 _HEADROOM = 2.0
-"""Most by which ``full`` grows where spikes set potentials to 0: less input is lost, and rates are lower."""
+"""Greatest factor on ``full`` where spikes set potentials to 0: less input is lost, but rates are lower."""
 # 2 was the best of 1.5, 2, 3, 4, 5 on the digits of docs/rate-conversion.md
 _DIGITS = 4
-"""Most digits of a weight on crossbar cores, an axon each."""
+"""Greatest number of digits of a weight on crossbar cores, one axon each."""
 _SLACK = 0.05
-"""Part by which a threshold is raised to what a tick may add, so that a spike may take it off."""
+"""Greatest fraction by which a threshold is raised to the most that a tick may add, to allow a soft reset."""
 _SHOWN, _TICKS, _ROUNDS, _LEAST = 256, 96, 4, 0.2
-"""Calibration of thresholds: rows of data, ticks, rounds, and the least part of a threshold that is kept."""
+"""Calibration of thresholds: rows of data, ticks, rounds, and the least fraction of a threshold kept."""
 _VALUES = 2**24
-"""Inputs of neurons in all ticks and rows of the calibration that are in memory at once; 16 rows are always."""
+"""Neuron inputs, over all ticks and rows of the calibration, held in memory at once; at least 16 rows are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,18 +66,18 @@ class RateNetwork(Card):
     Attributes
     ----------
     network : Network
-        Spiking, for one chip; inputs spike in a part of the ticks that is the intensity (code ``rate`` of
-        :class:`~neuromap.encoding.InputEncoding`), and the class whose output neuron has spiked most is named.
+        Spiking, for one chip; inputs spike in a fraction of the ticks that equals the intensity (code ``rate`` of
+        :class:`~neuromap.encoding.InputEncoding`), and the answer is the class whose output neuron has spiked most.
     chip : str
-        Name of the chip it is for.
+        Name of its chip.
     full : mapping of str to float
-        For every node but the inputs: the value for which a neuron fires in every tick.
+        Value at which a neuron fires in every tick, for every node but the inputs.
     depth : int
         Ticks from an input spike to the first output spike that depends on it.
     saturated : mapping of str to float
-        Part of the values on the data that lie above it, or would without headroom.
+        Fraction of the values on the data above ``full``, before headroom is added to it.
     bounded_ticks : int or None
-        Ticks of a run in which no current can leave its width, whatever the inputs are; ``None``: all ticks.
+        Ticks of a run in which no current can leave its width for any inputs; ``None``: all ticks.
     """
 
     network: Network
@@ -108,15 +108,14 @@ def to_rates(
     Parameters
     ----------
     network : Network
-        Graded, without cycles; no node takes the greatest input. Nodes whose values may be below 0 count as linear and
-        are folded into the weights of those that read them; outputs may be linear. Its table ``inputs`` says which
-        intensity a value of an input stands for.
+        Graded, without cycles or maxima. Nodes whose values may be below 0 count as linear and are folded into the
+        weights of their readers; outputs may be linear. Its table ``inputs`` relates input values to intensities.
     calibration : mapping of str to array_like of int, shape (n, size) or (n, rows, columns, features)
-        Values of the inputs on some data, two rows or more: what ``full`` is found on.
+        Values of the inputs on some data, two rows or more, which determine ``full``.
     chip : str, path or ChipSpec
         TrueNorth's kind, with a constant leak, or Loihi's, with currents.
     percentile : float
-        Of a node's values on the data, which becomes a rate of 1: 50 to 100.
+        Percentile of a node's values on the data that becomes a rate of 1, from 50 to 100.
 
     Returns
     -------
@@ -125,7 +124,7 @@ def to_rates(
     Raises
     ------
     NotSupportedError
-        If the network has a cycle or takes greatest inputs, or the chip's neurons do neither.
+        If the network has a cycle or takes maxima, or the chip's neurons do not integrate.
     NetworkError
         If weights are missing, or a node never has a value above 0.
     InputError
@@ -159,7 +158,7 @@ def to_rates(
 
 
 def _require_convertible(network: Network, chip: ChipSpec) -> list[str]:
-    """Give the nodes in the order in which a frame computes them."""
+    """Check that a network can be converted; return its nodes but the inputs in topological order."""
     if not network.is_graded:
         raise NotSupportedError(
             f"network {network.name}: is not graded; rates stand for the values of quantised ReLU units, import a "
@@ -183,7 +182,7 @@ def _require_convertible(network: Network, chip: ChipSpec) -> list[str]:
 
 
 def _checked_data(calibration: Mapping[str, ArrayLike], network: Network) -> dict[str, Ints]:
-    """Take values of all inputs, as many of each, within what their nodes send."""
+    """Check calibration values: all inputs, equally many rows, within the ranges of their nodes."""
     if not isinstance(calibration, Mapping) or set(calibration) != set(network.inputs):
         given = ", ".join(map(str, calibration)) if isinstance(calibration, Mapping) else show(calibration)
         raise InputError(
@@ -215,14 +214,14 @@ def _checked_data(calibration: Mapping[str, ArrayLike], network: Network) -> dic
 
 @dataclass(frozen=True, eq=False)
 class _Unit:
-    """What a node's neurons integrate, in units of its values, as a sum over nodes that have neurons."""
+    """Input that a node's neurons integrate, in units of its values, as a sum over nodes that have neurons."""
 
     weights: dict[str, csr_array]  # by source, (size, n_source) float64
     bias: Floats  # (size,)
 
 
 def _line_of(network: Network, name: str) -> tuple[Floats, Floats]:
-    """Give span and offset of every neuron of an input: its value is intensity times span plus offset."""
+    """Span and offset of every input neuron: its value is intensity times span plus offset."""
     node = network.nodes[name]
     assert node.graded is not None, "all nodes of a graded network are"
     table = network.tables.get("inputs", {}).get(name, {})
@@ -243,7 +242,7 @@ def _scaled(source: str, factor: Floats, offset: Floats) -> _Unit:
 
 
 def _affine_units(network: Network, order: list[str]) -> dict[str, _Unit]:
-    """Fold linear units and the lines of inputs into their readers."""
+    """Fold linear units and the affine maps of inputs into their readers."""
     units: dict[str, _Unit] = {}
     linear: dict[str, _Unit] = {}
     for name in network.inputs:
@@ -305,8 +304,8 @@ def _full_values(
 
 
 def _lifted(values: Floats, units: dict[str, _Unit], name: str) -> Floats:
-    """Add one number to all neurons of an output, so that the greatest of nearly every row is well above 0."""
-    # the class that is named does not change, but a row whose neurons are all below 0 would never spike
+    """Add one offset to all neurons of an output, so that the greatest of nearly every row is well above 0."""
+    # the predicted class does not change, but a row whose neurons are all below 0 would never spike
     least, most = np.percentile(values.max(axis=1), 1), float(np.abs(values).max())
     offset = max(0.0, _MARGIN * most - float(least))
     unit = units[name]
@@ -315,7 +314,7 @@ def _lifted(values: Floats, units: dict[str, _Unit], name: str) -> Floats:
 
 
 def _depth(units: Mapping[str, _Unit], outputs: tuple[str, ...]) -> int:
-    """Count the ticks of the longest way."""
+    """Count the ticks along the longest path to an output."""
     ticks: dict[str, int] = {}
     for name, unit in units.items():
         ticks[name] = 1 + max((ticks.get(source, 0) for source in unit.weights), default=0)
@@ -323,7 +322,7 @@ def _depth(units: Mapping[str, _Unit], outputs: tuple[str, ...]) -> int:
 
 
 def _relative(unit: _Unit, name: str, full: Mapping[str, float]) -> tuple[dict[str, csr_array], Floats]:
-    """Give weights of spikes and bias in parts of the threshold."""
+    """Return spike weights and bias as fractions of the threshold."""
     weights = {
         source: csr_array(matrix * (full.get(source, 1.0) / full[name])) for source, matrix in unit.weights.items()
     }
@@ -339,13 +338,13 @@ class _Whole(NamedTuple):
     weights: dict[str, csr_array]  # by source, (size, n_source) int64
     leak: Ints  # (size,)
     threshold: Ints  # (size,)
-    is_soft: bool  # whether no tick adds more than the threshold: then a spike takes it off
+    is_soft: bool  # whether no tick adds more than the threshold: then a spike subtracts it
 
 
 def _with_leak(
     network: Network, units: Mapping[str, _Unit], full: Mapping[str, float], frames: Mapping[str, Ints], chip: ChipSpec
 ) -> tuple[Network, dict[str, float]]:
-    """Make neurons with a constant leak, and a greater ``full`` where spikes set potentials to 0, which loses input."""
+    """Make neurons with a constant leak, and raise ``full`` where spikes set potentials to 0, which loses input."""
     full = dict(full)
     largest = max(len(unit.bias) for unit in units.values())
     shown = min(_SHOWN, max(16, _VALUES // (_TICKS * largest)))
@@ -384,7 +383,7 @@ def _with_leak(
 
 
 def _whole_node(name: str, weights: dict[str, csr_array], bias: Floats, chip: ChipSpec) -> _Whole:
-    """Round the weights of every neuron at the scale that costs it least, then make all its integers greater."""
+    """Round the weights of every neuron at its best scale, then scale all its integers up."""
     joined = csr_array(hstack(list(weights.values())))
     joined.eliminate_zeros()
     joined.sort_indices()
@@ -429,7 +428,7 @@ def _whole_node(name: str, weights: dict[str, csr_array], bias: Floats, chip: Ch
 
 
 def _calibrated(drive: Ints, node: _Whole, groups: int) -> Ints:
-    """Lower thresholds by what spikes lose: mean over a group of neurons of what lay above the threshold."""
+    """Lower thresholds by the input that spikes lose: the mean excess over the threshold in a group of neurons."""
     threshold = node.threshold
     for _ in range(_ROUNDS):
         spikes, lost = _fired(drive, node.leak, threshold, is_soft=False)
@@ -441,8 +440,8 @@ def _calibrated(drive: Ints, node: _Whole, groups: int) -> Ints:
 
 
 def _fired(drive: Ints, leak: Ints, threshold: Ints, *, is_soft: bool) -> tuple[Bools, Floats]:
-    """Step neurons: their spikes, shape (ticks, size, n), and by how much potentials passed the threshold, summed."""
-    # without the floor, which only neurons meet that are too far below the threshold to spike
+    """Simulate neurons; return their spikes, shape (ticks, size, n), and the summed excess over the threshold."""
+    # without the floor, which only neurons too far below the threshold to spike can reach
     spikes, lost = np.zeros(drive.shape, np.bool_), np.zeros(drive.shape[1])
     potential = np.repeat((threshold // 2)[:, None], drive.shape[2], axis=1)
     for t in range(1, len(drive)):
@@ -455,13 +454,13 @@ def _fired(drive: Ints, leak: Ints, threshold: Ints, *, is_soft: bool) -> tuple[
     return spikes, lost
 
 
-# Synapse lists: the current keeps its value, the voltage is the current, and the neuron's spikes reach itself.
+# Synapse lists: the current keeps its value, the voltage is the current, and a neuron receives its own spikes.
 
 
 def _with_currents(
     network: Network, units: Mapping[str, _Unit], full: Mapping[str, float], chip: ChipSpec
 ) -> tuple[Network, int]:
-    """Make neurons with currents, and count the ticks in which none can leave its width."""
+    """Make neurons with currents, and count the ticks in which no current can leave its width."""
     clock = CLOCK
     while clock in network.nodes:
         clock += "_"
@@ -473,7 +472,7 @@ def _with_currents(
         parts += [(source, name, matrix) for source, matrix in weights.items()]
         parts.append((clock, name, csr_array(bias[:, None])))
     wanted = [matrix.tocoo() for _, _, matrix in parts]
-    # a weight takes the fewest power of 2 that its source's greatest allows
+    # a weight takes the least power of 2 that its source's greatest weight allows
     numbers = [
         np.full(entries.nnz, sum(sizes.values())) if source == clock else first[source] + entries.coords[1]
         for (source, _, _), entries in zip(parts, wanted, strict=True)
@@ -506,7 +505,7 @@ def _with_currents(
         row, column = entries.coords
         matrix: csr_array = csr_array((values, (row, column)), shape=entries.shape)
         edges[source, target] = Edge(source, target, MatrixTransform(matrix))
-    # a current without decay that inhibition alone reaches falls on and on, and wraps in the end
+    # a current without decay that receives only inhibition keeps falling and finally wraps
     most = 1
     for name in units:
         into = csr_array(hstack([edge.matrix() for (_, v), edge in edges.items() if v == name]))
@@ -518,7 +517,7 @@ def _with_currents(
 
 
 def _own_spikes(name: str, size: int, threshold: int) -> Edge:
-    """Let every spike take the threshold off the neuron's own current."""
+    """Make the edge by which every spike subtracts the threshold from the neuron's own current."""
     numbers = np.arange(size)
     matrix = csr_array((np.full(size, -_SHARE), (numbers, numbers)), shape=(size, size))
     share = MatrixTransform(matrix)

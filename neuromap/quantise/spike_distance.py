@@ -1,4 +1,4 @@
-"""How far spike trains are from each other: van Rossum's distance, as Elephant computes it."""
+"""Van Rossum distance between spike trains, as Elephant computes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from neuromap.quantise.quantisation import TrainDistance
 from neuromap.registry import require_package
 
 _AFAR = 100.0
-"""Time constants from the last spike to one that all trains get: Elephant takes empty trains for equal to any other."""
+"""Time constants from the last spike to one added to all trains: Elephant finds empty trains equal to any other."""
 
 
 def train_distance(
@@ -32,13 +32,13 @@ def train_distance(
     found, original : ndarray of bool, shape (n_steps, size)
         Spikes.
     dt : float
-        Seconds of a step.
+        Seconds per step.
     by : str
         Who computed the original.
     time_constant : float
-        Seconds: spikes further apart are different ones.
+        In seconds; spikes further apart count as different.
     most : int
-        Neurons that are compared, evenly over the node.
+        Greatest number of neurons compared, evenly spaced over the node.
 
     Returns
     -------
@@ -74,8 +74,8 @@ def _times(spikes: Bools, dt: float) -> Floats:
 
 
 def van_rossum(train: Floats, other: Floats, time_constant: float) -> float:
-    """Compute van Rossum's distance of two spike trains (van Rossum, Neural Computation 2001)."""
-    # train, other: times of spikes in seconds, sorted
+    """Compute the van Rossum distance between two spike trains (van Rossum, Neural Computation 2001)."""
+    # train, other: sorted spike times in seconds
     require_package("spike-train distance", "elephant", "distances", "Elephant")
     from elephant.spike_train_dissimilarity import van_rossum_distance
     from neo import SpikeTrain

@@ -1,1 +1,1 @@
-"""What every form is made of: numbers as text, tables, drawings; and how a value finds its forms."""
+"""Building blocks of all forms: numbers as text, tables, drawings; and how a value finds its forms."""

@@ -1,7 +1,7 @@
-"""JSON documents: one description of a document writes it of a value, and gives its published schema.
+"""JSON documents: one description both writes a document from a value and yields its published schema.
 
-A :class:`Shape` says what a value of JSON may be (keywords of JSON Schema), how it is made of a value of ours, and
-where in the whole it is found. ``COUNT("Images.", at="n_images")`` is a count that the whole has as ``n_images``.
+A :class:`Shape` describes a JSON value (in keywords of JSON Schema), how it is made from a value of ours, and where in
+the whole that is found. ``COUNT("Images.", at="n_images")`` is a count in the whole's attribute ``n_images``.
 """
 
 from __future__ import annotations
@@ -14,38 +14,38 @@ from typing import Any
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.render.numbers import as_number, intervals, json_count
 
-# Found where a member is to be left out that may be ``None`` elsewhere.
+# Marks a member to leave out that may be ``None`` elsewhere.
 ABSENT = object()
 Source = str | int | Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a value of JSON may be, and how it is made of a value of ours."""
+    """Description of a JSON value, and of how it is made from a value of ours."""
 
-    rules: Mapping[str, Any]  # keywords of JSON Schema, with shapes within them
+    rules: Mapping[str, Any]  # keywords of JSON Schema, with nested shapes
     write: Callable[[Any], Any] = lambda value: value
-    source: Source | None = None  # in the whole: attributes with dots between, a place, or a function; else the key
+    source: Source | None = None  # in the whole: dotted attributes, an index, or a function; else the key
     required: bool = True  # whether every document has the member
-    kept: bool = True  # whether it is written where it is None
+    kept: bool = True  # whether it is written if it is None
     definition: Shape | None = None  # what ``$ref`` in the rules points at
 
     def __call__(self, text: str = "", at: Source | None = None, **rules: Any) -> Shape:
-        """Say what it means, where it is found, and what else holds of it; a rule that is ``None`` is dropped."""
+        """Add a description, a source and further rules; a rule that is ``None`` is dropped."""
         said = {"description": text} if text else {}
         return replace(self, rules={**self.rules, **rules, **said}, source=self.source if at is None else at)
 
     def where(self, rules: Any, then: Any, otherwise: Any) -> Shape:
-        """Give the same with other rules where some hold."""
+        """Return the same with conditional rules: ``if``, ``then``, ``else``."""
         return replace(self, rules={**self.rules, "if": rules, "then": then, "else": otherwise})
 
     def by(self, write: Callable[[Any], Any]) -> Shape:
-        """Give the same, made by a function of its own."""
+        """Return the same with another function that writes it."""
         return replace(self, write=write)
 
     @property
     def or_null(self) -> Shape:
-        """Give the same for what may be ``None``."""
+        """The same for a value that may be ``None``."""
         types, write = self.rules.get("type"), self.write
         listed = [types] if isinstance(types, str) else types
         if listed is None:
@@ -55,21 +55,21 @@ class Shape:
 
     @property
     def optional(self) -> Shape:
-        """Give the same for a member that is left out where it is ``None``."""
+        """The same for a member that is left out if it is ``None``."""
         return replace(self, required=False, kept=False)
 
     @property
     def elsewhere(self) -> Shape:
-        """Give the same for a member that only some add: those who print the document."""
+        """The same for a member that is not written here, but added where the document is printed."""
         return replace(self, source=lambda _: None, required=False, kept=False)
 
     @property
     def added(self) -> Shape:
-        """Give the same for a member that is always written, but came later: older documents of the format lack it."""
+        """The same for a member that is always written, but that older documents of the format lack."""
         return replace(self, required=False)
 
     def found(self, whole: Any, key: str) -> Any:
-        """Find the member ``key`` of the whole; below what is ``None`` it is ``None``."""
+        """Find the member ``key`` of the whole; ``None`` if anything on the way is ``None``."""
         if isinstance(self.source, int):
             return whole[self.source]
         if callable(self.source):
@@ -82,7 +82,7 @@ class Shape:
 
 
 def kind(*types: str, **rules: Any) -> Shape:
-    """Describe what is of one of some types of JSON, and is written as it is."""
+    """Describe a value of one of some JSON types, written as it is."""
     return Shape({"type": types[0] if len(types) == 1 else list(types), **rules})
 
 
@@ -95,17 +95,17 @@ BIG_COUNT = replace(kind("integer", "string"), write=json_count)
 
 
 def const(value: Any) -> Shape:
-    """Describe a value that is always the same."""
+    """Describe a constant."""
     return Shape({"const": value}, source=lambda _: value)
 
 
 def enum(*values: Any) -> Shape:
-    """Describe one of some values."""
+    """Describe one of several values."""
     return Shape({"enum": list(values)})
 
 
 def any_of(*shapes: Shape) -> Shape:
-    """Describe what follows one of some descriptions; it is written as the last one says that is not ``NULL``."""
+    """Describe a value of one of several shapes; the last one that is not ``NULL`` writes it."""
     write = [shape.write for shape in shapes if shape is not NULL][-1]
     return Shape({"anyOf": list(shapes)}, lambda value: None if value is None else write(value))
 
@@ -151,7 +151,7 @@ def record(parts: Mapping[str, Shape] = _NONE, /, **more: Shape) -> Shape:
 
 
 def define(name: str, shape: Shape) -> Shape:
-    """Give a description a name, under which it stands once in the schema."""
+    """Name a shape, so that the schema defines it only once."""
     return Shape({"$ref": f"#/$defs/{name}"}, shape.write, definition=shape)
 
 
@@ -165,7 +165,7 @@ def members(
 ) -> dict[str, Shape]:
     """Describe the fields of a dataclass by their types: counts, numbers, texts, truth values, tuples, ``None``.
 
-    ``types`` are descriptions of some types, ``told`` those of fields; members that are no fields come last.
+    ``types`` are shapes of further types, ``told`` those of fields; members that are not fields come last.
     """
     every = {**_OF_TYPES, **types}
     names = [field for field in fields(cls) if field.name not in without]
@@ -173,7 +173,7 @@ def members(
 
 
 def record_of(cls: type, without: Collection[str] = (), types: Mapping[str, Shape] = _NONE, /, **told: Shape) -> Shape:
-    """Describe an object that has the fields of a dataclass, as :func:`members` does."""
+    """Describe an object with the fields of a dataclass, as :func:`members` does."""
     return record(members(cls, without, types, **told))
 
 
@@ -187,7 +187,7 @@ def _of_type(text: str, every: Mapping[str, Shape]) -> Shape:
 
 @dataclass(frozen=True)
 class Document:
-    """A JSON document with a published schema; ``meanings.toml`` says what its members mean."""
+    """A JSON document with a published schema; ``meanings.toml`` explains its members."""
 
     name: str
     shape: Shape
@@ -198,7 +198,7 @@ class Document:
         return found
 
     def schema(self) -> dict[str, Any]:
-        """Give the schema."""
+        """Return the schema."""
         import tomllib
         from importlib.resources import files
 
@@ -222,7 +222,7 @@ def document(name: str, parts: Shape | Mapping[str, Shape] = _NONE, /, **more: S
 
 
 def _laid_out(part: Any, named: dict[str, Any]) -> Any:
-    """Turn shapes within keywords into keywords; those with names go to ``named``."""
+    """Convert nested shapes to keywords; named ones go to ``named``."""
     if isinstance(part, Shape):
         if part.definition is not None:
             name = part.rules["$ref"].rpartition("/")[2]
@@ -238,7 +238,7 @@ _INNER = {"items": "[]", "additionalProperties": "{}", "anyOf": "|"}
 
 
 def _explain(part: dict[str, Any], path: str, told: Mapping[str, Any], sign: str = "") -> None:
-    """Add what is told of a part and of those within it; see ``meanings.toml`` for the paths."""
+    """Add descriptions to a part of a schema and the parts within it; see ``meanings.toml`` for the paths."""
     if path + sign in told:
         part["description"] = told[path + sign]
     for name, inner in part.get("properties", {}).items():
@@ -261,7 +261,7 @@ PERIOD = NUMBER("Frame period in ticks; a mean where intervals are unequal.")
 FILE = TEXT.or_null("File that was written.")
 # What a neuron sends: whether it spikes, or the value of a graded one.
 SENT = kind("boolean", "integer")
-# Written of graded networks only, so that documents of others are as they were.
+# Written for graded networks only, so that documents of others stay unchanged.
 GRADED = const(True).optional(at=lambda verification: verification.is_graded or None)
 ANYTHING = kind("number", "string", "boolean", "null")
 COLUMNS = each(record(key=TEXT, title=TEXT, unit=TEXT))
@@ -314,5 +314,5 @@ INTERVALS = record(
 
 
 def another(name: str, text: str) -> Shape:
-    """Describe a member that is a document of its own, whose ``format`` says which."""
+    """Describe a member that is itself a document, identified by its ``format``."""
     return record(format=Shape({"const": name}))(text, additionalProperties=None)

@@ -1,4 +1,4 @@
-"""How figures are written in tables, pages and JSON."""
+"""Formatting of figures in tables, pages and JSON."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from fractions import Fraction
 
 from neuromap.arrays.times import Time, largest_gap
 
-# Energies that differ by this part are equal where nobody knows how far another draw of stimuli would move them.
+# Energies that differ by this fraction count as equal where their spread over stimuli is unknown.
 ALIKE = 0.001
 
 # Integers from here on are rounded by readers of JSON that use doubles.
 EXACT_IN_DOUBLES = 2**53
 
-# From here on numbers that are no counts are written with a power of ten.
+# From here on, numbers other than counts are written with a power of ten.
 _LONGEST_FIGURE = 1e12
 
 _PREFIXES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"), (1e-12, "p"))
 
 
 def plain(value: float | Fraction | None) -> str:
-    """Write a figure with up to four significant digits; counts and fractions in full, ``-`` for ``None``."""
+    """Format a figure with up to four significant digits; counts and fractions in full, ``-`` for ``None``."""
     if value is None:
         return "-"
     if isinstance(value, Fraction):
@@ -38,29 +38,29 @@ def plain(value: float | Fraction | None) -> str:
 
 
 def round_up(value: float) -> float:
-    """Find the least of 1, 2, 5 times a power of ten that is not below a value above 0."""
+    """Round a positive value up to 1, 2 or 5 times a power of ten."""
     power = math.floor(math.log10(value) + 1e-9)
     return next(found for m in (1, 2, 5, 10) if (found := float(f"{m}e{power}")) >= value * (1 - 1e-9))
 
 
 def percent(part: float) -> str:
-    """Write a part of one as a percentage."""
+    """Format a fraction as a percentage."""
     return f"{100 * part:.12g} %"
 
 
 def ordinal(n: int) -> str:
-    """Write the place of a count: 1st, 2nd, 3rd, 4th, ..., 11th."""
+    """Format an ordinal number: 1st, 2nd, 3rd, 4th, ..., 11th."""
     ending = "th" if 10 <= n % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
     return f"{n}{ending}"
 
 
 def as_number(value: Time) -> float:
-    """Make the JSON form of an exact time: an integer, or a number where it is a fraction."""
+    """Convert an exact time to JSON: an integer, or a float if it is a fraction."""
     return float(value) if isinstance(value, Fraction) else value
 
 
 def intervals(period: Time | None) -> dict[str, dict[str, int]]:
-    """Make the JSON member ``intervals`` of unequal ones, beside a mean frame period in ticks; none at equal ones."""
+    """Make the JSON member ``intervals`` of a mean frame period in ticks; empty at equal intervals."""
     if not isinstance(period, Fraction):
         return {}
     return {
@@ -73,7 +73,7 @@ def intervals(period: Time | None) -> dict[str, dict[str, int]]:
 
 
 def mean_period_lines(periods: Iterable[Time | None]) -> list[str]:
-    """Say of every mean frame period in ticks that is a fraction how far frames are apart; empty at equal intervals."""
+    """Describe how far frames are apart for every fractional mean frame period in ticks; empty at equal intervals."""
     return [
         f"frame period {p}: a mean, {p.denominator} frames every {p.numerator} ticks, {largest_gap(p)} or less apart; "
         "the worst case waits for the largest gap."
@@ -82,12 +82,12 @@ def mean_period_lines(periods: Iterable[Time | None]) -> list[str]:
 
 
 def seconds(value: float | Fraction | None) -> str:
-    """Write a duration with its unit, from seconds to nanoseconds; ``-`` for ``None``."""
+    """Format a duration with its unit, from seconds to nanoseconds; ``-`` for ``None``."""
     return _with_unit(None if value is None else float(value), "s", 4)
 
 
 def joules(value: float | None) -> str:
-    """Write an energy with its unit, from joules to picojoules; ``-`` for ``None``."""
+    """Format an energy with its unit, from joules to picojoules; ``-`` for ``None``."""
     return _with_unit(value, "J", 5)
 
 
@@ -103,7 +103,7 @@ def _with_unit(value: float | None, unit: str, n_prefixes: int) -> str:
 
 
 def decimal_string(number: int) -> str:
-    """Write an integer of any length in decimal digits."""
+    """Format an integer of any length in decimal digits."""
     # ``str`` refuses more than 4300 digits; ``decimal`` does not, and counts of patterns have as many digits as a
     # network has edges.
     if abs(number) < EXACT_IN_DOUBLES:
@@ -114,10 +114,10 @@ def decimal_string(number: int) -> str:
 
 
 def json_count(number: int | None) -> int | str | None:
-    """Make the JSON form of a count: a decimal string from 2^53 on, ``None`` where it was not counted."""
+    """Convert a count to JSON: a decimal string from 2^53 on, ``None`` if it was not counted."""
     return number if number is None or number < EXACT_IN_DOUBLES else decimal_string(number)
 
 
 def short_count(value: int) -> str:
-    """Write a count in full where it is short, else as a power of two."""
+    """Format a count in full if it is short, else as a power of two."""
     return str(value) if value < 10**15 else f"about 2^{math.log2(value):.1f}"

@@ -1,4 +1,4 @@
-"""Pages: one self-contained HTML text from a template, and the style sheets and scripts that all pages share."""
+"""Pages: self-contained HTML from a template, with the style sheets and scripts that all pages share."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-# Where templates lie that several pages use, or that are short.
+# Package of templates that are shared by pages, or short.
 SHARED = "neuromap.render"
 
 
 def page_environment(package: str) -> Environment:
-    """Make the Jinja environment of a folder with templates: names are escaped, an unknown one is an error."""
+    """Make the Jinja environment of a package's templates: values are escaped, undefined names are errors."""
     from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
     environment = Environment(
-        # a page of one short template needs no folder of its own: it lies among the shared ones
+        # the short template of a page lies among the shared ones
         loader=ChoiceLoader([PackageLoader(folder, "templates") for folder in dict.fromkeys((package, SHARED))]),
         autoescape=True,
         undefined=StrictUndefined,
@@ -44,17 +44,17 @@ def page_environment(package: str) -> Environment:
 
 
 def render_page(package: str, template: str, /, filters: Mapping[str, Any] = ReadOnlyMapping({}), **words: Any) -> str:
-    """Make a page of a template of a package; drawings among the words go through the filter ``markup``."""
+    """Render a page from a template of a package, which passes drawings through the filter ``markup``."""
     environment = page_environment(package)
     environment.filters.update(filters)
     return environment.get_template(template).render(**{"version": __version__, **words})
 
 
 class PageScript(NamedTuple):
-    """Scripts of a page, as one."""
+    """Scripts of a page, joined."""
 
-    text: Markup  # what stands between the tags
-    policy: Markup  # the page's content security policy: styles of its own, this very script, nothing from elsewhere
+    text: Markup  # content of the element
+    policy: Markup  # the page's content security policy: inline styles, exactly this script, nothing from elsewhere
 
 
 def page_script(*names: str, library: str = "") -> PageScript:
@@ -71,25 +71,25 @@ def page_script(*names: str, library: str = "") -> PageScript:
 
 
 class DataBlock(NamedTuple):
-    """Data that lies in a page, for people to save."""
+    """Data embedded in a page, for people to save."""
 
     file: str  # name of the file that it is saved as
-    what: str  # what the button calls it
+    what: str  # label on the button
     text: Markup  # JSON without ``<``, so that nothing in it ends the element
 
 
 def data_block(file: str, what: str, value: str | Any) -> DataBlock:
-    """Put data into a page."""
+    """Embed data in a page."""
     from markupsafe import Markup
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return DataBlock(file, what, Markup(text))  # no sign of HTML is left
+    return DataBlock(file, what, Markup(text))  # no special character of HTML is left
 
 
-# Charts with zoom and filters, through the extra ``pages``: Vega-Lite, inlined, for pages of many points. A page has a
-# drawing of the same beside it, which needs neither scripts nor the extra.
+# Charts with zoom and filters, through the extra ``pages``: Vega-Lite, inlined, for pages with many points. A page also
+# has a static drawing of the same, which needs neither scripts nor the extra.
 
 
 Cell = float | int | str | None
@@ -103,25 +103,25 @@ class Axis(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Points in a plane whose axes are chosen by the reader; the script ``charts`` draws it."""
+    """Scatter plot whose axes the reader chooses, drawn by the script ``charts``."""
 
     rows: Sequence[Mapping[str, Cell]]  # points; a row without a number on a chosen axis is left out
-    axes: Sequence[Axis]  # of which two are chosen; the first two at first
-    filters: Mapping[str, str]  # keys whose values can be switched off, and what they are called
-    # colour, shape: keys that are told by colours and shapes
+    axes: Sequence[Axis]  # to choose from; at first the first two
+    filters: Mapping[str, str]  # keys whose values can be switched off, and their labels
+    # colour, shape: keys shown by colour and by shape
     colour: str
     shape: str
     told: Sequence[Axis]  # keys of the tooltip
 
     def document(self) -> dict[str, object]:
-        """Give the chart as plain values, as the script reads it."""
+        """Return the chart as plain values, as the script reads it."""
         axes, told = ([axis._asdict() for axis in some] for some in (self.axes, self.told))
         return {**self._asdict(), "axes": axes, "told": told}
 
 
 @cache
 def chart_library() -> str | None:
-    """Give the charting library as one script that defines ``vegaEmbed``; ``None`` where the extra is missing."""
+    """Return the charting library as one script that defines ``vegaEmbed``; ``None`` if the extra is missing."""
     try:
         from vl_convert import javascript_bundle
     except ImportError:

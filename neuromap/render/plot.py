@@ -1,4 +1,4 @@
-"""Figures over a parameter, a line for every curve: panels in rows, intervals, a key below."""
+"""Line plots of figures over a parameter: panels in rows, intervals, a key below."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from neuromap.files.messages import counted
 from neuromap.render.numbers import plain, round_up
 from neuromap.render.svg import PHONE, drawing, element, label, line_key, number, shorten
 
-# Lines that are told apart by colour and dashes.
+# Lines that colours and dashes can distinguish.
 MOST_LINES = 8
 _LEFT, _BETWEEN, _BELOW = 72.0, 24.0, 60.0
-# Room of a value on the axis of the parameter.
+# Width of a value on the parameter's axis.
 _LABEL = 22.0
 
 
 class Point(NamedTuple):
     """A point of a line."""
 
-    value: str  # of the parameter, as it stands on the axis
+    value: str  # of the parameter, as shown on the axis
     figure: float | None  # ``None`` for a cross on the axis
-    tip: str  # what is said of it, or why there is no figure
+    tip: str  # tooltip, or why there is no figure
     # low, high: ends of an interval around the figure
     low: float | None = None
     high: float | None = None
@@ -43,16 +43,16 @@ class Plot(NamedTuple):
 
     parameter: str
     panels: Sequence[Panel | None]  # ``None`` for an empty place
-    what: str  # what a line is, in one word
+    what: str  # noun for a line
     size: tuple[float, float] = (430.0, 230.0)
     abreast: int = 99
-    beside: float = 0.0  # by how much lines stand beside each other, so that their intervals do not lie on each other
-    radius: tuple[float, float] = (3.2, 1.3)  # of a dot, and what lines that are drawn before others add to it
+    beside: float = 0.0  # horizontal offset between lines, so that their intervals do not overlap
+    radius: tuple[float, float] = (3.2, 1.3)  # of a dot, and how much it grows per line drawn after its own
 
 
 def draw_panels(plot: Plot, description: str, *, narrow: bool = False) -> str:
-    """Draw all panels as one ``<svg>`` element; values of the parameter stand evenly spaced, as they were given."""
-    # narrow: for telephones, one panel below the other
+    """Draw all panels as one ``<svg>`` element; the parameter's values are evenly spaced, in the order given."""
+    # narrow: for phones, one panel below the other
     if narrow:
         size, every = (PHONE - _LEFT - 8, plot.size[1]), [panel for panel in plot.panels if panel is not None]
         plot = plot._replace(size=size, panels=every, abreast=1)
@@ -76,7 +76,7 @@ def draw_panels(plot: Plot, description: str, *, narrow: bool = False) -> str:
 
 
 class _Drawn:
-    """A panel; values of the parameter to the right, figures upwards."""
+    """A panel: the parameter's values along x, figures along y."""
 
     def __init__(self, plot: Plot, panel: Panel, top: float) -> None:
         self._plot, self._panel, self._top = plot, panel, top
@@ -110,7 +110,7 @@ class _Drawn:
             yield from self._line(points, place)
 
     def _line(self, points: Sequence[Point], place: int) -> Iterator[str]:
-        """Draw one line; it is broken where a figure is not known, which a cross on the axis says."""
+        """Draw one line, broken where a figure is not known, which a cross on the axis marks."""
         path, joined = "", False
         dot, ring = self._plot.radius
         for point in points:
@@ -123,7 +123,7 @@ class _Drawn:
                 if point.low is not None and point.high is not None:
                     bar = f"M{number(x)} {number(self._y(point.low))}V{number(self._y(point.high))}"
                     yield element("path", d=bar, fill="none", class_=f"line{place}", stroke_width=1, stroke_opacity=0.6)
-                radius = dot + ring * (len(self._lines) - 1 - place)  # lines that coincide are rings
+                radius = dot + ring * (len(self._lines) - 1 - place)  # coinciding lines show as rings
                 yield element("circle", class_=f"dot{place}", cx=x, cy=y, r=radius, title=point.tip)
             joined = point.figure is not None
         if path:
@@ -131,7 +131,7 @@ class _Drawn:
 
 
 def log_ends(least: float, most: float) -> tuple[float, float]:
-    """Give the ends of a logarithmic axis: 1, 2 or 5 times powers of ten around figures above 0."""
+    """Return the ends of a logarithmic axis: 1, 2 or 5 times powers of ten around positive figures."""
     low = 10.0 ** math.floor(math.log10(least))
     bottom = max(low * step for step in (1, 2, 5) if low * step <= least * (1 + 1e-9))
     top = round_up(most)
@@ -145,5 +145,5 @@ def _steps(bottom: float, top: float) -> list[float]:
 
 
 def round_top(most: float) -> float:
-    """Give the upper end of an axis: four equal parts, of 1, 2 or 5 times a power of ten each; of counts whole ones."""
+    """Return the upper end of an axis of four equal parts, each 1, 2 or 5 times a power of ten; whole for counts."""
     return 4 * round_up(most / 4 if 0 < most < 1 else max(most / 4, 1.0))

@@ -10,7 +10,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.render.numbers import plain
 
-# Unit without prefix -> units with prefixes and what they are worth, smallest first.
+# Unit without prefix -> units with prefixes and their values, smallest first.
 UNITS: Mapping[str, Mapping[str, float]] = ReadOnlyMapping(
     {
         "s": ReadOnlyMapping({"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0}),
@@ -27,7 +27,7 @@ _LONGEST_READ = 400
 
 
 def parse_quantity(text: str, unit: str, name: str) -> float:
-    """Read a quantity that must be above 0."""
+    """Parse a quantity above 0."""
     known = UNITS[unit]
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     found = _NUMBER.fullmatch(text.strip().replace("μ", "µ")) if len(text) <= _LONGEST_READ else None
@@ -56,12 +56,12 @@ def scale_for(value: float, unit: str) -> tuple[float, str]:
 
 
 def figure(value: float | None) -> str:
-    """Write a figure with four significant digits, or as a whole number from 1000 on; ``-`` for ``None``."""
+    """Format a figure with four significant digits, or as a whole number from 1000 on; ``-`` for ``None``."""
     return str(round(value)) if value is not None and value >= 1000 else plain(value)
 
 
 def with_unit(value: float | None, unit: str) -> str:
-    """Write a quantity with its unit and up to four significant digits; ``-`` for ``None``."""
+    """Format a quantity with its unit and up to four significant digits; ``-`` for ``None``."""
     if value is None:
         return "-"
     if unit not in UNITS:

@@ -1,4 +1,4 @@
-"""The published JSON Schemas, made of the descriptions of the documents; ``docs/schemas`` has them as files."""
+"""The published JSON Schemas, generated from the documents' descriptions; ``docs/schemas`` has them as files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from neuromap.errors import InputError
 from neuromap.files.messages import did_you_mean, show
 from neuromap.render.document import Document
 
-# Where a document is described.
+# Name of a document: where it is described.
 _DOCUMENTS: Mapping[str, str] = ReadOnlyMapping(
     {
         "accuracy": "accuracy.forms.DOCUMENT",
@@ -43,33 +43,33 @@ _DOCUMENTS: Mapping[str, str] = ReadOnlyMapping(
 
 
 def list_schemas() -> list[str]:
-    """Names of the JSON Schemas of the documents that commands and ``to_json`` write.
+    """List the names of the JSON Schemas of all documents that commands and ``to_json`` write.
 
     Returns
     -------
     list of str
-        In alphabetical order, such as ``"report"``; ``docs/schemas.md`` says which document is whose.
+        In alphabetical order, such as ``"report"``; ``docs/schemas.md`` says what writes each document.
     """
     return sorted(_DOCUMENTS)
 
 
 def load_schema(name: str) -> dict[str, Any]:
-    """Give a JSON Schema.
+    """Load a JSON Schema.
 
     Parameters
     ----------
     name : str
-        Of :func:`list_schemas`.
+        One of :func:`list_schemas`.
 
     Returns
     -------
     dict
-        The schema (draft 2020-12), a copy of one's own. Its ``$id`` ends in the number of the document's format.
+        The schema (draft 2020-12), a new copy. Its ``$id`` ends in the number of the document's format.
 
     Raises
     ------
     InputError
-        If there is none of that name.
+        If there is no schema of that name.
     """
     if not isinstance(name, str) or name not in _DOCUMENTS:
         hint = did_you_mean(name, _DOCUMENTS) if isinstance(name, str) else ""

@@ -17,12 +17,12 @@ from pathlib import PurePath
 
 Point = tuple[float, float]
 
-# Width of a drawing that a telephone shows whole, with letters as large as elsewhere.
+# Width of a drawing that fits a phone's screen, with letters as large as elsewhere.
 PHONE = 336.0
 
 
 def number(value: float) -> str:
-    """Write a coordinate with at most two decimals."""
+    """Format a coordinate with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if value != int(value) else str(int(value))
 
 
@@ -38,12 +38,12 @@ def element(tag: str, *children: str, title: str = "", **attributes: str | float
 
 
 def label(x: float, y: float, text: str, class_: str = "", anchor: str = "middle", title: str = "") -> str:
-    """Make a line of text; ``y`` is its base line."""
+    """Make a line of text; ``y`` is its baseline."""
     return element("text", escape(text), title=title, x=x, y=y, class_=class_, text_anchor=anchor)
 
 
 def line_key(name: str, place: int, x: float, y: float, longest: int = 60) -> list[str]:
-    """Make an entry of the key of curves: a piece of the line of its place, and its name on the base line ``y``."""
+    """Make an entry of a key: a sample of the ``place``-th line, and its name on the baseline ``y``."""
     return [
         element("path", d=f"M{number(x)} {number(y - 4)}h28", class_=f"accuracy line{place}"),
         label(x + 36, y, shorten(name, longest), "small", anchor="start", title=name),
@@ -56,12 +56,12 @@ def shorten(text: str, length: int) -> str:
 
 
 def names_width(names: Iterable[str]) -> float:
-    """Give the width of names at the left of a drawing, cut to ten letters, with what is free beside them."""
+    """Return the width of names at the left of a drawing, cut to ten letters, with margins."""
     return max(46.0, 20 + 8.5 * max((len(shorten(name, 10)) for name in names), default=0))  # the axis has a name too
 
 
 def arrow(path: str, before: Point, end: Point, class_: str, title: str = "", **attributes: str | float) -> str:
-    """Make a path with a head at its end."""
+    """Make a path with an arrowhead at its end."""
     angle = math.atan2(end[1] - before[1], end[0] - before[0])
     length, half = 7.5, 3.2
     corners = [end]
@@ -78,7 +78,7 @@ def arrow(path: str, before: Point, end: Point, class_: str, title: str = "", **
 
 
 def drawing(width: float, height: float, children: Iterable[str], description: str) -> str:
-    """Make the outermost element; ``description`` is read out by screen readers."""
+    """Make the root ``<svg>`` element; ``description`` is for screen readers."""
     return element(
         "svg",
         *children,
@@ -90,7 +90,7 @@ def drawing(width: float, height: float, children: Iterable[str], description: s
     )
 
 
-# A drawing as a file of its own: with its name space, style sheet and paper, light or dark as the reader's screen.
+# A drawing as a standalone file: with namespace, style sheet and background, light or dark as the reader's screen.
 
 
 _PAPER = '<rect width="100%" height="100%" class="drawing-paper"/>'
@@ -101,7 +101,7 @@ _FONT = 'svg { font-family: system-ui, "Helvetica Neue", Arial, "DejaVu Sans", s
 
 
 def standalone(drawing: str) -> str:
-    """Make an SVG file of a drawing of this package."""
+    """Make an SVG file from a drawing of this package."""
     head, rest = drawing.split(">", 1)  # attributes are escaped, so the first one ends the tag
     head = head.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
     own = "".join(_STYLE.findall(rest))
@@ -109,7 +109,7 @@ def standalone(drawing: str) -> str:
 
 
 def for_paper(document: str) -> str:
-    """Take the rules for dark screens and the ground out of an SVG file that :func:`standalone` made."""
+    """Remove the rules for dark screens and the background from an SVG file made by :func:`standalone`."""
     head, rest = document.split("<style>", 1)
     rules, body = rest.split("</style>", 1)
     return f"{head}<style>{rules.split(_DARK)[0]}</style>{body.replace(_PAPER, '', 1)}"
@@ -117,7 +117,7 @@ def for_paper(document: str) -> str:
 
 @cache
 def _style(own: str) -> str:
-    """Give the rules with colours as numbers: what draws files for papers and slides knows no variables of CSS."""
+    """Return the rules with literal colours: tools for papers and slides do not support CSS variables."""
     light, dark = _sheet("colours.css").split(_DARK)
     rules = _PAPER_RULE + _sheet("drawing.css") + own
     return f"{_with_colours(rules, light)}{_DARK} {{\n{_with_colours(rules, dark)}}}\n"
@@ -133,7 +133,7 @@ def _with_colours(rules: str, colours: str) -> str:
 
 
 def inline_image(document: str) -> str:
-    """Make an ``<img>`` element of an SVG file."""
+    """Make an ``<img>`` element from an SVG file."""
     told = re.search('aria-label="(.*?)"', document)
     text = escape(unescape(told[1])) if told else ""
     data = base64.b64encode(document.encode()).decode()
@@ -141,7 +141,7 @@ def inline_image(document: str) -> str:
 
 
 def with_pdf(figures: Mapping[str, str]) -> dict[str, str | bytes]:
-    """Add a PDF to every SVG file, where ``vl-convert-python`` is installed."""
+    """Add a PDF to every SVG file, if ``vl-convert-python`` is installed."""
     found: dict[str, str | bytes] = dict(figures)
     try:
         from vl_convert import svg_to_pdf

@@ -1,6 +1,6 @@
-"""A table, once: in the terminal, in a notebook, on a page.
+"""Tables, defined once for the terminal, notebooks and pages.
 
-Where a terminal is narrow the columns are shared out over several tables, one below the other.
+In a narrow terminal the columns are split over several tables, one below the other.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 Row = TypeVar("Row")
-# Columns of text beyond which a cell is wrapped.
+# Characters beyond which a cell is wrapped.
 _LONGEST_CELL = 24
-# Columns of text of a column of sentences in a brief table, at least.
+# Least width of a column of sentences in a brief table.
 _NARROW_CELL = 16
-# Columns between columns, where a table has no edge.
+# Characters between columns of a table without an edge.
 _GAP = 3
 # Characters of a line of text that are kept.
 _LONGEST_LINE = 1000
-# Characters from which on a cell of a page is a sentence.
+# Characters beyond which a cell of a page counts as a sentence.
 _LONG_CELL = 30
-# Columns of a brief table, at most.
+# Most columns of a brief table.
 _MOST_COLUMNS = 8
-# Rank from which on a column is in no brief table.
+# Rank from which on a column is never in a brief table.
 _NEVER_BRIEF = 9
 _HEADER = re.compile(r"(.*?)\s*(?:\[(.*)\])?", re.DOTALL)
 
@@ -50,10 +50,10 @@ class Column(Generic[Row]):
     cell: Callable[[Row], str]
     left: bool = False  # whether it is aligned to the left, as names are
     wraps: bool = False  # whether long cells are wrapped rather than cut
-    least: int | None = None  # columns of text that it takes at least
+    least: int | None = None  # least width in characters
     term: str = ""  # end of the anchor of its definition on a page
-    mark: Callable[[Row], str] | None = None  # gives the class of a cell on a page
-    rank: int = 0  # columns of a higher one are the first to go where a table is brief; those of 9 always do
+    mark: Callable[[Row], str] | None = None  # returns the CSS class of a cell on a page
+    rank: int = 0  # a brief table drops columns of higher rank first, and those of 9 always
 
 
 @dataclass(frozen=True)
@@ -63,23 +63,23 @@ class Table(Generic[Row]):
     columns: Sequence[Column[Row]]
     rows: Sequence[Row]
     title: str = ""  # on a page
-    repeated: Collection[int] | None = None  # columns that every part has where there are several; ``None``: one part
+    repeated: Collection[int] | None = None  # columns repeated in every part of a split table; ``None``: never split
     styles: Callable[[Row], str] | None = None  # of the last column in the terminal
     is_edged: bool = False  # whether there is a line above and below
     notes: Sequence[str] = ()
 
     def cells(self) -> list[list[str]]:
-        """Give all cells."""
+        """Return all cells."""
         return [[column.cell(row) for column in self.columns] for row in self.rows]
 
     def print(self, console: Console, some: Sequence[Row] | None = None, *, brief: bool = False) -> None:
-        """Print it, or some of its rows, in several parts where the console is narrow for all; or the brief table."""
+        """Print the table or some of its rows, in several parts if the console is too narrow; or the brief table."""
         for block in [self.brief(console.width)] if brief else self.blocks(console.width):
             console.print(self._part(block, self.rows if some is None else some))
 
     def brief(self, width: int) -> list[int]:
         """Choose the columns that are read first: eight at most, as many as fit the terminal."""
-        room = width if self.is_edged else width + _GAP  # there the last column needs none
+        room = width if self.is_edged else width + _GAP  # without edges the last column has no gap
         widths = self._widths()
         for k, column in enumerate(self.columns):
             if column.wraps and k not in (self.repeated or ()):
@@ -98,7 +98,7 @@ class Table(Generic[Row]):
         return [_title_and_unit(column)[0] for k, column in enumerate(self.columns) if k not in shown]
 
     def _widths(self) -> list[int]:
-        """Columns of text that every column takes, with the gap behind it."""
+        """Return the width of every column in characters, with the gap behind it."""
         heads, cells, gap = [column.header for column in self.columns], self.cells(), 2 if self.is_edged else _GAP
         return [
             max([*map(len, header.split("\n")), *(min(_width(row[k]), _LONGEST_CELL) for row in cells)]) + gap
@@ -106,11 +106,11 @@ class Table(Generic[Row]):
         ]
 
     def text(self, width: int, *, brief: bool = False) -> str:
-        """Give what is printed, without a line feed at the end."""
+        """Return what is printed, without a line feed at the end."""
         return printed(partial(self.print, brief=brief), width).rstrip("\n")
 
     def blocks(self, width: int) -> list[list[int]]:
-        """Share the columns out over parts that fit a terminal."""
+        """Split the columns into parts that fit a terminal."""
         if self.repeated is None:
             return [list(range(len(self.columns)))]
         return _in_blocks(self._widths(), width, self.repeated)
@@ -142,8 +142,8 @@ class Table(Generic[Row]):
         return html_table(caption, heads, self.cells(), lefts, names)
 
     def page(self, *, stacks: bool = False) -> Markup:
-        """Make the markup of a table for pages: sorted and folded by their scripts, everything escaped."""
-        # stacks: whether telephones show every row as a block of lines, each with the head of its column
+        """Make the HTML of a table for pages, whose scripts sort and fold it; everything is escaped."""
+        # stacks: whether phones show every row as a block of lines, each with the head of its column
         from markupsafe import Markup
 
         head = "".join(f"<th{_class('left' * column.left)}>{_head(column)}</th>" for column in self.columns)
@@ -167,8 +167,8 @@ class Table(Generic[Row]):
 
 
 def _in_blocks(widths: Sequence[int], width: int, repeated: Collection[int]) -> list[list[int]]:
-    """Share the columns of a table out over blocks that fit a terminal, so that nothing is squeezed out."""
-    # gives the columns of every block; each block has at least one that is not repeated, however narrow it is
+    """Split the columns of a table into blocks that fit a terminal, so that nothing is squeezed out."""
+    # returns the columns of every block; each has at least one that is not repeated, however narrow the terminal
     names = sum(widths[k] for k in repeated)
     blocks: list[list[int]] = []
     taken = width + 1
@@ -190,7 +190,7 @@ def _width(cell: str) -> int:
 def text_table(
     headers: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,), last: int = -1, **look: Any
 ) -> Table[Sequence[str]]:
-    """Make a table of texts; columns ``left`` are aligned to the left, column ``last`` is the first to go."""
+    """Make a table of texts; columns ``left`` are left-aligned, column ``last`` is dropped first."""
     columns = [
         Column[Sequence[str]](header, itemgetter(k), k in left, rank=int(k == last)) for k, header in enumerate(headers)
     ]
@@ -200,7 +200,7 @@ def text_table(
 def html_table(
     caption: str, heads: Sequence[str], rows: Iterable[Sequence[object]], lefts: Sequence[bool], names: int
 ) -> str:
-    """Make a table for notebooks; the first columns name the row."""
+    """Make a table for notebooks; the first ``names`` columns name the row."""
     sides = [f'style="text-align:{"left" if left else "right"}"' for left in lefts]
 
     def line(cells: Sequence[object], names: int) -> str:
@@ -220,7 +220,7 @@ def fact_table(caption: str, facts: Iterable[tuple[str, object]]) -> str:
 
 
 def _head(column: Column[Any]) -> str:
-    """Give the head of a column on a page: begun with a capital letter, its unit small below, linked to its meaning."""
+    """Make the head of a column on a page: capitalised, its unit small below, linked to its definition."""
     title, unit = _title_and_unit(column)
     title = escape(sentence(title))
     linked = f'<a href="#def-{column.term}">{title}</a>' if column.term else title
@@ -228,7 +228,7 @@ def _head(column: Column[Any]) -> str:
 
 
 def _title_and_unit(column: Column[Any]) -> tuple[str, str]:
-    """Give the head of a column and its unit, each in one line."""
+    """Split the header of a column into title and unit, each in one line."""
     found = _HEADER.fullmatch(column.header)
     assert found is not None, "any header matches"
     title, unit = (" ".join(part.split()) for part in found.groups(""))
@@ -246,25 +246,25 @@ def print_lines(console: Console, lines: Iterable[str]) -> None:
 
 
 def print_text(console: Console, text: str, *, indent: str = "") -> None:
-    """Print a text, whatever is in it, broken between words; names and paths stay whole."""
+    """Print any text, broken between words; names and paths stay whole."""
     line = f"{text[: len(text) - len(text.lstrip())]}{printable_line(text, _LONGEST_LINE)}"
     lines = fill(line, console.width, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)
     console.print(lines, markup=False, highlight=False, soft_wrap=True)
 
 
 def print_findings(console: Console, found: Sequence[str], most: int = 5) -> None:
-    """Print the first of what was found, a sentence each."""
+    """Print the first ``most`` findings, a sentence each."""
     for text in found[:most]:
         print_text(console, f"- {text}", indent="  ")
 
 
 def print_rest(console: Console, left_out: Sequence[str], where: str) -> None:
-    """Say what a brief table lacks, and where all of it stands."""
+    """Print what a brief table lacks, and where to find it."""
     print_text(console, f"Not shown: {', '.join(left_out)}; see {where}.")
 
 
 def printed(show: Callable[[Console], object], width: int) -> str:
-    """Give what is printed to a console, as lines without colours."""
+    """Capture what is printed to a console, as lines without colours."""
     from rich.console import Console
 
     stream = io.StringIO()
@@ -272,32 +272,32 @@ def printed(show: Callable[[Console], object], width: int) -> str:
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
-# Text of any origin, made fit to be printed.
+# Text of any origin, made printable.
 
 
 def escaped(text: str) -> str:
-    """Write what is no printable character, line feeds too, as Python escapes it."""
+    """Escape characters that are not printable, line feeds too, as Python does."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def sentence(text: str) -> str:
-    """Begin with a capital letter."""
+    """Capitalise the first letter."""
     return text[:1].upper() + text[1:]
 
 
 def printable_line(text: str, longest: int) -> str:
-    """Make a text fit for one line of a terminal: a text in a file can hold anything."""
-    # longest: characters that are kept, at most
+    """Make a text fit for one line of a terminal, as text in files can hold anything."""
+    # longest: most characters that are kept
     return escaped(" ".join(text[: 2 * longest].split())[:longest])
 
 
-# Lines of plain values as CSV, and as a table of pandas.
+# Lines of plain values as CSV, and as a pandas DataFrame.
 
 
 def csv_text(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
     """Write lines as CSV (RFC 4180)."""
-    # lines: column and cell; columns that a line lacks are empty in it, and so is ``None``. Texts are written as
-    # :func:`csv_cells` says
+    # lines: cells by column; missing columns are empty, and so is ``None``. Texts are written as :func:`csv_cells`
+    # does
     names = _names(lines, columns)
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\r\n")
@@ -307,15 +307,15 @@ def csv_text(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) ->
 
 
 def csv_cells(values: Sequence[Any]) -> list[Any]:
-    """Give cells of CSV that a spreadsheet shows as they are and never runs."""
-    # gives numbers as they are, negative ones and those written as texts too; ``true`` and ``false``; an apostrophe
-    # before other texts that a spreadsheet would take for a formula, and before those that look like one with
-    # apostrophes before it, so that taking one off gives every text back
+    """Return CSV cells that a spreadsheet shows as they are and never evaluates."""
+    # Numbers stay as they are, negative ones and those written as texts too; Booleans are ``true`` and ``false``. Other
+    # texts that a spreadsheet would take for a formula get an apostrophe in front, and so do those that look like one
+    # behind apostrophes, so that removing one restores every text.
     return [_cell(value) for value in values]
 
 
 def data_frame(lines: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), only: Sequence[str] = ()) -> DataFrame:
-    """Make a table of pandas, of the same lines and columns as :func:`csv_text` writes, or only some of these."""
+    """Make a pandas DataFrame of the lines and columns that :func:`csv_text` writes, or only some of these columns."""
     require_package("to_pandas", "pandas", "pandas", instead="take to_csv()")
     import pandas
 
@@ -327,7 +327,7 @@ def _names(lines: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> list[s
     return list(dict.fromkeys([*columns, *(column for line in lines for column in line)]))
 
 
-# What a formula begins with (OWASP, CSV injection; its wide forms too), and the same behind apostrophes.
+# Beginning of a formula (OWASP, CSV injection; full-width forms too), also behind apostrophes.
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 

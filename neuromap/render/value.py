@@ -1,6 +1,6 @@
-"""A value as people meet it: one line in an interpreter, a small table in a notebook, and its forms.
+"""How values are shown: one line in an interpreter, a small table in a notebook, and further forms.
 
-A value does not import its forms, so forms may know the value: its class names the modules that make them, ``_forms``.
+A value does not import its forms, so that these may import the value: its class lists their modules in ``_forms``.
 There the form ``csv`` is the function ``to_csv``, and so on; only text is made by ``render_text``.
 """
 
@@ -22,7 +22,7 @@ from neuromap.files.whole_file import write_whole
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-# Characters that a value takes at most in an interpreter.
+# Most characters of a value in an interpreter.
 LONGEST = 200
 _LONGEST_FACT = 72
 _OF_SUFFIX = ReadOnlyMapping({".json": "json", ".csv": "csv", ".html": "html", ".svg": "svg", ".txt": "text"})
@@ -31,17 +31,17 @@ _LEAST_WIDTH = 40
 
 
 class Card(Value):
-    """A value that an interpreter shows as one line of a few facts, and a notebook as a table of them."""
+    """A value shown as one line of facts in an interpreter, and as a table of them in a notebook."""
 
     _forms: ClassVar[tuple[str, ...]] = ()
-    """Modules that make forms of it."""
+    """Modules that make its forms."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         cls.__repr__ = cls.__repr__  # type: ignore[method-assign] # else the dataclass puts all its fields there
 
     def _facts(self) -> Mapping[str, object]:
-        """Give what tells this value from others of its class: name and value, with its unit, of each fact."""
+        """Return what distinguishes this value from others of its class: facts by name, with units."""
         return field_facts(self)
 
     def __repr__(self) -> str:
@@ -57,13 +57,13 @@ class Card(Value):
 
 
 class Formed(Card):
-    """A value with forms; classes below say which ones people ask for by a method."""
+    """A value with forms; subclasses add methods for some of them."""
 
     _called: ClassVar[str] = "a value"
-    """What people call it, with its article, for messages."""
+    """Its noun in messages, with the article."""
 
     def save(self, path: str | Path) -> None:
-        """Write the value whole or not at all, in the form of the suffix, such as .json or .html."""
+        """Write the value whole or not at all, in the form given by the suffix, such as .json or .html."""
         forms = {suffix: name for suffix, name in _OF_SUFFIX.items() if name in forms_of(type(self))}
         suffix = Path(path).suffix.lower()
         if suffix not in forms:
@@ -83,11 +83,11 @@ class Documented(Formed):
     """A value with a JSON document, whose schema is published."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Give it as plain values, those of its JSON document."""
+        """Return its JSON document as plain values."""
         return dict(form(self, "dict"))
 
     def to_json(self) -> str:
-        """Write its JSON document."""
+        """Return its JSON document as text."""
         return str(form(self, "json"))
 
 
@@ -95,15 +95,15 @@ class Tabled(Formed):
     """A value with rows."""
 
     def to_csv(self) -> str:
-        """Write its rows as CSV text (RFC 4180, UTF-8), one line each; columns name their units."""
+        """Return its rows as CSV text (RFC 4180, UTF-8), one line each; columns name their units."""
         return str(form(self, "csv"))
 
 
 class Framed(Tabled):
-    """A value whose rows pandas takes, too."""
+    """A value whose rows are also available in pandas."""
 
     def to_pandas(self, *, full: bool = False) -> DataFrame:
-        """Table of pandas: one line per row, a dozen columns that people plot.
+        """Return a pandas DataFrame: one line per row, a dozen columns that people plot.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class Paged(Formed):
     """A value with a page."""
 
     def to_html(self) -> str:
-        """Write one self-contained HTML page, which loads nothing."""
+        """Return one self-contained HTML page, which loads nothing."""
         return str(form(self, "html"))
 
 
@@ -131,12 +131,12 @@ class Drawn(Formed):
     """A value with a picture."""
 
     def to_svg(self) -> str:
-        """Draw it as SVG text, style inside.
+        """Return it as SVG text, style included.
 
         Raises
         ------
         NotSupportedError
-            If what draws it is not installed.
+            If the package that draws it is not installed.
         """
         return str(form(self, "svg"))
 
@@ -145,17 +145,17 @@ class Printed(Formed):
     """A value that terminals show in full."""
 
     def to_text(self, width: int = 160) -> str:
-        """Write it as it is printed in a terminal, without colours."""
+        """Return it as printed in a terminal, without colours."""
         return str(form(self, "text", width))
 
 
 def form(value: Card, name: str, /, *words: Any, **options: Any) -> Any:
-    """Make a form of a value; the code of its forms is imported when the first is made."""
+    """Make a form of a value; the modules of its forms are imported with the first one."""
     return forms_of(type(value))[name](value, *words, **options)
 
 
 def forms_of(cls: type[Any]) -> Mapping[str, Callable[..., Any]]:
-    """Give the functions that make forms of a class, by the name of the form."""
+    """Return the functions that make the forms of a class, by name of the form."""
     return _made_in(getattr(cls, "_forms", ()))
 
 
@@ -177,25 +177,25 @@ def _made_in(modules: tuple[str, ...]) -> Mapping[str, Callable[..., Any]]:
 
 
 def one_line(name: str, facts: Mapping[str, object]) -> str:
-    """Say what a value is and how large, by facts about it."""
-    # gives one line of at most ``LONGEST`` characters
+    """Describe a value by facts about it."""
+    # returns one line of at most ``LONGEST`` characters
     return _cut(f"<{name}: {'; '.join(f'{key} {_cut(str(fact), _LONGEST_FACT)}' for key, fact in facts.items())}>")
 
 
 def as_call(value: Any) -> str:
-    """Say what a value is, as the call that makes one like it."""
-    # gives one line of at most ``LONGEST`` characters
+    """Describe a value as the call that makes one like it."""
+    # returns one line of at most ``LONGEST`` characters
     return _cut(f"{type(value).__name__}({', '.join(f'{key}={part}' for key, part in field_facts(value).items())})")
 
 
 def field_facts(value: Any) -> dict[str, str]:
-    """Give the fields of a dataclass that are not as by default."""
+    """Return the fields of a dataclass that differ from their defaults."""
     shown = [field for field in fields(value) if field.repr and not field.name.startswith("_")]
     return {field.name: brief(part) for field in shown if not _is_default(field, part := getattr(value, field.name))}
 
 
 def brief(part: Any) -> str:
-    """Say what a part of a value is: small ones in full, large ones by their size."""
+    """Describe a part of a value: in full if it is small, else by its size."""
     if _is_array(part):
         return f"{part.dtype}{list(part.shape)}"
     if isinstance(part, Collection) and not isinstance(part, str | bytes) and len(part) > 4:
@@ -209,7 +209,7 @@ def _is_default(field: Field[Any], part: object) -> bool:
 
 
 def _is_array(part: object) -> bool:
-    return hasattr(part, "dtype") and hasattr(part, "shape")  # of NumPy or SciPy, which need not be imported to know
+    return hasattr(part, "dtype") and hasattr(part, "shape")  # of NumPy or SciPy, recognised without importing them
 
 
 def _cut(text: str, longest: int = LONGEST) -> str:

@@ -1,4 +1,4 @@
-"""All figures of a report: for the page, and as files of their own."""
+"""All figures of a report, for the page and as separate files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from neuromap.report.figures.row import CoreMap, ReportRow, SpikeRaster
 from neuromap.report.text import distinct_rows
 from neuromap.rollout.pattern import RolloutPattern
 
-# What the figures of patterns and rows show: ends of their names.
+# Kinds of figures of patterns and rows: endings of their file names.
 KINDS = ("network", "window", "timeline", "chip", "neurons", "copies", "spikes", "links", "raster")
 _ALONE = ("overview", "accuracy", "faults")
 _SUFFIXES = (".svg", ".pdf")
@@ -36,7 +36,7 @@ _SUFFIXES = (".svg", ".pdf")
 
 @contextmanager
 def figure_folder(folder: str | Path | None, names: Iterable[str] = ()) -> Iterator[None]:
-    """Make a folder where it is missing, and take it away again with its figures if what follows fails."""
+    """Make a folder if it is missing, and remove it with its figures if the block fails."""
     # folder: ``None`` for none
     made = None
     if folder is not None and not (place := check_figure_folder(folder)).exists():
@@ -49,7 +49,7 @@ def figure_folder(folder: str | Path | None, names: Iterable[str] = ()) -> Itera
         yield
     except BaseException:
         if made is not None:
-            with suppress(OSError):  # what failed is to be heard of, and nothing else that lies there is touched
+            with suppress(OSError):  # the first error is to be seen, and no other file there is touched
                 for name in names:
                     (made / name).unlink(missing_ok=True)
                 made.rmdir()
@@ -57,7 +57,7 @@ def figure_folder(folder: str | Path | None, names: Iterable[str] = ()) -> Itera
 
 
 def check_figure_folder(folder: str | Path) -> Path:
-    """Refuse what is no folder and cannot become one."""
+    """Refuse a path that is not a folder and cannot become one."""
     place = Path(folder)
     try:
         if not str(folder):
@@ -74,10 +74,10 @@ def check_figure_folder(folder: str | Path) -> Path:
 
 
 def check_no_figure(path: str | Path, folder: str | Path) -> None:
-    """Refuse a file that a figure may be written over; asked before it is known which figures there will be."""
+    """Refuse a file that a figure may overwrite; checked before it is known which figures there will be."""
     try:
         place, figures = Path(os.path.realpath(path)), Path(os.path.realpath(folder))
-    except (OSError, ValueError):  # no path; whoever opens it says so
+    except (OSError, ValueError):  # not a path; whoever opens it reports that
         return
     stem, suffix = place.stem.casefold(), place.suffix.casefold()
     may_be = suffix in _SUFFIXES and (stem in _ALONE or stem.endswith(tuple(f"-{kind}" for kind in KINDS)))
@@ -88,11 +88,11 @@ def check_no_figure(path: str | Path, folder: str | Path) -> None:
         )
 
 
-# All figures of a report: for the page, and as files of their own, SVG and PDF.
+# All figures of a report, for the page and as separate files, SVG and PDF.
 
 
 def draw_row(row: ReportRow, heading: str = "", *, narrow: bool = False) -> dict[str, str]:
-    """Draw what a row does on the chip: an ``<svg>`` element for every kind of figure; none where nothing is mapped."""
+    """Draw a row on the chip: an ``<svg>`` element for every kind of figure; none if nothing is mapped."""
     if row.cores is None or row.activity is None or row.raster is None:
         return {}
 
@@ -119,7 +119,7 @@ def draw_row(row: ReportRow, heading: str = "", *, narrow: bool = False) -> dict
 
 
 def row_pattern(report: LatencyReport, row: ReportRow) -> RolloutPattern:
-    """Give the pattern of a row of a report."""
+    """Return the pattern of a row of a report."""
     return RolloutPattern.from_streaming_edges(
         report.network, row.streaming_edges, row.pattern, bridging=dict(row.bridging_edges)
     )
@@ -151,7 +151,7 @@ def figure_files(report: LatencyReport) -> dict[str, str]:
 
 
 class _Names:
-    """File names that differ, also where a file system knows only one case."""
+    """Unique file names, even on case-insensitive file systems."""
 
     def __init__(self, taken: Mapping[str, object]) -> None:
         self._taken = {name.casefold() for name in taken}
@@ -174,7 +174,7 @@ def save_figures(report: LatencyReport, folder: str | Path) -> list[Path]:
     report : LatencyReport
         The report.
     folder : str or Path
-        Where to; it is made if only its last part is missing.
+        Destination; created if only its last part is missing.
 
     Returns
     -------
@@ -194,13 +194,13 @@ def save_figures(report: LatencyReport, folder: str | Path) -> list[Path]:
 
 
 def _slug(name: str) -> str:
-    """Make a part of a file name: letters and digits of any script, else hyphens; at most 60 of them."""
+    """Make a part of a file name: letters and digits of any script, else hyphens; at most 60 characters."""
     return re.sub(r"[^\w.]+", "-", name).strip("-.")[:60] or "pattern"
 
 
 # Spikes over ticks, a band for every node.
 _TOP, _GAP = 34.0, 8.0
-# Width of the ticks, and of what is said at their right.
+# Width of the ticks, and of the labels to their right.
 _WIDTH, _RATE_WIDTH = 820.0, 110.0
 _LOWEST, _HIGHEST = 26.0, 112.0
 # Height of a neuron's line where there is room.
@@ -208,7 +208,7 @@ _NEURON = 2.4
 
 
 def draw_raster(raster: SpikeRaster, heading: str = "", *, sent: str = "spike", narrow: bool = False) -> str:
-    """Draw spikes, or messages, of neurons over ticks, with the ticks in which a node has a frame."""
+    """Draw spikes, or messages, of neurons over ticks, and mark the ticks in which a node has a frame."""
     left = names_width(raster.names)
     beside, least = (48.0, 2.0) if narrow else (_RATE_WIDTH, 4.0)
     top = _TOP + (22 if heading else 0)
@@ -277,12 +277,12 @@ SHADES = 6
 
 
 class CoreFigure(NamedTuple):
-    """A figure that every core in use has."""
+    """A figure with a value for every core in use."""
 
     name: str  # such as ``"neurons in use"``
     values: NDArray[Any]  # (C,): 0 or more
-    unit: str  # what is written behind a value, such as ``" %"``
-    of: str  # what it is a figure of, in a few words below the key
+    unit: str  # suffix of a value, such as ``" %"``
+    of: str  # note of a few words below the key
 
 
 def draw_shade(cores: CoreMap, figure: CoreFigure, heading: str = "", *, narrow: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""What a report found, in sentences: who answers first, who samples most often, what it takes.
+"""Findings of a report as sentences: which rows answer first and sample most often, and at what cost.
 
 Every sentence compares rows of one execution only, as each execution is a time axis of its own.
 """
@@ -19,20 +19,20 @@ from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import ReportRow
 from neuromap.report.text import accuracy_at, accuracy_moments
 
-# Patterns that a sentence names; of more it says how many.
+# Most patterns that a sentence names; further ones are only counted.
 _MOST_NAMED = 3
 
 
 class Finding(NamedTuple):
     """One sentence."""
 
-    execution: str  # the time axis that it is about; empty where it is about all
+    execution: str  # the time axis that it is about; empty if it is about all
     text: str  # the sentence
     kind: str  # what it is about
 
 
 def findings(report: LatencyReport) -> tuple[Finding, ...]:
-    """Say what a report found."""
+    """Return the findings of a report."""
     found: list[Finding] = []
     for execution in dict.fromkeys(row.execution for row in report.rows):
         rows = [row for row in report.rows if row.execution == execution and row.status == "mapped"]
@@ -52,7 +52,7 @@ def findings(report: LatencyReport) -> tuple[Finding, ...]:
 
 
 def leading(report: LatencyReport, most: int = 5) -> list[str]:
-    """Say the most of a report in a few sentences: comparisons, accuracy, and whether chip and reference agree."""
+    """Summarise a report in a few sentences: comparisons, accuracy, and whether chip and reference agree."""
     found = findings(report)
     last = [*[f for f in found if f.kind == "accuracy"][:1], *(f for f in found if f.kind in ("verified", "wrong"))]
     compared = [f for f in found if f.kind in ("time", "cost")][: most - len(last)]
@@ -60,11 +60,11 @@ def leading(report: LatencyReport, most: int = 5) -> list[str]:
 
 
 class _Comparison(NamedTuple):
-    """What rows of one execution are compared by."""
+    """A figure by which rows of one execution are compared."""
 
-    # ``value`` of a row is None where it has none, ``write`` takes a value and the chip, ``{s}`` in the verb is left
-    # out where several do it, ``lead`` says in what the least is ahead of the others, ``from_when`` what its value
-    # counts from, ``note`` is said of all rows behind it. Where ticks were timed values are seconds, floats.
+    # ``value`` returns None for rows without one, ``write`` takes a value and the chip, ``{s}`` in the verb is left
+    # out for several rows, ``lead`` states how the least is ahead of the others, ``from_when`` what its value counts
+    # from, ``note`` is added for all rows. If ticks were timed, values are seconds, as floats.
 
     kind: str
     value: Callable[[ReportRow], Time | float | None]
@@ -87,7 +87,7 @@ def _cores(row: ReportRow) -> int | None:
 
 
 def _static(rows: Sequence[ReportRow]) -> str:
-    """Say how much of the energy of rows flows whatever the network does; empty where the chip file does not say."""
+    """State how much of the energy of rows is static; empty if the chip file does not tell."""
     energies = (row.figures.energy for row in rows if row.figures is not None)
     shares = sorted(share for energy in energies if (share := energy.static_share) is not None)
     if not shares:
@@ -135,13 +135,13 @@ def _of_execution(execution: str, rows: Sequence[ReportRow], chip: ChipSpec) -> 
 
 
 def _compared(rows: Sequence[ReportRow], by: _Comparison, chip: ChipSpec) -> str:
-    """Say which rows have the least value, and what the others have; nothing where no row has one."""
+    """State which rows have the least value, and those of the others; empty if no row has one."""
     known: dict[Time | float, list[str]] = {}
     written: dict[Time | float, set[Time | float]] = {}
     valued = [(value, row.pattern) for row in rows if (value := by.value(row)) is not None]
     for value, pattern in sorted(valued, key=lambda pair: pair[0]):
-        # energies and timed ticks are means over a few stimuli: a difference that is lost among those, or in three
-        # digits, is none
+        # energies and timed ticks are means over a few stimuli: a difference lost among those, or in three digits,
+        # does not count
         measured = isinstance(value, float)
         rounded = float(f"{value:.3g}") if measured else value
         same = next(reversed(known), None)
@@ -187,14 +187,14 @@ def _accuracy(report: LatencyReport) -> list[Finding]:
         frames_trained = report.network.tables.get("training", {}).get("frames")
         best = f"; {_best_ever(rows, end, frames_trained, at)}"
         again = f"; the best is {_percent(most)}, of {_names(first)} {at(begin)}"
-        if best == again or best.startswith((f"{again};", f"{again} and ")):  # it is what was just said
+        if best == again or best.startswith((f"{again};", f"{again} and ")):  # it was just said
             best = f", the best at any time{best.removeprefix(again).replace(' and falls', '; it falls', 1)}"
         found.append(Finding(execution, f"{text}{best}", "accuracy"))
     return found
 
 
 def _best_ever(rows: Sequence[ReportRow], end: float, trained: object, at: Callable[[float], str]) -> str:
-    """Say what is best at any time, how far it falls later and why, and what is best at the end of the tables."""
+    """State the best accuracy at any time, how far it falls later and why, and the best at the end of the tables."""
     measured = [(row.pattern, row.accuracy.frames) for row in rows if row.accuracy is not None]
     most = max(frame.accuracy for _, frames in measured for frame in frames)
     when = min(frame.moment for _, frames in measured for frame in frames if frame.accuracy == most)
@@ -214,7 +214,7 @@ def _best_ever(rows: Sequence[ReportRow], end: float, trained: object, at: Calla
 
 
 def _known(frames: Sequence[FrameAccuracy], moment: float) -> FrameAccuracy:
-    """Give the last frame that is known at a moment."""
+    """Return the last frame that is known at a moment."""
     return next(frame for frame in reversed(frames) if frame.moment <= moment)
 
 

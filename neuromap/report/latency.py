@@ -1,4 +1,4 @@
-"""A latency report for every chip of several, as one table."""
+"""Latency reports: of one chip, of several chips as one table, and of the runs of a sweep."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from neuromap.sweep.run_table import RunTable, load_runs
 from neuromap.sweep.sweep_spec import RunJob, RunOutcome, RunStatus, SweepRun, SweepSpec, runs_of
 from neuromap.version import __version__
 
-# Runs of a job, at most: as many are done again where its worker dies.
+# Most runs of a job: as many are done again if its worker dies.
 _SEEDS_PER_JOB = 16
 # Runs that share a program, and their keys.
 _Job = tuple[RunJob, tuple[str, ...]]
@@ -64,11 +64,11 @@ def run_sweep(
     Parameters
     ----------
     spec : SweepSpec
-        What is asked for.
+        The sweep.
     store : str or Path
-        File of the rows; runs that are done there are not done again.
+        File of the rows; runs that it already holds are not done again.
     processes : int
-        Processes of this machine; 1 for none but this one.
+        Processes of this machine; 1 for this one alone.
     scheduler : str, optional
         Address of the scheduler of a Dask cluster, whose workers do the runs instead.
     progress : callable
@@ -82,11 +82,11 @@ def run_sweep(
     Raises
     ------
     InputError
-        If a number is out of range, the store is no store, or the scheduler does not answer.
+        If a number is out of range, the file is not a store, or the scheduler does not answer.
     NotSupportedError
         If Dask is not installed.
     NeuromapError
-        If there are no workers to be had; what was done is in the store.
+        If no workers are to be had; finished runs are in the store.
     """
     needs("run_sweep", spec, SweepSpec)
     workers = Workers(processes, scheduler).check()
@@ -107,14 +107,14 @@ def run_sweep(
 
 
 def _noted(runs: Iterable[tuple[RunJob, tuple[SweepRun, ...]]], planned: list[_Job]) -> Iterator[SweepRun]:
-    """Go through runs, which are hashed on the way, and note the keys of each job."""
+    """Iterate over runs, which are hashed on the way, and note the keys of each job."""
     for job, its_runs in runs:
         planned.append((job, tuple(run.key for run in its_runs)))
         yield from its_runs
 
 
 def _jobs(planned: Iterable[_Job], done: set[str]) -> Iterator[_Job]:
-    """Cut what is not done into jobs; of runs with the same key the first is done."""
+    """Split unfinished runs into jobs; of runs with the same key only the first is done."""
     begun = set(done)
     for job, keys in planned:
         left = [(seed, key) for seed, key in zip(job.seeds, keys, strict=True) if key not in begun]
@@ -125,7 +125,7 @@ def _jobs(planned: Iterable[_Job], done: set[str]) -> Iterator[_Job]:
 
 
 def _outcomes(done: DoneJob[_Job, tuple[RunOutcome, ...]]) -> list[tuple[str, RunOutcome]]:
-    """Give what became of the runs of a job, by key."""
+    """Return the outcomes of the runs of a job, by key."""
     _, keys = done.job
     if isinstance(done.result, Lost):
         lost = RunOutcome("lost", "process", NeuromapError.exit_code, done.result.message)
@@ -136,12 +136,12 @@ def _outcomes(done: DoneJob[_Job, tuple[RunOutcome, ...]]) -> list[tuple[str, Ru
 # Runs of a sweep that share a program: mapped once, then measured for every seed.
 
 
-# What all jobs share: the version of neuromap that asks, and the spec.
+# Shared by all jobs: the version of neuromap that the command has, and the spec.
 Work = tuple[str, SweepSpec]
 
 
 def work_of(spec: SweepSpec) -> Work:
-    """Give what :func:`measure_runs` shares between its jobs."""
+    """Return what :func:`measure_runs` shares between its jobs."""
     return __version__, spec
 
 
@@ -176,7 +176,7 @@ def _simulated(spec: SweepSpec, mapped: MappedRollout, known: ReportRow, seed: i
 
 
 def _ended(stage: str, error: Exception) -> RunOutcome:
-    """Say what became of a run one of whose stages raised; the other runs go on, also after a fault of ours."""
+    """Return the outcome of a run in which a stage raised; other runs go on, even after a fault of ours."""
     if isinstance(error, NeuromapError):
         return RunOutcome(_status(stage, error), stage, error.exit_code, _line(str(error)))
     if isinstance(error, MemoryError):
@@ -198,7 +198,7 @@ def _line(text: str) -> str:
     return " ".join(text.split())
 
 
-# Figures of a run: where its row of the report has them.
+# Figure of a run: attribute of its row of the report.
 _FIGURES: Mapping[str, str] = ReadOnlyMapping(
     {
         "frame_period_ticks": "frame_period_ticks",
@@ -232,7 +232,7 @@ _KNOWN = record(
 
 
 def row_figures(row: ReportRow) -> dict[str, float | bool]:
-    """Give the figures of a run that are known."""
+    """Return the known figures of a run."""
     found: dict[str, float | bool] = _KNOWN.write(row)
     return found
 
@@ -257,7 +257,7 @@ def sweep_reports(
     progress: SweepProgress | None = None,
     **arguments: Any,
 ) -> ChipSweep:
-    """Report on a network on a chip with each of several values of its figures, and on every combination of these.
+    """Report on a network on a chip, for every combination of several values of the chip's figures.
 
     Parameters
     ----------
@@ -337,7 +337,7 @@ def _row(row: ReportRow, point: ChipPoint, chip: ChipSpec) -> SweepRow:
 # The latency report: every pattern in every execution, predicted and measured side by side.
 
 
-# Frames of the output whose accuracy is measured, where nothing else is asked for.
+# Frames of the output whose accuracy is measured by default.
 DEFAULT_ACCURACY_FRAMES = 8
 
 
@@ -378,8 +378,8 @@ def latency_report(network: Network, asked: ReportOptions) -> LatencyReport:
     n_frames, seed, density : int, int, float or None
         Number, seed and density of the random frames; without one every frame draws its own.
     n_stimuli : int
-        Random stimuli over which energy and traffic per frame are means, 1 to 100, with the seeds ``seed``,
-        ``seed + 1``, ...; the first is verified with. Frames that are given are the only one.
+        Number of random stimuli over which energy and traffic per frame are means, 1 to 100, with the seeds ``seed``,
+        ``seed + 1``, ...; the first serves for verification. Given frames are the only stimulus.
     engine, threads, noise_seed : str, int or None, int
         As in :func:`neuromap.simulation.run.simulate.simulate`.
     options : MappingOptions, optional
@@ -403,7 +403,7 @@ def latency_report(network: Network, asked: ReportOptions) -> LatencyReport:
     PatternError
         If a name is unknown, or a pattern is one of another network.
     InputError
-        If an execution or engine is unknown, a number is out of range, or nothing is asked for.
+        If an execution or engine is unknown, a number is out of range, or no pattern or execution is given.
     NetworkError
         If shapes, weights or thresholds are missing; with images, if there are several inputs or outputs, or the input
         node has no binary encoding.
@@ -430,11 +430,11 @@ def latency_report(network: Network, asked: ReportOptions) -> LatencyReport:
     wanted = _executions(EXECUTIONS[: len(default)] if asked.executions is None else asked.executions)
     stimuli, stimulus = asked.stimuli(network)
     choice = asked.choice
-    if asked.images is not None:  # what cannot be measured is told before anything is mapped
+    if asked.images is not None:  # what cannot be measured is refused before anything is mapped
         ImageFrames.of(Rollout(network, "streaming"), asked.images, asked.n_accuracy_frames, asked.seed)
 
     rows: list[ReportRow] = []
-    tilings = Tilings(options)  # remembers what is alike in several rollouts
+    tilings = Tilings(options)  # caches what several rollouts share
     total = len(chosen) * len(wanted)
     for pattern in chosen:
         for execution in wanted:
@@ -467,13 +467,13 @@ def latency_report(network: Network, asked: ReportOptions) -> LatencyReport:
 
 @keywords_of(RunOptions)
 def report_on_program(rollout: Rollout, program: ChipProgram, asked: RunOptions) -> LatencyReport:
-    """Hold a program, perhaps edited since it was mapped, against the prediction of a rollout.
+    """Compare a program, perhaps edited since it was mapped, with the prediction of a rollout.
 
     Parameters
     ----------
     rollout : Rollout
-        Where the prediction comes from; of a program with splitters on edges without slack the tick-level rollout
-        that :func:`neuromap.mapping.map_rollout.map_with_stages` gave with it.
+        Source of the prediction; for a program with splitters on edges without slack, the tick-level rollout that
+        :func:`neuromap.mapping.map_rollout.map_with_stages` returned with it.
     program : ChipProgram
         What is measured, observed and verified.
     frames, n_frames, seed, density, n_stimuli, engine, threads, noise_seed
@@ -526,8 +526,8 @@ def _report(
 def _patterns(
     network: Network, patterns: Sequence[str | RolloutPattern]
 ) -> tuple[list[RolloutPattern], MostSequential | None]:
-    """Patterns with names, those without one numbered; and what is known of the one called sequential."""
-    # The search for it is the longest of all steps on some networks, so it is done once.
+    """Return the patterns, unnamed ones numbered, and the summary of the most sequential ones if it is needed."""
+    # The search for these is the slowest of all steps on some networks, so it is done once.
     if isinstance(patterns, (str, RolloutPattern)) or not isinstance(patterns, Iterable):
         patterns = [patterns]
     if not patterns:

@@ -1,4 +1,4 @@
-"""One row of the latency report, made: predicted, measured, observed and verified."""
+"""Make one row of the latency report: predict, measure, observe and verify."""
 
 from __future__ import annotations
 
@@ -177,9 +177,9 @@ def report_row(
     Parameters
     ----------
     rollout : Rollout
-        The schedule as it was mapped (``map_with_stages(...).rollout``): where predictions come from.
+        The schedule as it was mapped (``map_with_stages(...).rollout``): source of the predictions.
     program : ChipProgram
-        What was mapped from it (and perhaps edited since): where measurements come from.
+        The program mapped from it (and perhaps edited since): source of the measurements.
     frames : mapping of str to array_like, shape (n_frames, size)
         Input frames for verification, and the one stimulus of the figures per frame; the observed difference repeats
         them as often as needed.
@@ -208,8 +208,8 @@ def make_row(
     choice: EngineChoice,
     known: ReportRow | None = None,
 ) -> ReportRow:
-    """Predict, measure, observe and verify; see :func:`report_row`. Verification is with the first stimulus."""
-    # ``known`` is what :func:`row_of_program` gives, for who makes rows of one program with several stimuli.
+    """Predict, measure, observe and verify; see :func:`report_row`. Verification uses the first stimulus."""
+    # ``known`` is the result of :func:`row_of_program`, given to make several rows of one program.
     each = [check_frames(frames, rollout.network) for frames in stimuli]
     checked = each[0]
     verification = hold_against_reference(rollout, program, checked, None, choice)
@@ -220,7 +220,7 @@ def make_row(
     clock = ResponseSeconds(program, None if steady is None else steady.seconds)
     stimulus, onset = _onset(rollout, program, checked, scale)
     observed = difference_of_runs(program, stimulus, onset, choice)
-    is_period = verification.rollout_period_ticks == program.period  # else the rollout knows no wait for a sample
+    is_period = verification.rollout_period_ticks == program.period  # else the wait for a sample is unknown
     outputs = {}
     for name in rollout.network.outputs:
         first, full = rollout.first_response(name) * scale, rollout.full_response(name) * scale
@@ -268,7 +268,7 @@ def make_row(
 
 
 def row_of_program(rollout: Rollout, program: ChipProgram, tilings: Tilings | None = None) -> ReportRow:
-    """Make the part of a row that no stimulus changes: what the program takes, and what any program would."""
+    """Make the part of a row that no stimulus changes: what the program takes, and bounds for any program."""
     per_step = _ticks_per_step(rollout, program)
     return ReportRow(
         pattern=rollout.pattern.name,
@@ -288,7 +288,7 @@ def row_of_program(rollout: Rollout, program: ChipProgram, tilings: Tilings | No
 
 
 def _ticks_per_step(rollout: Rollout, program: ChipProgram) -> int | None:
-    """Give none where the schedule is one of ticks: it has no update steps."""
+    """Return the ticks per step, ``None`` for tick-level schedules, which have no update steps."""
     return None if rollout.is_tick_level else program.ticks_per_step
 
 
@@ -326,7 +326,7 @@ def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | D
 
 
 def _overall(row: ReportRow, rollout: Rollout, outputs: Mapping[str, OutputResponses]) -> ReportRow:
-    """Add what the schedule tells, and the figures over all outputs."""
+    """Add what follows from the schedule, and the figures over all outputs."""
     seen = [o.observed_first_difference_ticks for o in outputs.values()]
     return replace(
         row,
@@ -343,7 +343,7 @@ def _overall(row: ReportRow, rollout: Rollout, outputs: Mapping[str, OutputRespo
 
 
 def _on_board(program: ChipProgram) -> bool:
-    """Whether all cores are places of the board; else spikes have no ways."""
+    """Return whether all cores lie on the board; else spikes have no routes."""
     place, chip = program.coordinates, program.chip
     return bool((place >= 0).all() and (place < (chip.columns, chip.rows)).all())
 
@@ -365,7 +365,7 @@ def _late(
 def _onset(
     rollout: Rollout, program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], scale: int
 ) -> tuple[dict[str, NDArray[np.bool_]], int]:
-    """Give frames with an onset after as many as fill the network, for as many more as the full response takes."""
+    """Extend frames to fill the network before an onset and cover the full response after it; return both."""
     period = program.period
     ticks = max(rollout.full_response(name) for name in rollout.network.outputs) * scale
     span = math.ceil(ticks / period) + 1
@@ -374,7 +374,7 @@ def _onset(
 
 def _core_bound(rollout: Rollout, program: ChipProgram, scale: int, known: dict[bytes, CoreBound]) -> CoreBound | None:
     if program.is_part is not None and program.is_part.any():
-        return None  # bounds are of mappings that compute every neuron from all its sources at once
+        return None  # bounds hold for mappings that compute every neuron from all its sources at once
     # a hidden node that the program holds whole was kept, or is read whole; then keeping it changes nothing
     kept = [port.name for port in program.nodes if port.kind == "hidden" and port.name not in program.left_out]
     try:
@@ -391,16 +391,16 @@ def _core_bound(rollout: Rollout, program: ChipProgram, scale: int, known: dict[
 
 # The first ticks of a run, as a raster of spikes.
 Frames = Mapping[str, NDArray[np.bool_]]
-# Ticks that a raster shows at most.
+# Most ticks of a raster.
 MOST_TICKS = 64
-# Spikes that a raster keeps at most, by whole ticks; at least one tick is kept.
+# Most spikes of a raster, cut at whole ticks; at least one tick is kept.
 MOST_SPIKES = 6000
-# Neurons of a node that a raster shows at most, evenly chosen.
+# Most neurons of a node in a raster, evenly chosen.
 NEURONS_SHOWN = 100
 
 
 def record_raster(program: ChipProgram, frames: Frames, choice: EngineChoice) -> SpikeRaster:
-    """Run a program on input frames for a while."""
+    """Run a program on input frames, and record the spikes of the first ticks."""
     # shapes: frames (n_frames, size)
     every = tuple(-(-port.size // NEURONS_SHOWN) for port in program.nodes)
     n_ticks = min(MOST_TICKS, ticks_to_run(program, len(next(iter(frames.values())))))
@@ -431,7 +431,7 @@ def record_raster(program: ChipProgram, frames: Frames, choice: EngineChoice) ->
 
 
 def _labelled(program: ChipProgram, cores: Ints, neurons: Ints, every: tuple[int, ...]) -> Ints:
-    """Give node and index of those that stand for a neuron of a node and are to be kept, each once."""
+    """Return node and index of the neurons of nodes to keep, each once; without relays and inputs."""
     node, index = program.neuron_node[cores, neurons], program.neuron_index[cores, neurons]
     mine = (node >= 0) & ~program.is_relay[cores, neurons]
     found: Ints = np.unique(np.stack([node[mine], index[mine]], axis=1).astype(np.int64), axis=0)
@@ -441,7 +441,7 @@ def _labelled(program: ChipProgram, cores: Ints, neurons: Ints, every: tuple[int
 
 
 def _sampled(program: ChipProgram, frames: Frames, every: tuple[int, ...], n_ticks: int) -> Ints:
-    """Give tick, node and neuron of what input nodes sample, in order of ticks."""
+    """Return tick, node and neuron of the spikes that input nodes sample, in order of ticks."""
     found = [np.zeros((0, 3), np.int64)]
     for k, port in enumerate(program.nodes):
         if port.kind != "input":
@@ -462,9 +462,9 @@ def _sample_ticks(program: ChipProgram, port: NodePort, n_ticks: int) -> Ints:
     return np.array([tick for tick in ticks if tick >= 0], np.int64)
 
 
-# What lies where on the board, read from a program.
+# Contents of the cores, read from a program.
 def core_map(program: ChipProgram) -> CoreMap:
-    """Tell what lies in every core."""
+    """Return the contents of every core."""
     n_cores, n_nodes = program.n_cores, max(2, len(program.nodes))
     core, neuron = np.nonzero(program.neuron_node >= 0)
     held = np.bincount(core * n_nodes + program.neuron_node[core, neuron], minlength=n_cores * n_nodes)
@@ -500,7 +500,7 @@ def core_map(program: ChipProgram) -> CoreMap:
 
 
 def _copied(program: ChipProgram) -> NDArray[np.int64]:
-    """Count in every core the neurons of nodes that stand on the chip more than once."""
+    """Count the neurons of nodes in every core that are on the chip more than once."""
     core, place = np.nonzero((program.neuron_node >= 0) & ~program.is_relay & ~program.further_compartments)
     source = np.stack([program.neuron_node[core, place], program.neuron_index[core, place]], axis=1)
     _, which, times = np.unique(source, axis=0, return_inverse=True, return_counts=True)

@@ -1,4 +1,4 @@
-"""Seconds of rollouts over the number of cores: which one answers first, and which samples most often."""
+"""Times of rollouts over the number of cores, in seconds: which one answers first, and which samples most often."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.rollout.schedule.tick_seconds import FIGURES, Seconds, path_first
 from neuromap.simulation.cost.frame_work import FrameWork
 
-# Valid patterns up to which the best of all is looked for.
+# Most valid patterns for which the best of all is sought.
 MOST_PATTERNS = 256
-# What the figures are called.
+# Titles of the figures.
 TITLES: Mapping[str, str] = {
     "first": "first response",
     "full": "full response",
@@ -53,13 +53,13 @@ class CoresRow(NamedTuple):
 
 
 class Lead(NamedTuple):
-    """On which numbers of cores the first rollout is strictly ahead of another."""
+    """Numbers of cores on which the first rollout is strictly ahead of another."""
 
     figure: str  # one of FIGURES
     ahead: str  # name of the row that is ahead
     other: str  # name of the other row
     ranges: tuple[tuple[int, int], ...]  # first and last number of cores
-    # least, most: cores between which was looked
+    # least, most: the range of cores that was examined
     least: int
     most: int
 
@@ -90,14 +90,14 @@ class SecondsOverCores(Formed):
     Attributes
     ----------
     work : FrameWork
-        What a frame asks for, and on which chip.
+        Work of a frame, and its chip.
     output : str
-        Whose responses these are.
+        Output node of the responses.
     cores : tuple of int
         Numbers of cores.
     rows : tuple of CoresRow
-        The rollouts, in the order given; last the least of every figure over these and all other patterns, where there
-        are few. No single rollout need have all of these figures.
+        The rollouts, in the order given; last the least of every figure over these and all other patterns, if there are
+        few. No single rollout need have all of these figures.
     leads : tuple of Lead
         Where the first rollout is ahead of the others, figure by figure.
     """
@@ -128,20 +128,20 @@ def seconds_over_cores(
     cores: Sequence[int] | None = None,
     output: str | None = None,
 ) -> SecondsOverCores:
-    """Time rollouts on every number of cores, evenly spread.
+    """Time rollouts over numbers of cores, with neurons evenly spread.
 
     Parameters
     ----------
     work : FrameWork
-        Of :func:`neuromap.simulation.cost.frame_work.count_frame_work`.
+        Result of :func:`neuromap.simulation.cost.frame_work.count_frame_work`.
     patterns : sequence of RolloutPattern or str
         The first one is compared with all others.
     executions : sequence of str
-        Executions of all patterns. Rollouts with the times of one before them are left out.
+        Executions of all patterns. Rollouts with the same times as an earlier one are left out.
     cores : sequence of int, optional
         Numbers of cores; by default powers of two from the least that hold all neurons to those of the board.
     output : str, optional
-        Which output; may be left out where there is one.
+        Output node; may be left out if there is only one.
 
     Returns
     -------
@@ -180,7 +180,7 @@ def seconds_over_cores(
         rows.append(CoresRow(BEST, "", tuple(map(_least, *every))))
     (ahead, first), *others = rollouts.items()
     most = max(work.least_cores, work.most_cores)
-    # all that compute every node in every tick are no faster than streaming
+    # pipelined rollouts compute every node in every tick and are no faster than streaming
     others = [(name, other) for name, other in others if name[1] != "pipelined"]
     figures = ("first", "reaction")
     found = work.leads(first, [other for _, other in others], figures, output) if others else ()
@@ -209,7 +209,7 @@ def _shortest_path(network: Network, output: str) -> list[str]:
 def _best_of_all(
     work: FrameWork, executions: Sequence[str], cores: Sequence[int], output: str | None
 ) -> tuple[Seconds, ...]:
-    """Give the least of every figure over all valid patterns; empty where they are too many."""
+    """Return the least of every figure over all valid patterns; empty if there are too many."""
     valid = count_valid_patterns(work.network).value
     if valid is None or valid > MOST_PATTERNS:
         return ()
@@ -219,7 +219,7 @@ def _best_of_all(
 
 
 def _least(*seconds: Seconds) -> Seconds:
-    """Give the least of every figure."""
+    """Return the least of every figure."""
     return Seconds(*(min(getattr(one, figure) for one in seconds) for figure in FIGURES))
 
 
@@ -287,7 +287,7 @@ def to_svg(over: SecondsOverCores) -> str:
 
 
 def to_notebook(over: SecondsOverCores) -> str:
-    """Show the picture and what it says."""
+    """Show the picture and the leads."""
     from html import escape
 
     from neuromap.render.svg import inline_image

@@ -202,7 +202,7 @@ _RUN = {
 
 _SHARE = {"neuron_utilisation": PART, "axon_utilisation": PART, "synapse_memory_utilisation": PART.or_null}
 _LATER = {"parts": POSITIVE.or_null.added, "compartments": COUNT.or_null.added}
-# What a row takes of its chip; what the chip is like stands in the head of the report.
+# What a row uses of its chip; the head of the report describes the chip.
 _USED = {
     key: (shape if "null" in shape.rules["type"] else shape.or_null)(at=f"usage.{key}")
     for key, shape in members(Usage, ("cores_of_chip", "usable_cores"), _REAL, **_SHARE, **_LATER).items()
@@ -316,7 +316,7 @@ DOCUMENT = document(
 
 
 def report_schema() -> dict[str, Any]:
-    """Give the JSON Schema (draft 2020-12) that every report follows.
+    """Return the JSON Schema (draft 2020-12) that every report follows.
 
     Returns
     -------
@@ -327,7 +327,7 @@ def report_schema() -> dict[str, Any]:
 
 
 def to_dict(report: LatencyReport) -> dict[str, Any]:
-    """Make the JSON-ready form of a report.
+    """Convert a report to plain values, ready for JSON.
 
     Parameters
     ----------
@@ -360,7 +360,7 @@ def to_json(report: LatencyReport) -> str:
 
 # The rows as CSV, or as a table of pandas: one line per pattern and execution.
 _LEFT_OUT = frozenset({"infeasibility", "verification", "outputs", "core_bound", "nodes_on_chip"})
-# Members that are objects or null: without one, its columns are empty, and there is none of its own name.
+# Members that are objects or null: if null, their columns are empty, and none has the member's own name.
 _OBJECTS = frozenset(
     {*_RUN, "accuracy", "left_out", "busiest_link", "busiest_core_link", "late", "joules_per_frame_spread"}
 )
@@ -394,7 +394,7 @@ _PLOTTED = (
 
 
 def to_pandas(report: LatencyReport, full: bool = False) -> DataFrame:
-    """Make a table of pandas of a report: the columns that people plot, or all of :func:`to_csv`."""
+    """Make a pandas DataFrame of a report: the columns that people plot, or all of :func:`to_csv`."""
     return data_frame(_lines(report), only=() if full else _PLOTTED)
 
 
@@ -411,7 +411,7 @@ def _lines(report: LatencyReport) -> list[dict[str, Any]]:
         for key, value in row.items():
             if key not in _LEFT_OUT:
                 line.update(_flat(key, value))
-            elif key == "core_bound" and value is not None:  # population by population it is in the JSON form
+            elif key == "core_bound" and value is not None:  # populations are in the JSON form only
                 line.update(_flat(key, {name: part for name, part in value.items() if name != "populations"}))
         for name, responses in row["outputs"].items():
             line.update(_flat(f"outputs.{name}", responses))
@@ -429,15 +429,15 @@ def _flat(key: str, value: Any) -> dict[str, Any]:
     return {key: value}
 
 
-# Characters that all pictures of chips and spikes of a page may take; the others are left to files.
+# Most characters of all pictures of chips and spikes on a page; the others are left to files.
 MOST_PICTURES = 3_000_000
-# Nodes up to which their times are a table.
+# Most nodes whose times are a table.
 _MOST_NODES = 16
-# Pixels from which on a drawing scrolls where it does not fit, in place of being shrunk.
+# Width in pixels above which a drawing that does not fit scrolls instead of shrinking.
 _LONG = 1100
-# Pixels up to which a drawing is shrunk to a telephone and can still be read.
+# Width in pixels up to which a drawing shrunk to a phone can still be read.
 _SHRUNK = 430
-# Layers up to which the network stands beside its rollout window.
+# Most layers of a network beside its rollout window.
 _BESIDE = 5
 
 
@@ -503,7 +503,7 @@ def to_html(report: LatencyReport) -> str:
 
 
 def _by_execution(found: Iterable[Finding]) -> dict[str, list[Finding]]:
-    """Group findings by their execution; executions of which the same is said are one group."""
+    """Group findings by execution; executions with the same findings are one group."""
     groups: dict[str, list[Finding]] = {}
     for finding in found:
         groups.setdefault(finding.execution, []).append(finding)
@@ -514,7 +514,7 @@ def _by_execution(found: Iterable[Finding]) -> dict[str, list[Finding]]:
 
 
 def _summary(report: LatencyReport, rows: Sequence[ReportRow]) -> Table[ReportRow]:
-    """Give what most readers look for: a line for every row, in words that need no definition."""
+    """Make the table that most readers look for: a line for every row, in words that need no definition."""
     tick = report.chip.tick_seconds
 
     def ticks(count: Time | None, measured: float | None) -> str:
@@ -561,27 +561,27 @@ def _summary(report: LatencyReport, rows: Sequence[ReportRow]) -> Table[ReportRo
 
 
 def _finding(text: str, names: Collection[str]) -> str:
-    """Begin with a capital letter, unless that would change a name that somebody gave."""
+    """Capitalise the first letter, unless that would change a name that somebody gave."""
     first = text.split(maxsplit=1)[0].rstrip(",")
     is_name = first in names and first not in RESERVED_PATTERNS
     return text if is_name else sentence(text)
 
 
 def _how(svg: str) -> str:
-    """Say how a drawing is shown where it does not fit: one that is little too wide is shrunk, a long one scrolls."""
+    """Return the CSS class of a drawing that may not fit: narrow ones shrink, long ones scroll."""
     width = float(svg.partition(' width="')[2].partition('"')[0])
     return " long" if width > _LONG else " fit" if width <= _SHRUNK else ""
 
 
 def _sections(report: LatencyReport, every: Sequence[ReportRow]) -> list[dict[str, Any]]:
-    """Draw what the page shows of every pattern; ``edges`` are as the script of cones reads them."""
+    """Draw the section of every pattern; ``edges`` are as the script ``cones`` reads them."""
     groups: dict[tuple[str, tuple[EdgeKey, ...], tuple[tuple[EdgeKey, int], ...]], list[ReportRow]] = {}
     for row in every:
         groups.setdefault((row.pattern, row.streaming_edges, row.bridging_edges), []).append(row)
     network = report.network
     is_drawn = len(network.edges) <= MOST_EDGES
     sections = []
-    room, numbers = MOST_PICTURES, count()  # a number tells a row from others on the page
+    room, numbers = MOST_PICTURES, count()  # a number identifies a row on the page
     for rows in groups.values():
         pattern = row_pattern(report, rows[0])
         drawn = []

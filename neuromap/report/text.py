@@ -26,7 +26,7 @@ from neuromap.simulation.cost.energy import figures_lacking
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Characters up to which a sentence names patterns.
+# Most characters of pattern names in a sentence.
 _LONGEST_NAMES = 60
 
 
@@ -35,12 +35,12 @@ def _used(name: str) -> Column[ReportRow]:
 
 
 def at_least(row: ReportRow) -> str:
-    """Write the lower bound on cores as it stands behind their number; empty where there is none."""
+    """Format the lower bound on cores that follows their number; empty if there is none."""
     return "" if row.core_bound is None else f" (≥ {row.core_bound.total})"
 
 
 def verdict(row: ReportRow) -> str:
-    """Say whether the chip of a row equals the reference; else what became of it."""
+    """State whether the chip of a row equals the reference; the status of rows that were not mapped."""
     if row.verified is None:
         return row.status
     return "✗ no" if not row.verified else "✓ proven" if row.proven else "✓ yes"
@@ -96,10 +96,10 @@ _COLUMNS: tuple[Column[ReportRow], ...] = (
 
 
 def distinct_rows(report: LatencyReport) -> list[ReportRow]:
-    """Give the rows; those of one pattern that differ in nothing but their execution are one, which names them all."""
+    """Return the rows; those of one pattern that differ only in execution become one, which names all executions."""
     alike: list[tuple[dict[str, Any], list[ReportRow]]] = []
     for row, written in zip(report.rows, form(report, "dict")["rows"], strict=True):
-        # ticks of the run that verified it are no figure of the row; whether it is verified stands beside them
+        # ticks of the verifying run are no figures of the row; whether it is verified has a member of its own
         said = {key: value for key, value in written.items() if key not in ("execution", "verification")}
         found = next((rows for other, rows in alike if other == said), None)
         if found is None:
@@ -110,7 +110,7 @@ def distinct_rows(report: LatencyReport) -> list[ReportRow]:
 
 
 def latency_table(report: LatencyReport) -> Table[ReportRow]:
-    """Give a row for every pattern and execution; units are in the headers, responses predicted / measured."""
+    """Make a row for every pattern and execution; units are in the headers, responses predicted / measured."""
     splits = any(row.usage is not None and row.usage.splitters for row in report.rows)
     timed = report.chip.is_timed
     columns = [
@@ -123,7 +123,7 @@ def latency_table(report: LatencyReport) -> Table[ReportRow]:
 
 
 def _answer_table(report: LatencyReport) -> Table[ReportRow]:
-    """Give the same with the energy, of which the console shows what fits."""
+    """Make the same table with energy; the console shows the columns that fit."""
     table = latency_table(report)
     energy = _run_column("energy\n[µJ per\nframe]", lambda f: scaled(f.energy.joules_per_frame, 1e-6))
     known = any(row.joules_per_frame is not None for row in report.rows)
@@ -132,7 +132,7 @@ def _answer_table(report: LatencyReport) -> Table[ReportRow]:
 
 
 def print_answers(report: LatencyReport, console: Console, found: Sequence[str], page: str | None) -> None:
-    """Print what was found and the figures that are read first, or where the page with all of them is."""
+    """Print what was found, and the figures that are read first unless there is a page with all of them."""
     for line in summary_lines(report)[0]:
         print_text(console, line)
     print_findings(console, found)
@@ -182,10 +182,10 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
 
 
 def _refusals(report: LatencyReport) -> list[str]:
-    """Say which rows were not mapped or are not verified, and why."""
+    """List the rows that were not mapped or are not verified, and why."""
     said: list[str] = []
     for row in report.rows:
-        if row.status == "invalid":  # as invalid in the other execution, and the message names the pattern
+        if row.status == "invalid":  # just as invalid in the other execution, and the message names the pattern
             said += [row.message] * (row.message not in said)
         elif row.message:
             said.append(f"{row.pattern}, {row.execution}: {row.message}")
@@ -195,7 +195,7 @@ def _refusals(report: LatencyReport) -> list[str]:
 
 
 def print_report(report: LatencyReport, console: Console) -> None:
-    """Print the tables with what they hold for."""
+    """Print the tables with their notes."""
     above, below = summary_lines(report)
     print_lines(console, above)
     for table, notes in (
@@ -241,7 +241,7 @@ def to_notebook(report: LatencyReport) -> str:
 
 
 def difference_line(report: LatencyReport) -> str | None:
-    """Say why measured responses may differ from predicted ones; ``None`` where none does in a verified row."""
+    """Explain why measured responses differ from predicted ones; ``None`` if none does in a verified row."""
     names = dict.fromkeys(row.pattern for row in report.rows if row.verified and _weights_tell(row))
     if not names:
         return None
@@ -254,9 +254,9 @@ def difference_line(report: LatencyReport) -> str | None:
 
 
 def _weights_tell(row: ReportRow) -> bool:
-    """Whether an output's first response is measured later than predicted, or its full one earlier."""
-    # Where the program has another frame period than the rollout its schedule was made anew, for splitters or sums in
-    # parts, and that tells.
+    """Return whether an output's first response is measured later than predicted, or its full one earlier."""
+    # If the program's frame period is not the rollout's, its schedule was made anew, for splitters or sums in parts,
+    # which explains the difference.
     return row.worst_case_reaction_ticks is not None and any(
         _above(o.measured.first_response_ticks, o.predicted.first_response_ticks)
         or (o.full_response_exact and _above(o.predicted.full_response_ticks, o.measured.full_response_ticks))
@@ -269,13 +269,13 @@ def _above(one: int | None, other: int | None) -> bool:
 
 
 def reaction_line(report: LatencyReport) -> str | None:
-    """Say which inputs the worst-case reactions are for; ``None`` where there is one input, or no such figure."""
+    """Name the inputs that worst-case reactions are for; ``None`` if there is one input, or no such figure."""
     rows = [row for row in report.rows if row.worst_case_reaction_ticks is not None]
     return reaction_note((f"{row.pattern} ({row.execution})", row.rollout) for row in rows if row.rollout is not None)
 
 
 def sequential_line(report: LatencyReport) -> str | None:
-    """How many most sequential patterns there are; ``None`` where none is reported."""
+    """State the number of most sequential patterns; ``None`` if none is reported."""
     if report.most_sequential_proven is None:
         return None
     unproven = "" if report.most_sequential_proven else "; found by a heuristic, not proven to be most sequential"
@@ -287,7 +287,7 @@ def sequential_line(report: LatencyReport) -> str | None:
 
 
 def class_line(report: LatencyReport) -> str:
-    """Say which patterns are of which behaviour class, by its number; empty where no pattern is valid."""
+    """List the patterns of every behaviour class, by its number; empty if no pattern is valid."""
     members: dict[int, dict[str, None]] = {}
     for row in report.rows:
         if row.behaviour_class is not None:
@@ -300,7 +300,7 @@ def class_line(report: LatencyReport) -> str:
 
 
 def most_copies_line(report: LatencyReport) -> str:
-    """Say what copies are for, of the row with most neurons in use; empty where there are none."""
+    """Explain the copies of the row with most neurons in use; empty if there are none."""
     mapped = [row for row in report.rows if row.usage is not None]
     most = max(mapped, key=lambda row: 0 if row.usage is None else row.usage.neurons, default=None)
     line = "" if most is None else copies_line(most.copies)
@@ -308,15 +308,15 @@ def most_copies_line(report: LatencyReport) -> str:
 
 
 def left_out_lines(report: LatencyReport) -> list[str]:
-    """Say which nodes are not mapped, as no output depends on them; every line once."""
+    """List the nodes that are not mapped, as no output depends on them; every line once."""
     return list(dict.fromkeys(left_out_line(row.ports, row.left_out) for row in report.rows if row.left_out))
 
 
-# Network-on-chip and energy of all rows, and what they hold for.
+# Network-on-chip and energy of all rows, with notes.
 
 
 def scaled(value: float | None, unit: float) -> str:
-    """Write a figure in a unit, such as 1e-6 for micro; ``-`` for ``None``."""
+    """Format a figure in a unit, such as 1e-6 for micro; ``-`` for ``None``."""
     return plain(None if value is None else value / unit)
 
 
@@ -325,7 +325,7 @@ def _run_column(header: str, cell: Callable[[RunFigures], str]) -> Column[Report
 
 
 def run_table(report: LatencyReport) -> Table[ReportRow] | None:
-    """Give network-on-chip and energy of every row; columns that say nothing on this chip are left out."""
+    """Make the table of network-on-chip and energy; columns that say nothing on this chip are left out."""
     found = report.figures
     if not found:
         return None
@@ -382,7 +382,7 @@ def _chain(figures: RunFigures) -> str:
 
 
 def run_lines(report: LatencyReport) -> list[str]:
-    """Say what the second table holds for."""
+    """Return the notes of the second table."""
     found = report.figures
     if not found:
         return []
@@ -436,7 +436,7 @@ def _safe_cycle(report: LatencyReport, found: Sequence[RunFigures], cycle: float
 
 
 def _ports_exceed(found: Sequence[RunFigures]) -> bool:
-    """Whether ports are too slow for the tick; the mesh alone makes none safe then, and nothing may say so."""
+    """Return whether ports are too slow for the tick; then no line may call it safe for the mesh alone."""
     return any(f.network_on_chip.ports_exceed_tick for f in found)
 
 
@@ -449,7 +449,7 @@ def _port_line(found: Sequence[RunFigures], sent: str) -> str:
 
 
 def _overloaded_ports(report: LatencyReport) -> list[str]:
-    """Name the rows whose ports are too slow for the tick; no late spike of the mesh shows that."""
+    """Name the rows whose ports are too slow for the tick, which late spikes of the mesh do not show."""
     return [
         f"{row.pattern}, {row.execution}: ports of a chip need {seconds(noc.port_seconds)} for the busiest tick, the "
         f"tick is {seconds(report.chip.tick_seconds)}: {report.sent}s come too late there."
@@ -488,13 +488,13 @@ _MOST_MOMENTS = 12
 
 
 def accuracy_at(found: Accuracy, moment: float) -> float | None:
-    """Give the accuracy of the last frame that is known at a moment since the onset; ``None`` before the first."""
+    """Return the accuracy of the last frame known at a moment since the onset; ``None`` before the first."""
     known = bisect_right([frame.moment for frame in found.frames], moment)
     return found.frames[known - 1].accuracy if known else None
 
 
 def accuracy_moments(report: LatencyReport) -> list[float]:
-    """Choose the moments of the table: the first at which any row is known, and those after it, while all go on."""
+    """Choose the moments of the table: from the first frame of any row on, while all rows go on."""
     found = [row.accuracy for row in report.rows if row.accuracy is not None]
     if not found:
         return []
@@ -504,14 +504,14 @@ def accuracy_moments(report: LatencyReport) -> list[float]:
 
 
 def accuracy_table(report: LatencyReport) -> Table[ReportRow] | None:
-    """Give the accuracy at every moment of :func:`accuracy_moments`; ``None`` where no row has one."""
+    """Make the table of accuracy at the moments of :func:`accuracy_moments`; ``None`` if no row has one."""
     rows = [row for row in distinct_rows(report) if row.accuracy is not None]
     columns = [*_NAMED, *(_at(moment, report.chip.is_timed) for moment in accuracy_moments(report))]
     return Table(columns, rows, accuracy_title(report), (0, 1), is_edged=True) if rows else None
 
 
 def accuracy_title(report: LatencyReport) -> str:
-    """Name the curves of accuracy by their time axis."""
+    """Return the title of accuracy tables and curves, by time axis."""
     return f"Accuracy over {'time' if report.chip.is_timed else 'ticks'}"
 
 
@@ -524,7 +524,7 @@ def _at(moment: float, is_timed: bool) -> Column[ReportRow]:
 
 
 def accuracy_line(report: LatencyReport) -> str | None:
-    """Say what the table holds for; ``None`` where there is none."""
+    """Return the note of the accuracy table; ``None`` if there is none."""
     found = next((row.accuracy for row in report.rows if row.accuracy is not None), None)
     if found is None:
         return None

@@ -1,8 +1,8 @@
-"""Behaviour classes of patterns, and how many valid patterns a network has.
+"""Behaviour classes of patterns, and counts of valid patterns.
 
 Two patterns R, R' of a network are *equivalent* iff integers rho(v) exist, 0 on all inputs, with
 R'(u, v) = R(u, v) + rho(v) - rho(u) on every edge from which a path leads to an output. There x'_v[i] = x_v[i - rho(v)]
-solves the equations of R' (Leiserson and Saxe's retiming); what no output depends on does not matter. Definition and
+solves the equations of R' (Leiserson and Saxe's retiming); the rest of the network does not matter. Definition and
 examples: ``docs/behaviour-classes.md``; proofs: ``docs/theorems/same-function.md``.
 """
 
@@ -35,7 +35,7 @@ from neuromap.rollout.cycles.indexed_network import COUNTING, indexed_network, r
 from neuromap.rollout.pattern import RolloutPattern
 
 PATTERN_LIMIT = 100_000
-"""Networks with more valid patterns are not enumerated unless the caller says so."""
+"""Default limit on the number of valid patterns to enumerate."""
 
 
 def equivalent(p: RolloutPattern, q: RolloutPattern) -> dict[str, int] | None:
@@ -51,8 +51,8 @@ def equivalent(p: RolloutPattern, q: RolloutPattern) -> dict[str, int] | None:
     Returns
     -------
     dict of str to int, or None
-        For every node on which an output depends the frames rho(v) by which q is later than p: frame i of v under q
-        is frame i - rho(v) under p, with rho = 0 on inputs. ``None`` where the patterns are not equivalent.
+        For every node on which an output depends, the number of frames rho(v) by which q lags p: frame i of v under q
+        is frame i - rho(v) under p, with rho = 0 on inputs. ``None`` if the patterns are not equivalent.
 
     Raises
     ------
@@ -85,7 +85,7 @@ def equivalent(p: RolloutPattern, q: RolloutPattern) -> dict[str, int] | None:
 
 
 def class_key(pattern: RolloutPattern) -> tuple[int, ...]:
-    """Tell the behaviour class of a pattern: two patterns of one network have equal keys iff they are equivalent."""
+    """Key of a pattern's behaviour class: patterns of one network have equal keys iff they are equivalent."""
     # The key is R after the shift that makes a spanning forest sequential, one number for each edge that the outputs
     # see; linear in the number of edges.
     pattern.require_valid()
@@ -131,8 +131,8 @@ def behaviour_classes(network: Network, *, limit: int = PATTERN_LIMIT) -> list[l
 def count_behaviour_classes(network: Network) -> int | None:
     """Count the behaviour classes of a network's valid patterns, without listing them.
 
-    Their number equals the number of sets of edges that are acyclic and, all inputs taken as one node,
-    connect every node, in the part of the network that reaches an output: a variant of Gioan's theorem on cocycle
+    Their number equals the number of acyclic edge sets that connect all nodes, in the part of the network that
+    reaches an output and with all inputs merged into one node: a variant of Gioan's theorem on cocycle
     reversal classes (E. Gioan, Enumerating degree sequences in digraphs and a cycle-cocycle reversing system, 2007);
     proof in ``docs/theorems/number-of-classes.md``. The count is the product over the blocks of that part.
 
@@ -152,7 +152,7 @@ def count_behaviour_classes(network: Network) -> int | None:
 
 
 def _merged_blocks(network: Network) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """Blocks of what the outputs see, all inputs taken as one node: number of nodes, and edges between them."""
+    """Blocks of the part that outputs depend on, with all inputs merged: number of nodes and edges of each."""
     # Self-edges are left out: they stream in every valid pattern and in every shift of it.
     graph = indexed_network(network)
     number = dict.fromkeys(graph.inputs, -1)
@@ -176,22 +176,22 @@ def _shifted(pattern: RolloutPattern) -> tuple[int, ...]:
     return tuple(r[e] + shift[v[e]] - shift[u[e]] for e in graph.seen)
 
 
-# Sets of edges that are acyclic and connect all nodes, counted exactly.
+# Exact counts of acyclic edge sets that connect all nodes.
 #
 # Their number is the number of behaviour classes (``docs/theorems/number-of-classes.md``). Small blocks are solved
-# over all subsets of nodes, long and narrow ones by a frontier that moves through the graph; what is both large and
-# wide is left uncounted.
+# over all subsets of nodes, long and narrow ones by a frontier that moves through the graph; blocks both large and
+# wide are not counted.
 SUBSET_NODES = 13
 """Blocks of up to this many nodes are always counted (time 3^n)."""
 FRONTIER_STEPS = 1_000_000
-"""Larger blocks are counted as long as no more than this many states of the frontier are visited."""
+"""Larger blocks are counted if at most this many states of the frontier are visited."""
 _FRONTIER_NODES = 12
 _State: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """Per node of the frontier: the number of its component, and the frontier nodes it reaches, itself included."""
 
 
 def connected_acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
-    """Count the sets of edges without directed cycle that connect all nodes, directions disregarded."""
+    """Count the edge sets that have no directed cycle and, directions disregarded, connect all nodes."""
     # gives ``None`` where the graph is too large and too dense
     if n == 2:
         forward = sum(u < v for u, v in edges)
@@ -202,9 +202,9 @@ def connected_acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> int | No
 
 
 def _by_subsets(n: int, edges: Sequence[tuple[int, int]]) -> int:
-    """Count for every set s of nodes with node 0: all acyclic sets of edges but those that do not connect s."""
-    # What does not connect s splits it into the component of node 0, on t and node 0, and the rest.
-    # Of k edges from one node to another some are chosen, in 2^k - 1 ways, or none.
+    """For every node set s with node 0, count all acyclic edge sets minus those that do not connect s."""
+    # An edge set that does not connect s splits it into the component of node 0, on t and node 0, and the rest.
+    # Of k parallel edges, some are chosen in one of 2^k - 1 ways, or none is.
     acyclic = acyclic_sums(n, {pair: ((1 << k) - 1, 1) for pair, k in Counter(edges).items()}).tolist()
     connected = [0] * (1 << n)
     for s in range(1, 1 << n, 2):
@@ -218,9 +218,9 @@ def _by_subsets(n: int, edges: Sequence[tuple[int, int]]) -> int:
 
 
 def _by_frontier(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
-    """Add node after node with its edges to earlier ones; remember only how the frontier hangs together."""
-    # The frontier are the nodes that still have a neighbour to come. Choices of edges that connect it alike, and in
-    # which its nodes reach each other alike, are counted together.
+    """Add nodes one by one, with their edges to earlier nodes; keep only the connectivity of the frontier."""
+    # The frontier consists of the placed nodes with a neighbour still to come. Edge choices that give it the same
+    # components and the same reachability are counted together.
     neighbours: list[set[int]] = [set() for _ in range(n)]
     between: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
     for u, v in edges:
@@ -231,8 +231,8 @@ def _by_frontier(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
     if order is None:
         return None
     place = {node: position for position, node in enumerate(order)}
-    last = [max(place[u] for u in near) for near in neighbours]  # when the last neighbour comes
-    # Where no directed cycle exists, nothing needs to be remembered of who reaches whom.
+    last = [max(place[u] for u in near) for near in neighbours]  # position of the last neighbour
+    # Without directed cycles, reachability need not be tracked.
     cyclic = not nx.is_directed_acyclic_graph(nx.DiGraph(edges))
     frontier: list[int] = []
     states: dict[_State, int] = {((), ()): 1}
@@ -256,7 +256,7 @@ def _by_frontier(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
 
 
 def _narrow_order(neighbours: Sequence[set[int]]) -> list[int] | None:
-    """Order the nodes so that few have neighbours on both sides; ``None`` where the frontier grows too wide."""
+    """Order the nodes so that the frontier stays narrow; ``None`` if it grows too wide."""
     n = len(neighbours)
     start = min(range(n), key=lambda v: len(neighbours[v]))
     order, placed = [start], {start}
@@ -273,7 +273,7 @@ def _narrow_order(neighbours: Sequence[set[int]]) -> list[int] | None:
 
 
 def _choose(states: dict[_State, int], tail: int, head: int) -> dict[_State, int]:
-    """Every state without the edge, and with it where it closes no directed cycle."""
+    """Extend every state without the edge and, if that closes no directed cycle, with it."""
     chosen: dict[_State, int] = defaultdict(int, states)
     for (parts, reach), ways in states.items():
         if reach[head] >> tail & 1:
@@ -286,7 +286,7 @@ def _choose(states: dict[_State, int], tail: int, head: int) -> dict[_State, int
 
 
 def _forget(states: dict[_State, int], j: int) -> dict[_State, int]:
-    """Take a node off the frontier; states in which its component ends with it are never connected."""
+    """Drop a node from the frontier, and the states in which it is the last of its component: never connected."""
     kept: dict[_State, int] = defaultdict(int)
     low = (1 << j) - 1
     for (parts, reach), ways in states.items():
@@ -310,14 +310,14 @@ def _forget(states: dict[_State, int], j: int) -> dict[_State, int]:
 
 @dataclass(frozen=True)
 class Count(Card):
-    """An exact number, or the reason why there is none.
+    """An exact count, or the reason why there is none.
 
     Attributes
     ----------
     value : int or None
-        The number; ``None`` where it was not counted.
+        The count; ``None`` if not counted.
     reason : str
-        Why it was not counted; empty where it was.
+        Why it was not counted; empty if it was.
     """
 
     value: int | None
@@ -325,7 +325,7 @@ class Count(Card):
 
     @property
     def proven(self) -> bool:
-        """Whether ``value`` is there: what is counted is exact."""
+        """Whether there is a ``value``: every count is exact."""
         return self.value is not None
 
 
@@ -335,13 +335,13 @@ def count_valid(network: Network) -> int | None:
     Returns
     -------
     int or None
-        ``None``: not counted, a component is too large; :func:`count_valid_patterns` tells why.
+        ``None`` if a component is too large to count; :func:`count_valid_patterns` gives the reason.
     """
     return count_valid_patterns(network).value
 
 
 def count_valid_patterns(network: Network) -> Count:
-    """Count the valid rollout patterns of a network, exactly, or tell why not."""
+    """Count the valid rollout patterns of a network exactly, or give the reason why not."""
     structure = cycle_structure(network)
     free = len(structure.forward)
     if not structure.blocks:
@@ -350,7 +350,7 @@ def count_valid_patterns(network: Network) -> Count:
         reduce_graph([(pair, (1, 1)) for pair in block.pairs], COUNTING, one_block=True) for block in structure.blocks
     ]
     value = COUNTING.product(part.factor for part in reduced)
-    # Largest first: what cannot be counted is found out before time is spent on the rest.
+    # Largest first, so that a block too large to count is found before time is spent on the rest.
     for block in sorted((b for part in reduced for b in part.blocks), key=len, reverse=True):
         nodes = len({n for pair in block for n in pair})
         number = count_block(block) if nodes <= MAX_COUNTED_NODES else sweep_block(block, COUNTING)
@@ -367,7 +367,7 @@ def count_valid_patterns(network: Network) -> Count:
 def enumerate_valid(network: Network) -> Iterator[RolloutPattern]:
     """Yield the valid rollout patterns of a network, lazily.
 
-    Every beginning of a valid pattern is extendable (by streaming edges), so no search is in vain.
+    Every prefix of a valid pattern can be extended (by streaming edges), so the search has no dead ends.
 
     Yields
     ------
@@ -399,7 +399,7 @@ def enumerate_valid(network: Network) -> Iterator[RolloutPattern]:
 
 
 def every_choice(free: Sequence[int], n_edges: int, start: int, stop: int) -> NDArray[np.uint8]:
-    """List patterns in the order of enumeration where every choice for some edges is valid."""
+    """List patterns in the order of enumeration if every choice on the free edges is valid."""
     # free: edges that may be either, ascending; all others stream
     # shapes: returns (stop - start, n_edges)
     number = np.arange(start, stop, dtype=np.int64)

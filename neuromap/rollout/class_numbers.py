@@ -1,11 +1,10 @@
-"""Numbers of behaviour classes: the same ones wherever a network's classes are shown.
+"""Numbers of behaviour classes, the same wherever a network's classes are shown.
 
-Streaming's class is number 1. The next numbers go to the classes of the other patterns with names, in their order:
-sequential, then those of the network's file, R of 0 and 1 only. All others follow in the order in which their first
-patterns are enumerated (:func:`neuromap.rollout.behaviour.enumerate_valid`). So a number depends on the network
-only.
+Streaming's class is number 1. The classes of the other named patterns follow in order: sequential, then those of the
+network's file with R of 0 and 1 only. All others follow in the order in which their first patterns are enumerated
+(:func:`neuromap.rollout.behaviour.enumerate_valid`), so that numbers depend on the network only.
 
-Where a network has too many valid patterns to enumerate (:data:`ENUMERATED_PATTERNS`), classes without a named pattern
+If a network has too many valid patterns to enumerate (:data:`ENUMERATED_PATTERNS`), classes without a named pattern
 are numbered in the order in which they are met.
 """
 
@@ -28,7 +27,7 @@ from neuromap.rollout.cycles.indexed_network import IndexedNetwork, indexed_netw
 from neuromap.rollout.pattern import RolloutPattern
 
 ENUMERATED_PATTERNS = (1 << 23, 100_000)
-"""Valid patterns up to which a network's classes are enumerated: without and with cycles besides self-edges."""
+"""Most valid patterns for which classes are enumerated: without and with cycles other than self-edges."""
 
 _CHUNK = 1 << 16
 _FIRST_MERGE = 1 << 20
@@ -40,11 +39,11 @@ Values = NDArray[np.integer]
 
 @dataclass(frozen=True, eq=False)
 class ClassNumbers(ReadOnly):
-    """Behaviour classes of a network that have a number."""
+    """Numbered behaviour classes of a network."""
 
     indexed: IndexedNetwork  # the network
-    keys: Words  # (classes, words): what tells each class, in the order of their numbers from 1 (:func:`class_words`)
-    # whether all numbers depend on the network only. Else those of classes without a named pattern are in the order in
+    keys: Words  # (classes, words): key of each class (:func:`class_words`), by class number from 1
+    # whether all numbers depend on the network only; else classes without a named pattern are numbered in the order in
     # which they were met
     are_of_network: bool = True
 
@@ -52,39 +51,39 @@ class ClassNumbers(ReadOnly):
         return len(self.keys)
 
     def of(self, values: Values) -> Ints:
-        """Give the numbers of the classes of valid patterns, R of every edge in a row each; 0 where one has none."""
+        """Class numbers of valid patterns, one row of R per pattern; 0 for classes without a number."""
         known = len(self.keys)
         first, group = self._first_alike(class_words(self.indexed, values))
         numbers = first[group[known:]] + 1
         return np.where(numbers <= known, numbers, 0)
 
     def of_patterns(self, patterns: Sequence[RolloutPattern]) -> list[int | None]:
-        """Give the numbers of patterns that have one; ``None`` for those that have none, such as invalid ones."""
-        # Of patterns with edges that bridge frames those have none that are far from any with R of 0 and 1 only.
+        """Class numbers of patterns; ``None`` for those without one, such as invalid patterns."""
+        # Patterns that bridge frames have none if they are far from every pattern with R of 0 and 1 only.
         values = _values(patterns, len(self.indexed.sources))
         are_kept = _are_kept(self.indexed, patterns)
         numbers = self.of(np.where(np.array(are_kept, np.bool_)[:, None], values, 0)).tolist()
         return [number or None if is_kept else None for number, is_kept in zip(numbers, are_kept, strict=True)]
 
     def followed_by(self, words: Words) -> ClassNumbers:
-        """Give numbers to the classes that have none yet, in the order in which these keys show them."""
+        """Assign numbers to the classes that have none yet, in the order of their first keys."""
         first, _ = self._first_alike(words)
         new = np.sort(first[first >= len(self.keys)]) - len(self.keys)
         return replace(self, keys=np.concatenate([self.keys, words[new]]))
 
     def met(self, values: Values) -> ClassNumbers:
-        """Give numbers to the classes of patterns, in the order in which they are met, unless all have one."""
+        """Assign numbers to the classes of patterns in the order in which they are met, unless all have one."""
         if self.are_of_network and not (self.of(values) == 0).any():
             return self
         return replace(self.followed_by(class_words(self.indexed, values)), are_of_network=False)
 
     def _first_alike(self, words: Words) -> tuple[Ints, Ints]:
-        """Find the first row of each class among those that are known and the given ones, and every row's class."""
+        """Find the first row of each class among the known and the given keys, and the class of every row."""
         return first_of_equal(np.concatenate([self.keys, words]), np.zeros(len(self.keys) + len(words), np.int64))
 
 
 def class_numbers(network: Network, patterns: Sequence[RolloutPattern], *, in_order: bool = False) -> ClassNumbers:
-    """Give the classes of some patterns their numbers, without more effort than these need."""
+    """Assign numbers to the classes of some patterns, enumerating all patterns only if needed."""
     # in_order: whether they are the first valid patterns in the order of enumeration
     kept = _are_kept(indexed_network(network), patterns)
     values = _values([pattern for pattern, is_kept in zip(patterns, kept, strict=True) if is_kept], len(network.edges))
@@ -98,7 +97,7 @@ def class_numbers(network: Network, patterns: Sequence[RolloutPattern], *, in_or
 
 @once_per_network
 def all_class_numbers(network: Network) -> ClassNumbers:
-    """Give numbers to all behaviour classes of a network; to those of named patterns where there are too many."""
+    """Assign numbers to all behaviour classes, or only to those of named patterns if there are too many patterns."""
     numbers, number_of_patterns = _named_numbers(network), count_valid(network)
     has_cycles = bool(cycle_structure(network).blocks)
     if number_of_patterns is None or number_of_patterns > ENUMERATED_PATTERNS[has_cycles]:
@@ -120,8 +119,8 @@ def class_words(indexed: IndexedNetwork, values: Values) -> Words:
 
 
 def retiming_words(indexed: IndexedNetwork, values: Values) -> Words:
-    """Tell patterns apart that are no shifts of each other at some node, one that no output depends on, too."""
-    # Such nodes have no part in the behaviour class, but in schedules they have: their cycles bound the frame period.
+    """Packed R as in :func:`class_words`, over all edges: equal iff patterns are shifts of each other at every node."""
+    # Nodes that no output depends on do not affect the class, but they do affect schedules: their cycles bound P.
     # shapes: values (N, E); returns (N, words)
     return _words(indexed, values, range(len(indexed.sources)))
 
@@ -140,7 +139,7 @@ def _words(indexed: IndexedNetwork, values: Values, edges: Iterable[int]) -> Wor
 
 
 def _packed(numbers: NDArray[np.integer], bits: int) -> Words:
-    """Pack numbers of some bits, shape (numbers, N), into words: shape (N, words), one word at least."""
+    """Pack numbers of ``bits`` bits, shape (numbers, N), into words, shape (N, words), with at least one word."""
     count, n_rows = numbers.shape
     in_word = 64 // bits
     words = max(1, -(-count // in_word))
@@ -157,7 +156,7 @@ def shift_bits(n: int) -> int:
 
 
 def _in_order(network: Network, n_patterns: int) -> Iterator[Values]:
-    """Hand out all valid patterns in the order of enumeration, some at a time."""
+    """Yield all valid patterns in the order of enumeration, in chunks."""
     if cycle_structure(network).blocks:
         patterns = enumerate_valid(network)
         while part := [pattern.values for pattern in islice(patterns, _CHUNK)]:
@@ -169,19 +168,19 @@ def _in_order(network: Network, n_patterns: int) -> Iterator[Values]:
 
 
 def _values(patterns: Sequence[RolloutPattern], n_edges: int) -> Values:
-    """R of every edge of some patterns, a row each."""
+    """R of every edge, one row per pattern."""
     values = np.array([pattern.values for pattern in patterns], np.int32).reshape(len(patterns), n_edges)
     return values if values.max(initial=0) > 1 else values.astype(np.uint8)
 
 
 def _are_kept(indexed: IndexedNetwork, patterns: Sequence[RolloutPattern]) -> list[bool]:
-    """Whether patterns are valid and, shifted, lie where those with R of 0 and 1 do, so that numbers have room."""
+    """Whether each pattern is valid and, shifted, has R in the range of binary patterns, which packing relies on."""
     return [p.is_valid and (not p.bridging_edges or max(map(abs, class_key(p))) <= indexed.n) for p in patterns]
 
 
 @once_per_network
 def _named_numbers(network: Network) -> ClassNumbers:
-    """Give numbers to the classes of the patterns with names."""
+    """Assign numbers to the classes of the named patterns."""
     names = ("streaming", "sequential", *network.patterns)
     patterns = [RolloutPattern.named(network, name) for name in names]
     indexed = indexed_network(network)

@@ -1,9 +1,9 @@
 """Patterns over numbered nodes and edges; longest walks and longest simple paths.
 
-The problem is NP-hard, but only inside blocks: a path crosses the strongly connected components in
-topological order, and inside one it crosses the *blocks* (maximal parts that no single node separates) as
-their tree prescribes. Each block is searched on its own (``block_paths.py``): exactly where it has few nodes or few
-paths, else between a path that was found and a bound.
+Longest simple paths are NP-hard, but only inside blocks: a path crosses the strongly connected components in
+topological order and, inside each, the *blocks* (maximal parts that no single node separates) along their tree.
+Each block is searched on its own (:class:`BlockPaths`): exactly if it has few nodes or few paths, else to within a
+path that was found and an upper bound.
 """
 
 from __future__ import annotations
@@ -19,30 +19,29 @@ import numpy as np
 from neuromap.render.value import Card
 from neuromap.rollout.cycles.indexed_network import IndexedNetwork
 
-# Paths with most streaming edges through one block, among those that visit no node twice.
+# Simple paths with the most streaming edges through one block.
 #
-# Three ways, tried in this order: all paths, where they are few; all subsets of nodes, up to :data:`EXACT_NODES`
-# nodes; else all paths again for as long as the budget lasts, and where it ends, an upper bound beside the best path
-# found.
+# Three ways, tried in this order: all paths, if they are few; all subsets of nodes, up to :data:`EXACT_NODES` nodes;
+# else all paths again while the budget lasts and, if it runs out, an upper bound besides the best path found.
 EXACT_NODES = 14
 """Blocks of up to this many nodes are always solved exactly (subsets of nodes: memory and time 2^n)."""
 NO_PATH = -(1 << 60)
-"""Value of a path that does not exist."""
+"""Value for a path that does not exist."""
 _QUICK_STEPS = 2_000
 _SEARCH_STEPS = 400_000
 Bounds: TypeAlias = tuple[int, int]
-"""Upper bound and value of a path that exists; equal where the search was completed."""
+"""Upper bound, and value of a path that exists; equal if the search was completed."""
 
 
 class SearchBudget:
-    """Steps that the searches of one network may still take together."""
+    """Steps left for all searches of one network together."""
 
     def __init__(self) -> None:
         self.left = _SEARCH_STEPS
 
 
 class BlockPaths:
-    """The search for paths through one block."""
+    """Search for paths through one block."""
 
     # nodes: the nodes of the block, ascending
     # period: P, at least 1
@@ -59,7 +58,7 @@ class BlockPaths:
         self._walk = SimpleWalk(self._out, NO_PATH)
 
     def through(self, entering: Mapping[int, Bounds]) -> dict[int, Bounds]:
-        """Best value at every node over paths of one edge or more inside the block."""
+        """Best value at every node, over paths of at least one edge inside the block."""
         upper = [entering[v][0] for v in self.nodes]
         lower = [entering[v][1] for v in self.nodes]
         found, done = self._best(lower)
@@ -77,7 +76,7 @@ class BlockPaths:
             return found, True
         if len(self.nodes) <= EXACT_NODES:
             return self._subsets(entering), True
-        allowed = self._budget.left // 2  # so that something is left for the blocks to come
+        allowed = self._budget.left // 2  # leaves some for the blocks to come
         found, left = self._walk.best(entering, allowed, compiled=True)
         self._budget.left -= allowed - max(left, 0)
         return found, left >= 0
@@ -104,9 +103,9 @@ class BlockPaths:
         return [int(x) if x > NO_PATH // 2 else NO_PATH for x in best]
 
     def _bound(self, entering: list[int]) -> list[int]:
-        """Upper bounds: a path enters every node but its first, and leaves every node but its last, once."""
-        # So it weighs at most as much as the heaviest edges that enter nodes other than the first, and that leave nodes
-        # other than the last.
+        """Upper bounds: a path enters each node but its first, and leaves each but its last, at most once."""
+        # So it weighs at most the sum of the heaviest edges into all nodes but the first, and at most that of the
+        # heaviest edges out of all nodes but the last.
         size = len(self.nodes)
         enters = [0] * size
         leaves = [0] * size
@@ -127,9 +126,9 @@ class BlockPaths:
         return best
 
 
-# All paths that visit no node twice, depth first: one loop, run as it stands for few steps and compiled for many.
+# All simple paths, depth first: one loop, interpreted for few steps and compiled for many.
 class SimpleWalk:
-    """The paths of one graph."""
+    """Search for the simple paths of one graph."""
 
     def __init__(self, out: Sequence[Sequence[tuple[int, int]]], none: int) -> None:
         self._none, self._size = none, len(out)
@@ -140,7 +139,7 @@ class SimpleWalk:
         self._weight = [weight for after in out for _, weight in after]
 
     def best(self, entering: Sequence[int], steps: int, *, compiled: bool = False) -> tuple[list[int], int]:
-        """Try all paths from every node that something enters, the best first, for some steps."""
+        """Try all paths from the entered nodes, best entering value first, for at most ``steps`` steps."""
         starts = sorted(range(self._size), key=lambda v: -entering[v])
         given = [self._begin, self._target, self._weight, list(entering), starts]
         blank = [[0] * self._size for _ in range(4)]  # visited; along the path: nodes, values, edges to go on with
@@ -175,7 +174,7 @@ def _walk(
     steps: int,
     best: Any,
 ) -> int:
-    """Fill ``best``; return the steps left."""
+    """Fill ``best``; return the steps left, negative if they did not suffice."""
     for start in starts:
         if entering[start] == none:
             break
@@ -207,7 +206,7 @@ _NONE: Bounds = (NO_PATH, NO_PATH)
 
 
 def longest_paths(pattern: IndexedPattern, starts: Mapping[int, int], period: int) -> tuple[list[int], list[int]]:
-    """Greatest start value plus P times the streaming edges, over paths that visit no node twice."""
+    """Greatest start value plus P times the sum of R over simple paths, by node: upper bounds, and values found."""
     # period: P, at least 1
     graph = pattern.graph
     values = [_NONE] * graph.n
@@ -237,16 +236,16 @@ def _plus(a: Bounds, step: int) -> Bounds:
 
 
 def _values_at_ends(blocks: Sequence[BlockPaths], values: Sequence[Bounds]) -> dict[int, Bounds]:
-    """From the values at which paths enter a component to the greatest with which they end at each of its nodes."""
-    # The blocks are a tree: two of them share at most one node, and a path that has left a block never comes back. So
-    # the best path that ends at a node and whose last block is b starts at another node of b, with the best value that
-    # comes *there* from anywhere but b. All such values are found by *rerooting*: the tree is hung up at its first
-    # block and swept twice, from the leaves to the root and back. Each sweep asks every block once.
+    """Greatest values at which paths end at each node of a component, from those at which they enter it."""
+    # The blocks form a tree: two of them share at most one node, and a path that leaves a block never returns. So the
+    # best path that ends at a node and whose last block is b starts at another node of b, with the best value that
+    # arrives *there* from anywhere but b. All such values are found by *rerooting*: the tree is rooted at its first
+    # block and swept twice, from the leaves to the root and back. Each sweep searches every block once.
     order, gate = _hang_up(blocks)
     below, sisters = _sweep_up(blocks, order, gate, values)
     above = dict.fromkeys(below, _NONE)
-    # Down to the leaves: what every block gives the nodes under it. Through its gate it takes what comes from above
-    # and from its sisters, but not from below, which is its own.
+    # Down to the leaves: what every block passes to the nodes below it. Through its gate it receives values from above
+    # and from its sisters, but not from below: those are its own.
     for b in order:
         entering = {v: below[v] for v in blocks[b].nodes}
         if b in gate:
@@ -254,13 +253,13 @@ def _values_at_ends(blocks: Sequence[BlockPaths], values: Sequence[Bounds]) -> d
             from_outside, from_above, from_sisters = values[g], above[g], sisters[b]
             entering[g] = _larger(_larger(from_outside, from_above), from_sisters)
         for v, given in blocks[b].through(entering).items():
-            if v != gate.get(b):  # so in one block only: every other that holds the node hangs at it
+            if v != gate.get(b):  # so set by one block only: the others with this node hang below it
                 above[v] = given
     return {v: _larger(value, above[v]) for v, value in below.items()}
 
 
 def _hang_up(blocks: Sequence[BlockPaths]) -> tuple[list[int], dict[int, int]]:
-    """Hang the tree of blocks up at block 0."""
+    """Root the tree of blocks at block 0: breadth-first order, and the gate of every other block."""
     blocks_at: dict[int, list[int]] = {}
     for b, block in enumerate(blocks):
         for v in block.nodes:
@@ -295,7 +294,7 @@ def _sweep_up(
 
 
 def _best_of_others(given: Sequence[tuple[int, Bounds]]) -> dict[int, Bounds]:
-    """For every block the best of what the others give: of those before it and of those behind it, in two passes."""
+    """Best value given by the other blocks, for every block; in two passes, over those before and those after it."""
     others = dict.fromkeys((b for b, _ in given), _NONE)
     for one_way in (given, given[::-1]):
         best = _NONE
@@ -307,19 +306,19 @@ def _best_of_others(given: Sequence[tuple[int, Bounds]]) -> dict[int, Bounds]:
 
 # Longest walks through a pattern, or the cycles that make them endless.
 #
-# A *walk* may visit a node again, so that this is quick; paths that may not are in ``longest_paths.py``.
+# A *walk* may visit a node again, which makes this quick; for simple paths see :func:`longest_paths`.
 
 
 class LongestWalks:
-    """Longest walks under the weights ``q c(e) - p R(e)``, or a cycle whose weight is positive."""
+    """Longest walks under the weights ``q c(e) - p R(e)``, or cycles of positive weight."""
 
-    # Bellman and Ford's relaxation, node by node in an order that the sequential edges follow, so that a round carries
+    # Bellman-Ford relaxation, node by node in topological order of the sequential edges, so that a round carries
     # values along any number of sequential edges; after each round the walks of the parent forest are summed anew,
     # which carries them along streaming edges too. All numbers are integers.
     # Every value is at most the value of the parent plus the weight of the edge between, so a cycle among the parents
     # has positive weight; and without one the values settle after at most n rounds.
     # latencies: c, at least 1
-    # parents: for every node the last edge of a first walk, -1 where a walk starts; no cycle among them
+    # parents: last edge of an initial walk to every node, -1 where a walk starts; no cycle among them
 
     def __init__(
         self,
@@ -342,7 +341,7 @@ class LongestWalks:
         self.values = list(self._starts)
 
     def settle(self, q: int, p: int) -> list[list[int]]:
-        """Lengthen the walks until none can be lengthened."""
+        """Lengthen the walks until none can be lengthened; return cycles of positive weight, if any."""
         weight = [q * c - p * r for c, r in zip(self._latencies, self._streams, strict=True)]
         active = [True] * self._graph.n
         self._sum(weight)
@@ -405,7 +404,7 @@ def parent_cycles(graph: IndexedNetwork, parents: Sequence[int]) -> list[list[in
                 break
             v = graph.sources[parents[v]]
         else:
-            if seen[v] == start + 1:  # else the walk came upon an earlier one
+            if seen[v] == start + 1:  # else the walk met an earlier one
                 cycle: list[int] = []
                 u = v
                 while True:
@@ -417,7 +416,7 @@ def parent_cycles(graph: IndexedNetwork, parents: Sequence[int]) -> list[list[in
     return cycles
 
 
-# A pattern with nodes and edges as integers: the common ground of cycle ratio, phases and responses.
+# A pattern with nodes and edges as integers: shared by cycle ratio, phases and responses.
 @dataclass(frozen=True, eq=False)
 class IndexedPattern(Card):
     """The values of a pattern on the edges of an indexed network."""
@@ -427,8 +426,8 @@ class IndexedPattern(Card):
 
     @cached_property
     def sequential_order(self) -> list[int]:
-        """Nodes in an order that every edge with R = 0 follows."""
-        # All nodes iff the pattern is valid; else those that no cycle of such edges leads to.
+        """Nodes in topological order of the edges with R = 0."""
+        # All nodes iff the pattern is valid; else those neither on nor behind a cycle of such edges.
         graph = self.graph
         waits = [0] * graph.n
         for v, r in zip(graph.targets, self.values, strict=True):
@@ -444,14 +443,14 @@ class IndexedPattern(Card):
         return order
 
 
-# Shortest walks from several nodes at once, where no edge has a negative length (Dijkstra).
+# Shortest walks from several nodes at once, with no edge of negative length (Dijkstra).
 Node = TypeVar("Node", int, str)
 
 
 def shortest_walks(
     starts: Mapping[Node, int], leaving: Callable[[Node], Iterable[tuple[Node, int]]]
 ) -> dict[Node, int]:
-    """Find the least length of a walk to every node that is reached."""
+    """Length of the shortest walk to every reachable node; ``starts`` gives initial lengths."""
     best: dict[Node, int] = {}
     heap = [(length, node) for node, length in starts.items()]
     heapq.heapify(heap)
@@ -467,7 +466,7 @@ def shortest_walks(
 
 
 def walks_along(starts: Iterable[Node], edges: Iterable[tuple[Node, Node, int]]) -> dict[Node, int]:
-    """Find the least length of a walk over some edges, from any of some nodes to each that is reached."""
+    """Length of the shortest walk over the given edges from any start to every reachable node."""
     leaving: dict[Node, list[tuple[Node, int]]] = {}
     for u, v, length in edges:
         leaving.setdefault(u, []).append((v, length))

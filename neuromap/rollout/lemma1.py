@@ -1,9 +1,9 @@
-"""Lemma 1: bounds for the number of valid rollout patterns, in the form that is true.
+"""Lemma 1: bounds on the number of valid rollout patterns, in corrected form.
 
 1 <= n <= number of valid patterns <= 2^(|E| - |self-edges|), with n = 2^(edges on no cycle), or n = product of
 (2^|p| - 1) over simple cycles p that share no edge and whose union contains no further simple cycle. The paper lets the
 cycles be edge-disjoint closed trails; that is false, see ``docs/errata.md``. Here the cycles share no node within a
-block (biconnected component); no simple cycle leaves its block, so these are such.
+block (biconnected component); no simple cycle leaves its block, so they satisfy the condition.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class Lemma1Bounds(Card):
     cycle_bound : int
         Product of 2^|p| - 1 over ``cycles``: a lower bound.
     upper_bound : int
-        2 to the number of edges that are no self-edges.
+        2 to the number of edges other than self-edges.
     cycles : tuple of tuple of str
         The simple cycles behind ``cycle_bound``, each as its nodes in order; those of one block share no node.
         Self-edges, cycles of length 1 with factor 1, are left out.
     cycle_bound_proven : bool
-        Whether no choice of cycles that share no node within a block gives more. A bound it is in any case.
+        Whether no choice of cycles that share no node within a block gives more; it is a bound in any case.
     """
 
     forward_bound: int
@@ -49,7 +49,7 @@ class Lemma1Bounds(Card):
 
 
 def lemma1_bounds(network: Network) -> Lemma1Bounds:
-    """Bound the number of valid rollout patterns of a network.
+    """Bound the number of valid rollout patterns of a network from both sides.
 
     The best choice of cycles is NP-hard; it is found up to :data:`MAX_SUBSET_NODES` nodes or :data:`MAX_CYCLES` cycles.
     """
@@ -74,7 +74,7 @@ def lemma1_bounds(network: Network) -> Lemma1Bounds:
 #
 # NP-hard. Three ways for each strongly connected component, tried in this order:
 #
-# 1. A cycle cover that touches most nodes, by bipartite matching. Where it is a single cycle it is best: the product
+# 1. A cycle cover that touches the most nodes, by bipartite matching. If it is a single cycle it is best: the product
 # is at most 2^(nodes touched) - 1. 2. Exact: over subsets of the nodes, up to :data:`MAX_SUBSET_NODES`; or over the
 # simple cycles, up to :data:`MAX_CYCLES` of them in a component of at most :data:`MAX_CYCLE_NODES` nodes. 3. Else the
 # cover of 1., not proven best.
@@ -90,7 +90,7 @@ Cycle = tuple[int, ...]
 def pack_cycles(graph: nx.DiGraph[int]) -> tuple[list[Cycle], bool]:
     """Choose node-disjoint simple cycles of one strongly connected component."""
     # graph: strongly connected, at least two nodes, without self-edges
-    # gives the nodes of each cycle, in the order of its edges
+    # returns the nodes of each cycle, in the order of its edges, and whether the choice is proven best
     cover = _cover(graph)
     if len(cover) == 1:
         return cover, True
@@ -109,7 +109,7 @@ def pack_cycles(graph: nx.DiGraph[int]) -> tuple[list[Cycle], bool]:
 
 
 def _cover(graph: nx.DiGraph[int]) -> list[Cycle]:
-    """Cycles that together touch most nodes: a matching of nodes with successors, or, dearer, themselves."""
+    """Cycles that together touch the most nodes: match every node with a successor or, at a higher cost, itself."""
     nodes = list(graph)
     index = {n: i for i, n in enumerate(nodes)}
     rows = [index[u] for u, _ in graph.edges] + list(range(len(nodes)))
@@ -152,14 +152,14 @@ def _cycles_by_subset(graph: nx.DiGraph[int]) -> dict[frozenset[int], Cycle]:
 
 
 def _best_of(cycles: dict[frozenset[int], Cycle], order: list[int]) -> list[Cycle] | None:
-    """Best disjoint choice among given cycles; ``None`` where the search takes too long."""
-    # Nodes leave in the given order, each alone or with a cycle through it; what is left is looked up.
+    """Best choice of disjoint cycles among the given ones; ``None`` if the search takes too long."""
+    # Nodes are removed in the given order, each alone or with a cycle through it; the rest is memoised.
     bit = {n: 1 << i for i, n in enumerate(order)}
     through: dict[int, list[tuple[int, Cycle]]] = {i: [] for i in range(len(order))}
     for nodes, cycle in cycles.items():
         mask = sum(bit[n] for n in nodes)
         through[(mask & -mask).bit_length() - 1].append((mask, cycle))
-    # Depth first with a stack of its own: entry (product, mask of the cycle taken or 0, cycle).
+    # Depth first with an explicit stack; entries are (product, mask of the nodes removed, cycle or ()).
     best: dict[int, tuple[int, int, Cycle]] = {0: (1, 0, ())}
     everything = (1 << len(order)) - 1
     stack = [everything]

@@ -24,7 +24,7 @@ from neuromap.rollout.tableau import check_window, find_cycle, tableau_frames
 
 
 def pattern_of_text(network: Network, text: str) -> RolloutPattern:
-    """Read one pattern."""
+    """Read a pattern: a name, or streaming edges separated by commas."""
     if "->" in text and text not in network.patterns:
         frames = _read_edges(text)
         label = ", ".join(f"{u} -> {v}" + ("" if r == 1 else f" by {r}") for (u, v), r in frames.items())
@@ -82,7 +82,7 @@ class RolloutPattern(Card):
     values : tuple of int
         R of every edge, in the order of ``network.edges``: 0, 1, or the frames that the edge bridges.
     name : str
-        What reports call the pattern; may be empty.
+        Name of the pattern in reports; may be empty.
     """
 
     _forms = ("neuromap.report.drawings.draw_network",)
@@ -122,22 +122,22 @@ class RolloutPattern(Card):
 
     @classmethod
     def streaming(cls, network: Network) -> RolloutPattern:
-        """R = 1 on every edge: always valid, the unique pattern with most streaming edges.
+        """R = 1 on every edge: always valid, and the unique pattern with the most streaming edges.
 
         Raises
         ------
         InputError
-            If it is no network.
+            If ``network`` is not a network.
         """
         needs("RolloutPattern.streaming", network, Network)
         return cls(network, (1,) * len(network.edges), "streaming")
 
     @classmethod
     def sequential(cls, network: Network) -> RolloutPattern:
-        """Make the most sequential pattern: valid, with most edges R = 0.
+        """Return the most sequential pattern: valid, with R = 0 on as many edges as possible.
 
-        Among several it is the first in lexicographic order of R over the file's edges. Whether the search
-        proved it is told by :func:`~neuromap.rollout.sequential.first_most_sequential`.
+        Of several, it is the first in lexicographic order of R over the file's edges.
+        :func:`~neuromap.rollout.sequential.first_most_sequential` also tells whether this is proven.
         """
         values, _ = first_sequential_values(network)
         return cls(network, values, "sequential")
@@ -158,9 +158,9 @@ class RolloutPattern(Card):
         network : Network
             The network.
         edges : iterable of (str, str)
-            The streaming edges; those that bridge frames may be among them.
+            The streaming edges, with or without those that bridge frames.
         name : str
-            What reports call the pattern.
+            Name of the pattern in reports.
         bridging : mapping of (str, str) to int, optional
             R of edges that bridge frames.
 
@@ -191,7 +191,7 @@ class RolloutPattern(Card):
         Raises
         ------
         PatternError
-            If an edge is missing or unknown, or a value is no R.
+            If an edge is missing or unknown, or a value is not a valid R.
         """
         if isinstance(values, Mapping):
             for label, keys in (
@@ -209,14 +209,14 @@ class RolloutPattern(Card):
 
     @classmethod
     def named(cls, network: Network, name: str) -> RolloutPattern:
-        """Make the pattern of that name: ``streaming``, ``sequential`` or one of the network's file.
+        """Return a pattern by name: ``streaming``, ``sequential`` or one of the network's file.
 
-        The pattern is returned whether it is valid or not.
+        The pattern may be invalid.
 
         Raises
         ------
         PatternError
-            If no pattern has the name; the message lists those that exist.
+            If no pattern has this name; the message lists the known names.
         """
         if name == "streaming":
             return cls.streaming(network)
@@ -257,21 +257,21 @@ class RolloutPattern(Card):
 
     @cached_property
     def streaming_edges(self) -> tuple[EdgeKey, ...]:
-        """The edges with R = 1 or more, in the order of the file: they hand their value on to later frames."""
+        """The edges with R >= 1, in the order of the file: they pass their value to a later frame."""
         return tuple(key for key, r in self.items() if r)
 
     @cached_property
     def bridging_edges(self) -> Mapping[EdgeKey, int]:
-        """R of the edges with R = 2 or more, in the order of the file."""
+        """R of the edges with R >= 2, in the order of the file."""
         return ReadOnlyMapping({key: r for key, r in self.items() if r > 1})
 
     def require_binary(self, what: str) -> None:
-        """Do nothing if R is 0 and 1 only.
+        """Raise an error unless R is 0 or 1 on every edge.
 
         Parameters
         ----------
         what : str
-            What is for such patterns, for the message.
+            What requires such a pattern, for the error message.
 
         Raises
         ------
@@ -286,7 +286,7 @@ class RolloutPattern(Card):
 
     @property
     def digits(self) -> str:
-        """R of every edge in the order of the file; with blanks between where an edge has more than one digit."""
+        """R of every edge in the order of the file, separated by blanks if any R has several digits."""
         return ("" if max(self.values) < 10 else " ").join(map(str, self.values))
 
     @cached_property
@@ -295,7 +295,7 @@ class RolloutPattern(Card):
         return tuple(key for key, r in self.items() if not r)
 
     def __repr__(self) -> str:
-        # Networks may have 100,000 edges: the first few tell patterns apart.
+        # Networks may have 100,000 edges; the first few are enough to tell patterns apart.
         between = "" if max(self.values) < 10 else " "
         shown = between.join(map(str, self.values[:64])) + ("..." if len(self.values) > 64 else "")
         return f"RolloutPattern({self.network.name!r:.40}, R={shown}, name={self.name!r:.40})"
@@ -317,7 +317,7 @@ class RolloutPattern(Card):
 
     @cached_property
     def _ordered(self) -> tuple[str, ...]:
-        """The nodes that no cycle of sequential edges leads to, every sequential edge from earlier to later."""
+        """Nodes neither on nor behind a cycle of sequential edges, in topological order of the sequential edges."""
         names = tuple(self.network.nodes)
         return tuple(names[v] for v in self.indexed.sequential_order)
 
@@ -337,12 +337,12 @@ class RolloutPattern(Card):
         return find_cycle(waiting, self.sequential_edges) if waiting else ()
 
     def require_valid(self) -> None:
-        """Do nothing if the pattern is valid.
+        """Raise an error if the pattern is invalid.
 
         Raises
         ------
         PatternError
-            If it is not; ``.cycle`` holds the offending cycle.
+            If the pattern is invalid; ``.cycle`` of the error holds the offending cycle.
         """
         if self.cycle:
             shown = self.cycle if len(self.cycle) <= 12 else (*self.cycle[:11], "...")
@@ -355,7 +355,7 @@ class RolloutPattern(Card):
 
     @property
     def node_order(self) -> tuple[str, ...]:
-        """All nodes, every sequential edge from earlier to later.
+        """All nodes in topological order of the sequential edges.
 
         Raises
         ------
@@ -432,7 +432,7 @@ class RolloutPattern(Card):
 
 
 def _frames(r: object) -> int | None:
-    """Read R of an edge; ``None`` where it is none."""
+    """Convert R of an edge to an integer; ``None`` if it is not a valid R."""
     try:
         number = int(r) if isinstance(r, (float, np.floating)) and r.is_integer() else operator.index(r)  # type: ignore[arg-type]
     except TypeError:

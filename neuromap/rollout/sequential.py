@@ -1,8 +1,8 @@
 """Most sequential patterns: valid, with as many sequential edges as possible.
 
 Several patterns may be most sequential (an input and a 3-cycle have 3); *the* most sequential pattern is the first in
-lexicographic order of R over the network's edges. The search is below, in ``cycles/sequential_values.py``; it is
-exact up to a size. Beyond it the pattern comes from a heuristic and ``proven`` is false.
+lexicographic order of R over the network's edges. The search (``cycles/sequential_values.py``) is exact up to a size;
+beyond it the pattern comes from a heuristic and ``proven`` is false.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ MAX_LISTED = 100_000
 
 @dataclass(frozen=True)
 class MostSequential(Card):
-    """The most sequential patterns of a network, in short.
+    """Summary of the most sequential patterns of a network.
 
     Attributes
     ----------
     first : RolloutPattern
-        The first in lexicographic order of R over the network's edges; where ``proven`` is false a valid
-        pattern in which no streaming edge could be sequential alone.
+        The first in lexicographic order of R over the network's edges; if ``proven`` is false, a valid
+        pattern in which no single streaming edge can be made sequential.
     streaming_edges : int
         Number of its streaming edges.
     count : int or None
-        Number of all most sequential patterns; ``None`` where not counted.
+        Number of most sequential patterns; ``None`` if not counted.
     proven : bool
-        Whether ``first`` is proven to be what it says.
+        Whether ``first`` is proven to be the first most sequential pattern.
     """
 
     first: RolloutPattern
@@ -49,13 +49,13 @@ class MostSequential(Card):
 
 
 def first_most_sequential(network: Network) -> tuple[RolloutPattern, bool]:
-    """Find the most sequential pattern, and tell whether that is proven, without counting."""
+    """Find the most sequential pattern and whether it is proven, without counting."""
     values, proven = first_sequential_values(network)
     return RolloutPattern(network, values, "sequential"), proven
 
 
 def most_sequential_summary(network: Network) -> MostSequential:
-    """Find the most sequential pattern, count all of them, and tell whether this is proven."""
+    """Find the most sequential pattern, whether it is proven, and the number of such patterns."""
     first, proven = first_most_sequential(network)
     return MostSequential(first, sum(first.values), count_sequential_values(network), proven)
 
@@ -66,10 +66,10 @@ def most_sequential(network: Network, limit: int | None = None) -> list[RolloutP
     Parameters
     ----------
     network : Network
-        Any network. Where a block is beyond exact search the list holds the heuristic's pattern alone;
-        :func:`most_sequential_summary` tells.
+        Any network. If a block is beyond exact search, the list holds the heuristic's pattern alone;
+        see ``proven`` of :func:`most_sequential_summary`.
     limit : int, optional
-        List at most so many.
+        Greatest number of patterns to list.
 
     Raises
     ------
@@ -93,13 +93,13 @@ def enumerate_most_sequential(network: Network) -> Iterator[RolloutPattern]:
     Yields
     ------
     RolloutPattern
-        In lexicographic order of R over the network's edges; only the heuristic's pattern where a block is
+        In lexicographic order of R over the network's edges; only the heuristic's pattern if a block is
         beyond exact search.
 
     Raises
     ------
     NotSupportedError
-        Where the search for the next pattern takes too long; those before have been yielded.
+        If the search for the next pattern takes too long; all earlier ones have been yielded.
     """
     every = enumerate_sequential_values(network)
     if every is None:

@@ -1,4 +1,4 @@
-"""The tableau of a pattern, and the cycle of sequential edges for which there is none."""
+"""The tableau of a pattern, and the cycle of sequential edges that rules it out."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from neuromap.network.edge import EdgeKey
 
 
 def find_cycle(waiting: Sequence[str], sequential_edges: Sequence[EdgeKey]) -> tuple[str, ...]:
-    """Find a cycle of sequential edges among the nodes that no order can hold."""
-    # Every node that waits, waits for another that does: walking backwards must repeat a node.
+    """Find a cycle of sequential edges among the nodes without a topological order."""
+    # Every waiting node waits for another waiting node, so a backward walk must repeat a node.
     left = set(waiting)
     before = {v: u for u, v in reversed(sequential_edges) if u in left and v in left}
     node = waiting[0]

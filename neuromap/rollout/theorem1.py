@@ -1,4 +1,4 @@
-"""Theorem 1 of Fischer, Köhler, Pfeil 2018, its four statements checked one by one on a pattern.
+"""Theorem 1 of Fischer, Köhler, Pfeil 2018: its four statements, checked one by one on a pattern.
 
 For a valid pattern R these are equivalent: (a) R is equally model-parallel to streaming; (b) F(R) = 1;
 (c) T((i, v)) <= i in windows of every size; (d) T is minimal everywhere over all valid patterns. Nothing here
@@ -63,9 +63,9 @@ def check_theorem1(
     pattern : RolloutPattern
         A valid pattern.
     window : int
-        Size of the window in which (c) and (d) are looked at. (c) for a window of size 1 implies it for all:
+        Size of the window in which (c) and (d) are checked. (c) for a window of size 1 implies it for all:
         frame i of a window starts from frame i - 1 as frame 1 does from frame 0, and T adds at most what
-        frame 1 took. Where it fails, it fails at frame 1 already.
+        frame 1 took. If it fails, it already fails at frame 1.
     others : iterable of RolloutPattern, optional
         Valid patterns to compare with in (d), for example :func:`~neuromap.rollout.behaviour.enumerate_valid`.
         By default T is compared with :func:`least_tableau`, a bound that no pattern beats and streaming
@@ -74,7 +74,7 @@ def check_theorem1(
     Raises
     ------
     PatternError
-        If the pattern is invalid, or bridges frames: the theorem is of R = 0 and 1.
+        If the pattern is invalid, or bridges frames: the theorem is about R = 0 and 1.
     """
     needs("check_theorem1", pattern, RolloutPattern, PatternError)
     pattern.require_binary("check_theorem1")
@@ -90,7 +90,7 @@ def check_theorem1(
 
 
 def least_tableau(pattern: RolloutPattern, window: int) -> dict[tuple[int, str], int]:
-    """Bound T from below for all valid patterns of the same network."""
+    """Lower bound on T over all valid patterns of the same network."""
     # A path of k edges that ends in v gives T((i, v)) >= min(i, k) under every valid pattern: walked backwards from (i,
     # v) it enters at most one frame lower per edge, so min(i, k) of its edges end above frame 0. With k = the length of
     # the longest walk into v (unbounded behind a cycle) the bound is reached by streaming.
@@ -108,8 +108,8 @@ def least_tableau(pattern: RolloutPattern, window: int) -> dict[tuple[int, str],
 
 # Rollout windows: W + 1 copies of a network's nodes, their states, and the update.
 #
-# The definitions of Fischer, Köhler, Pfeil 2018, section 2, as they stand; the tableau is found in two independent
-# ways, which the tests compare.
+# The definitions of Fischer, Köhler, Pfeil 2018, section 2, as they stand; the tableau is computed in two
+# independent ways, which the tests compare.
 
 
 WindowNode: TypeAlias = tuple[int, str]
@@ -122,13 +122,13 @@ class RolloutWindow(Card):
 
     Nodes are pairs (i, v) of a frame i = 0..W and a node v; ((i, u), (j, v)) is an edge iff (u, v) is an edge of
     the network and j = i + R(u, v). Edges inside frame 0 are left out: frame 0 is given, nothing there is
-    computed. Frames before frame 0 are given too, and have no nodes: edges that bridge frames and come from there
-    are left out. A state is the set of the nodes that are known.
+    computed. Frames before frame 0 are given too and have no nodes, so bridging edges from them are left out.
+    A state is the set of known nodes.
 
     Attributes
     ----------
     pattern : RolloutPattern
-        Any pattern; that the window has a cycle is what makes it invalid.
+        Any pattern; it is invalid iff the window has a cycle.
     size : int
         W, at least 1.
 
@@ -177,7 +177,7 @@ class RolloutWindow(Card):
 
     @property
     def initial_state(self) -> State:
-        """What is known before the first update: frame 0, and the inputs of every frame."""
+        """Nodes known before the first update: frame 0, and the inputs of every frame."""
         inputs = set(self.pattern.network.inputs)
         return frozenset((i, n) for i, n in self.nodes if i == 0 or n in inputs)
 
@@ -200,9 +200,9 @@ class RolloutWindow(Card):
         )
 
     def states(self) -> list[State]:
-        """List the states from the initial one to the first that U leaves as it is.
+        """List the states from the initial one to the fixed point of U.
 
-        For a valid pattern the last one is :attr:`full_state`; for an invalid one nodes on and behind the
+        For a valid pattern the fixed point is :attr:`full_state`; for an invalid one, nodes on and behind the
         cycle stay unknown.
         """
         found = [self.initial_state]
@@ -211,7 +211,7 @@ class RolloutWindow(Card):
         return found
 
     def tableau_by_updates(self) -> dict[WindowNode, int]:
-        """Find the tableau by its definition: the number of updates until a node is known.
+        """Compute the tableau by its definition: the number of updates until a node is known.
 
         Raises
         ------
@@ -226,7 +226,7 @@ class RolloutWindow(Card):
         return {n: found[n] for n in self.nodes}
 
     def tableau_by_paths(self) -> dict[WindowNode, int]:
-        """Find the tableau as the longest path that ends in a node and uses no edge inside frame 0.
+        """Compute the tableau as the longest path that ends in a node and uses no edge inside frame 0.
 
         Raises
         ------
@@ -237,6 +237,6 @@ class RolloutWindow(Card):
         inputs = set(self.pattern.network.inputs)
         longest: dict[WindowNode, int] = {}
         for n in nx.topological_sort(self.graph):
-            least = int(n[0] > 0 and n[1] not in inputs)  # where all sources are in frames before frame 0
+            least = int(n[0] > 0 and n[1] not in inputs)  # if all sources lie before frame 0
             longest[n] = max((longest[m] + 1 for m in self.graph.pred[n]), default=least)
         return {n: longest[n] for n in self.nodes}

@@ -1,9 +1,9 @@
-"""Unfolding: several copies of a network that take frames in turn, so that cores buy sampling frequency.
+"""Unfolding: copies of a network that take frames in turn, to trade cores for sampling frequency.
 
 Copy j of J takes frames j, j + J, j + 2 J and so on. An edge with R streaming frames leads from the copy that has the
-frame R earlier, and streams where that belongs to the turn before. So the copies are one network under one pattern, its
-frames are turns of J frames, and its frame period may be as low as ceil(J rho) update steps for J frames, rho the
-maximum cycle ratio (K. Parhi, D. Messerschmitt, IEEE Transactions on Computers 40, 1991). Proofs:
+frame R earlier, and streams if that frame belongs to an earlier turn. So the copies are one network under one pattern
+whose frames are turns of J frames; its frame period may be as low as ceil(J rho) update steps, with rho the maximum
+cycle ratio (K. Parhi, D. Messerschmitt, IEEE Transactions on Computers 40, 1991). Proofs:
 ``docs/theorems/unfolding.md``.
 """
 
@@ -22,7 +22,7 @@ from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 
 MOST_COPIES = 1024
-"""Copies of a network: a board holds no more of the smallest."""
+"""Greatest number of copies: a board holds no more of the smallest network."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +34,11 @@ class Unfolded(Card):
     network : Network
         The copies as one network: node v of copy j is ``v.j``, j from 1; its named patterns are those of the original.
     pattern : RolloutPattern
-        Under which it computes what the original computes under its own.
+        Pattern under which the copies compute what the original computes under its own.
     copies : int
-        J, frames of a turn.
+        J, the number of frames per turn.
     original : Network
-        Whose nodes were copied.
+        The network that was copied.
     """
 
     network: Network
@@ -50,17 +50,17 @@ class Unfolded(Card):
         return {"network": self.network.name, "copies": self.copies, "nodes": len(self.network.nodes)}
 
     def turns(self, frames: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.generic]]:
-        """Deal frames of the original's inputs out to the copies.
+        """Deal the original's input frames out to the copies.
 
         Parameters
         ----------
         frames : mapping of str to array_like, shape (n_frames, ...)
-            Row 0 is frame 0; the others are filled up with silent ones to whole turns.
+            Row 0 is frame 0; the rest is padded with silent frames to whole turns.
 
         Returns
         -------
         dict of str to ndarray, shape (n_turns, ...)
-            Row 0 is the turn before the first, of which the last copy has frame 0.
+            Row 0 is the turn before the first, in which the last copy has frame 0.
         """
         found: dict[str, NDArray[np.generic]] = {}
         for name, given in frames.items():
@@ -72,12 +72,12 @@ class Unfolded(Card):
         return found
 
     def frames(self, turns: Mapping[str, ArrayLike]) -> dict[str, NDArray[np.generic]]:
-        """Put the frames of copies into one row again, from frame 0 on.
+        """Put the frames of the copies back in sequence, from frame 0 on.
 
         Parameters
         ----------
         turns : mapping of str to array_like, shape (n_turns, ...)
-            Of all copies of some nodes, as ``neuromap.reference`` and traces give them.
+            Frames of all copies of some nodes, as ``neuromap.reference`` and traces give them.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class Unfolded(Card):
 
 
 def unfold(network: Network, pattern: RolloutPattern | str, copies: int) -> Unfolded:
-    """Copy a network so that several frames are under way side by side.
+    """Copy a network so that several frames are processed side by side.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def unfold(network: Network, pattern: RolloutPattern | str, copies: int) -> Unfo
     Raises
     ------
     NotSupportedError
-        If the network is spiking: its neurons remember, and cannot take turns.
+        If the network is spiking: its neurons keep state, so they cannot take turns.
     PatternError
         If the pattern is invalid.
     InputError
@@ -145,7 +145,7 @@ def unfold(network: Network, pattern: RolloutPattern | str, copies: int) -> Unfo
     edges, values = {}, []
     for j in range(copies):
         for (u, v), edge in network.edges.items():
-            turn, source = divmod(j - pattern[u, v], copies)  # of the frame that lies R frames before that of copy j
+            turn, source = divmod(j - pattern[u, v], copies)  # turn and copy of the frame R frames earlier
             key = _copy(u, source), _copy(v, j)
             edges[key] = replace(edge, source=key[0], target=key[1])
             values.append(-turn)

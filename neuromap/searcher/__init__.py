@@ -1,4 +1,4 @@
-"""Which network under which rollout: patterns and weights searched together, with data, a chip and a budget."""
+"""Joint search of patterns and weights, for given data, a chip and a budget."""
 
 from neuromap.lazy_names import lazy_names
 

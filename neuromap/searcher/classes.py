@@ -1,7 +1,7 @@
-"""The classes of a search: which ones, how they differ, and what times exclude before any training.
+"""The classes of a search: which ones, how they differ, and when each answers first.
 
-Of stills they are the behaviour classes. Of a stream, rollouts of one behaviour class compute the same only if they
-sample it equally often: a class is split by frame period.
+For stills they are the behaviour classes. Rollouts of one behaviour class compute the same function of a stream only if
+they sample it equally often, so for streams classes are split by frame period.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.searcher.options import MOST_CLASSES
 
 _MOST_PATTERNS = 100_000
-"""Valid patterns that are listed to have all classes."""
+"""Most valid patterns that are listed to find all classes."""
 _OF_CLASS = 64
-"""Patterns drawn for every class of a sample."""
+"""Patterns drawn per class of a sample."""
 _COMPARED = 256
-"""Patterns of a class that are held against those of another, to find its neighbour."""
+"""Most patterns of a class that are compared with those of another, to find its neighbour."""
 
 
 @dataclass(frozen=True, eq=False)
 class ClassPlace(Value):
-    """A class among those that are searched."""
+    """A class of the search."""
 
-    number: int  # from 1 on, streaming's
-    patterns: tuple[RolloutPattern, ...]  # those that are known
-    neighbour: int | None  # number of the class from which fewest edges differ, of those before it
+    number: int  # from 1, that of streaming
+    patterns: tuple[RolloutPattern, ...]  # its known patterns
+    neighbour: int | None  # number of the earlier class from which it differs in the fewest edges
     changed: tuple[EdgeKey, ...] = ()  # these edges
-    period: Time | None = None  # of streams: update steps between two frames, in every rollout of it
+    period: Time | None = None  # for streams: frame period in update steps, the same in all its rollouts
 
     def rollouts(self, executions: Sequence[str]) -> Iterator[Rollout]:
-        """Give the rollouts of its patterns that are of it and that their cycles allow."""
+        """Yield the rollouts of its patterns that have its frame period and that their cycles allow."""
         for pattern in self.patterns:
             for execution in executions:
                 rollout = _rollout_of(pattern, execution)
@@ -52,7 +52,7 @@ class ClassPlace(Value):
 
     @property
     def pattern(self) -> RolloutPattern:
-        """The one under which its network is trained: one with a name, else the one with most streaming edges."""
+        """Pattern under which its network is trained: a named one, else the one with the most streaming edges."""
         return self.patterns[0]
 
 
@@ -61,13 +61,13 @@ class ClassList(Value):
     """The classes of a search, each after its neighbour."""
 
     places: tuple[ClassPlace, ...]
-    n_classes: int | None  # that the network has; ``None`` where they were not counted
-    is_complete: bool  # whether these are all
+    n_classes: int | None  # classes of the network; ``None`` if not counted
+    is_complete: bool  # whether these are all of them
 
 
 def list_classes(network: Network, sample: int | None, seed: int, sampled_by: Sequence[str] | None = None) -> ClassList:
-    """List the behaviour classes of a network, or so many of them; of streams split by frame period."""
-    # sampled_by: of streams the executions that are searched; a sample is of behaviour classes, before they are split
+    """List the behaviour classes of a network, or a sample of them; for streams, split by frame period."""
+    # sampled_by: for streams, the executions searched; a sample is drawn from behaviour classes before they are split
     n_classes = count_behaviour_classes(network)
     n_valid = count_valid(network)
     are_few = n_classes is not None and n_valid is not None and n_valid <= _MOST_PATTERNS
@@ -100,9 +100,9 @@ def _listed(
 def _by_period(
     patterns: Sequence[RolloutPattern], executions: Sequence[str]
 ) -> list[tuple[list[RolloutPattern], Time | None]]:
-    """Split a class into patterns with rollouts of one frame period; the shortest period first."""
-    # All patterns of a class let an answer depend on the same frames, but for the first ones, of which some see less;
-    # frames are sampled a period apart, so with equal periods they show the same at the same time since the onset.
+    """Split a class into groups of patterns with rollouts of one frame period, the shortest period first."""
+    # In all patterns of a class an answer depends on the same frames, except that some see fewer of the first ones;
+    # frames are sampled a period apart, so with equal periods they show the same at the same time since onset.
     found = dict[Time, dict[tuple[int, ...], RolloutPattern]]()
     for pattern in patterns:
         for execution in executions:
@@ -114,12 +114,12 @@ def _by_period(
 def _rollout_of(pattern: RolloutPattern, execution: str) -> Rollout | None:
     try:
         return Rollout(pattern.network, pattern, execution)
-    except InputError:  # its cycles do not allow the period that was asked for
+    except InputError:  # its cycles do not allow the chosen period
         return None
 
 
 def _drawn(network: Network, sample: int, seed: int) -> Iterator[RolloutPattern]:
-    """Draw patterns around those that have names."""
+    """Draw patterns around the named ones."""
     names = ("streaming", "sequential", *network.patterns)
     named = [pattern for name in names if (pattern := RolloutPattern.named(network, name)).is_valid]
     yield from named
@@ -138,7 +138,7 @@ def _grouped(patterns: Iterable[RolloutPattern]) -> Iterable[list[RolloutPattern
 def _in_turn(
     network: Network, classes: Sequence[tuple[Sequence[RolloutPattern], Time | None]]
 ) -> tuple[ClassPlace, ...]:
-    """Put every class after the one among those before it from which fewest edges differ."""
+    """Order the classes so that each comes after its neighbour: the earlier class with the fewest different edges."""
     ordered = [_best_first(network, patterns) for patterns, _ in classes]
     periods = [period for _, period in classes]
     values = [np.array([p.values for p in patterns[:_COMPARED]], np.uint8) for patterns in ordered]
@@ -157,11 +157,11 @@ def _in_turn(
 
 
 def spread_out(places: Sequence[ClassPlace], most: int) -> list[ClassPlace]:
-    """Choose some classes that differ in many edges: the first, then always that which is farthest from all chosen."""
+    """Choose classes that differ in many edges: the first, then repeatedly the one farthest from all chosen."""
     values = [np.array([p.values for p in place.patterns[:_COMPARED]], np.uint8) for place in places]
     chosen, least = [0], np.array([_distance(values[0], other) for other in values])
     while len(chosen) < min(most, len(places)):
-        least[chosen] = -1  # of streams, classes may share patterns
+        least[chosen] = -1  # for streams, classes may share patterns
         chosen.append(int(least.argmax()))
         least = np.minimum(least, [_distance(values[chosen[-1]], other) for other in values])
     return [places[k] for k in sorted(chosen)]
@@ -198,6 +198,6 @@ def _changed(one: Values, other: Values, network: Network) -> tuple[EdgeKey, ...
 
 
 def least_first_response(place: ClassPlace, executions: Sequence[str]) -> int | None:
-    """Give the update steps after which some pattern of the class answers first; ``None`` where none can be run."""
+    """Least first response over all rollouts of the class, in update steps; ``None`` if it has no rollout."""
     found = (rollout.first_response(name) for rollout in place.rollouts(executions) for name in rollout.network.outputs)
     return min(found, default=None)

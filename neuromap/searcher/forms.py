@@ -1,4 +1,4 @@
-"""Forms of a search: text, JSON, CSV, a picture, a page."""
+"""Forms of a search result: text, JSON, CSV, a picture, a page."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ DOCUMENT = document(
     ),
 )
 to_dict = DOCUMENT.of
-"""Give it as plain values; times are since the onset of the stimulus, energy per frame."""
+"""Convert to plain values; times are from stimulus onset, energy is per frame."""
 
 
 def to_csv(found: SearchResult) -> str:
@@ -99,11 +99,11 @@ def _lines(found: SearchResult) -> Iterator[dict[str, Any]]:
                 }
 
 
-# Text: the front, what became of the classes, what it is worth.
+# Text: the front, the outcome for every class, how good the front is.
 
 
 def render_text(found: SearchResult, width: int = 100, *, every: bool = False) -> str:
-    """Write the front as a table, with what became of the classes and what the front is worth."""
+    """Write the front as a table, with the outcome for every class and how good the front is."""
     parts = [fill(headline(found), width), "", point_table(found).text(width, brief=not every)]
     if every or any(one.status != "trained" for one in found.classes):
         parts += ["", class_table(found).text(width, brief=not every)]
@@ -111,7 +111,7 @@ def render_text(found: SearchResult, width: int = 100, *, every: bool = False) -
 
 
 def headline(found: SearchResult) -> str:
-    """Say which point is right most often, and when."""
+    """Sentence on the most accurate point at the last moment."""
     best = found.best()
     at = with_unit(found.moments[-1], "s")
     accuracy = dict(best.curve)[found.moments[-1]]
@@ -151,7 +151,7 @@ def _accuracy_column(moment: float, k: int) -> Column[tuple[int, SearchPoint]]:
 
 
 def checks(point: SearchPoint) -> str:
-    """Say what holds of a point: proven or verified, and image by image as its model."""
+    """State of a point: proven or verified, and whether it agrees with its model image by image."""
     law = "proven" if point.proven else "not compared" if point.verified is None else "yes" if point.verified else "NO"
     return f"{law}, {'as model' if point.agrees else 'NOT AS MODEL'}"
 
@@ -187,7 +187,7 @@ def _nearest(one: SearchedClass) -> str:
 
 
 def worth(found: SearchResult) -> list[str]:
-    """Say what the front is worth: what was trained, what was not and why, what the margin is."""
+    """Sentences on how good the front is: what was trained, what was not and why, what the margin is."""
     n_open, n_excluded = found.open_classes, sum(one.status == "excluded" for one in found.classes)
     lines = [
         f"trained: {found.spent} epochs of {found.budget}{' for each seed' if len(found.seeds) > 1 else ''}; training "
@@ -218,11 +218,11 @@ def _known(part: float | None) -> str:
     return "-" if part is None else f"{100 * part:.1f}"
 
 
-# The picture: accuracy over time, a line for every point.
+# The picture: accuracy over time, one line per point.
 
 
 def to_drawing(found: SearchResult, *, narrow: bool = False) -> str:
-    """Draw the accuracy of all points over the moments, and on the chip over frames."""
+    """Draw the accuracy of all points over the moments."""
     moments = [with_unit(moment, "s") for moment in found.moments]
     lines: dict[str, Sequence[Point]] = {}
     for number, point in enumerate(found.points, start=1):
@@ -238,7 +238,7 @@ def to_drawing(found: SearchResult, *, narrow: bool = False) -> str:
 
 
 def to_svg(found: SearchResult) -> str:
-    """Draw it as SVG text, style inside."""
+    """Draw the picture as SVG text, style included."""
     return standalone(to_drawing(found))
 
 
@@ -247,7 +247,7 @@ def to_svg(found: SearchResult) -> str:
 
 def to_html(found: SearchResult, called: str = "", data: str = "") -> str:
     """Write a search as one self-contained HTML page."""
-    # called: the command that makes all of it again; data: the source of the images, as --data takes it
+    # called: the command that reproduces the search; data: the source of the images, as --data takes it
     return render_page(
         SHARED,
         "search.html.jinja",
@@ -271,7 +271,7 @@ def to_html(found: SearchResult, called: str = "", data: str = "") -> str:
 
 
 def _edges(found: SearchResult) -> Table[tuple[str, Sequence[str]]]:
-    """Make the table of R: a row for every edge, a column for every point."""
+    """Make the table of R: a row per edge, a column per point."""
     names = [f"{u} -> {v}" for u, v in found.points[0].network.edges]
     changed: Mapping[str, int] = {name: sum(name in point.changed for point in found.points[1:]) for name in names}
     rows = [(name, [_streams(point, k, name) for point in found.points]) for k, name in enumerate(names)]

@@ -1,8 +1,8 @@
-"""Successive halving: a budget of epochs shared out over rungs, and which classes stay after each.
+"""Successive halving: how a budget of epochs is divided into rungs, and which classes survive each.
 
-After the trunk, the training of the weights from which all start, every rung gives an equal part of what is left to the
-classes that are still in: epochs of a class grow as others drop out, and the budget is never exceeded. A class drops
-out only where all that it could be chosen for is beaten beyond a margin by another class at that rung.
+The trunk trains the weights that all classes start from. Every rung then divides an equal part of the rest among the
+surviving classes: epochs per class grow as classes are dropped, and the budget is never exceeded. A class is dropped
+only if other classes beat all its rows at all moments beyond a margin.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from neuromap.errors import InputError
 from neuromap.files.messages import counted
 
 SHARE = 4
-"""The default budget is that of all full trainings divided by it."""
+"""The default budget is that of all full trainings divided by this number."""
 
 
 class Plan(NamedTuple):
-    """How a budget of epochs is shared out, for each seed."""
+    """Division of a budget of epochs, for each seed."""
 
     budget: int
-    trunk: int  # epochs of the weights from which all classes start
+    trunk: int  # epochs of the weights that all classes start from
     rungs: tuple[int, ...]  # epochs of every rung, for all classes together
     full: int  # epochs of a full training; no rung gives a class more
 
     def epochs(self, rung: int, n_live: int, left_over: int) -> int:
-        """Count the epochs of every class in a rung, with what earlier rungs have left over."""
+        """Epochs of every class in a rung, with those left over from earlier rungs."""
         return min(self.full, (self.rungs[rung] + left_over) // n_live)
 
 
 def default_budget(n_classes: int, full: int) -> int:
-    """Give the epochs that a search takes where nobody says: of one class those of a full training."""
+    """Default budget of a search; for one class at least a full training."""
     return max(full if n_classes == 1 else full // 2, -(-n_classes * full // SHARE), _least(n_classes))
 
 
@@ -44,17 +44,17 @@ def _n_rungs(n_classes: int) -> int:
 
 
 def _least(n_classes: int) -> int:
-    """Give the epochs with which no class is left without one in any rung, and the trunk has one."""
+    """Least budget: one epoch for the trunk, and one for every class in every rung."""
     return 1 + _n_rungs(n_classes) * n_classes
 
 
 def full_plan(n_classes: int, full: int) -> Plan:
-    """Plan to train every class fully."""
+    """Plan that trains every class fully."""
     return Plan(n_classes * full, 0, (n_classes * full,), full)
 
 
 def plan_of(budget: int, n_classes: int, full: int) -> Plan:
-    """Share a budget out: two fifths for the trunk, but no more than a full training; the rest equally over rungs."""
+    """Divide a budget: two fifths for the trunk, at most a full training; the rest equally over rungs."""
     n_rungs, least = _n_rungs(n_classes), _least(n_classes)
     if budget < least:
         raise InputError(
@@ -67,21 +67,21 @@ def plan_of(budget: int, n_classes: int, full: int) -> Plan:
 
 
 class Standing(NamedTuple):
-    """What a class can be chosen for at a rung: its rows at every moment."""
+    """Accuracies and costs of the rows of a class at a rung."""
 
-    accuracy: Floats  # (rows, moments); NaN where a row has no answer yet
+    accuracy: Floats  # (rows, moments); NaN if a row has no answer yet
     costs: Floats  # (rows, costs), less is better
 
 
 def standard_error(accuracy: float, n_images: int) -> float:
-    """Give the standard error of an accuracy on so many images, of one that is surely neither 0 nor 1."""
+    """Compute the standard error of an accuracy on ``n_images`` images, with the accuracy clipped away from 0 and 1."""
     part = min(max(accuracy, 1 / (n_images + 1)), n_images / (n_images + 1))
     return math.sqrt(part * (1 - part) / n_images)
 
 
 def beaten_by(standings: Sequence[Standing], margin: float, n_images: int) -> list[int | None]:
-    """Name for every class another one that beats it last, where all its rows are beaten at all moments."""
-    # margin: in standard errors of the accuracy that is beaten
+    """For every class whose rows are beaten at all moments, the class that beats its last one; else ``None``."""
+    # margin: in standard errors of the beaten accuracy
     return [_beaten(k, standings, margin, n_images) for k in range(len(standings))]
 
 

@@ -1,4 +1,4 @@
-"""``SearchOptions``: what is asked of a search; the flags of ``neuromap search`` and the keywords of ``search``."""
+"""``SearchOptions``: the flags of ``neuromap search`` and the keywords of ``search``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from neuromap.hardware.chip.chip_spec import ChipSpec
 
 MOST_CLASSES = 64
-"""Behaviour classes that are searched without being asked to; each has a network of its own to train."""
+"""Most behaviour classes that are searched by default; a network is trained for each."""
 
 
 def _read_deadline(said: Option, word: str) -> float:
@@ -121,17 +121,17 @@ class SearchOptions(Value):
         object.__setattr__(self, "seeds", tuple(seeds))
         executions = [self.executions] if isinstance(self.executions, str) else self.executions
         object.__setattr__(self, "executions", tuple(executions))
-        self.costs  # noqa: B018 - an unknown objective is told before anything is trained
+        self.costs  # noqa: B018 - an unknown objective is refused before anything is trained
 
     @property
     def workers(self) -> Workers:
-        """Who trains and maps."""
+        """Workers that train and map."""
         return Workers(self.processes, self.scheduler)
 
     @property
     def costs(self) -> tuple[Objective, ...]:
-        """What is weighed against accuracy."""
-        # what reads candidates knows graphs, which no help text needs
+        """Objectives weighed against accuracy."""
+        # imported late: reading candidates needs graphs, which help texts do not
         from neuromap.explorer.candidates.asked import read_objectives
 
         return tuple(one for one in read_objectives(self.objectives, "objective") if one != ACCURACY)

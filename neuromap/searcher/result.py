@@ -1,4 +1,4 @@
-"""``SearchResult``: the points that a search ends with, and what became of every class."""
+"""``SearchResult``: the points found by a search, and the outcome for every class."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ ClassStatus = Literal["trained", "dropped", "excluded", "does not fit"]
 
 
 class AccuracyAt(NamedTuple):
-    """Accuracy of the last frame that is known at a moment."""
+    """Accuracy of the last frame known at a moment."""
 
     seconds: float  # from stimulus onset
-    accuracy: float  # part of the validation images
+    accuracy: float  # fraction of the images
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,37 +29,37 @@ class SearchPoint(Card):
     values : tuple of int
         R of every edge.
     behaviour_class : int
-        Number of its class, 1 being streaming's.
+        Number of its class; 1 is that of streaming.
     changed : tuple of str
-        Edges whose R is another than in the point before; of the first point than in streaming.
+        Edges whose R differs from the previous point, or from streaming for the first point.
     cores : int
-        Of the mapped program.
+        Cores of the mapped program.
     energy_joules : float or None
-        Per frame in steady operation; ``None`` where energy was no objective, or the chip has no figures.
+        Per frame in steady operation; ``None`` if energy was not an objective, or the chip has no figures.
     first_response_seconds, sampling_frequency_hz : float
         As mapped.
     curve : tuple of AccuracyAt
-        Over the moments of the search, on validation images; from its first response on.
+        At the moments of the search from its first response on, on validation images.
     best_at : tuple of float
         Moments, in seconds, at which it is on the front.
     part : str
-        Images that were run through the chip: ``"test"`` where there are some, else ``"validation"``.
+        Images that were run on the chip: ``"test"`` if there are any, else ``"validation"``.
     n_images : int
-        How many.
+        Number of these images.
     on_chip : tuple of AccuracyAt
-        Accuracy on these, as the chip gave it, frame by frame.
+        Accuracy of the chip on these images, frame by frame.
     agrees : bool
         Whether chip and PyTorch model name the same class for each of these images in each of these frames.
     verified, proven : bool or None
         As in :class:`neuromap.explorer.answer.rows.ExploredRow`.
     seed, epochs : int
-        Of its training; epochs of its rungs, without those of the trunk.
+        Seed of its training; epochs of its rungs, without the trunk.
     file : str
-        The network file; empty where nothing was kept.
+        The network file; empty if nothing was kept.
     map_command : str
         The command that maps it again.
     network : Network
-        With its weights.
+        The network with its weights.
     """
 
     pattern: str
@@ -88,31 +88,31 @@ class SearchPoint(Card):
 
 @dataclass(frozen=True)
 class SearchedClass(Card):
-    """What became of a behaviour class; of streams, of its rollouts of one frame period.
+    """Outcome for a behaviour class or, for streams, for its rollouts of one frame period.
 
     Attributes
     ----------
     number : int
-        1 is streaming's.
+        Class number; 1 is that of streaming.
     pattern : str
-        Under which its network was trained.
+        Pattern under which its network was trained.
     n_patterns : int
-        Patterns of it that are known.
+        Number of its known patterns.
     frame_period_steps : float or None
-        Of streams: update steps from frame to frame in all its rollouts, at which the stream is sampled.
+        For streams: frame period of all its rollouts in update steps, at which the stream is sampled.
     status : {"trained", "dropped", "excluded", "does not fit"}
-        ``"excluded"``: it was not trained, since no training can change what excludes it.
+        ``"excluded"``: not trained, because no training could change what excludes it.
     why : str
-        What dropped or excluded it; else empty.
+        Why it was dropped or excluded; else empty.
     neighbour : int or None
-        Number of the class from which fewest of its edges differ; ``None`` for the first.
+        Number of the class from which it differs in the fewest edges; ``None`` for the first.
     changed : tuple of str
         These edges.
     epochs : int
-        That it was trained, for each seed, without those of the trunk.
+        Epochs of its training for each seed, without the trunk.
     accuracy, spread : tuple of float or None
-        At every moment of the search, of its best row at the last rung: mean over the seeds, and standard deviation
-        between them; ``None`` where there is no answer yet, or a single seed.
+        At every moment of the search, for its best row after the last rung: mean and standard deviation over seeds;
+        ``None`` if there is no answer yet, or (spread) a single seed.
     """
 
     number: int
@@ -130,40 +130,40 @@ class SearchedClass(Card):
 
 @dataclass(frozen=True, eq=False)
 class SearchResult(Documented, Tabled, Paged, Drawn, Printed):
-    """What a search found: the front, and what became of every class.
+    """Result of a search: the front, and the outcome for every class.
 
     Attributes
     ----------
     network, chip, data : str
         Names.
     deadline : float or None
-        In seconds; ``None`` where all moments count.
+        In seconds; ``None`` if all moments count.
     moments : tuple of float
-        In seconds from stimulus onset: the deadline, or moments at which answers come.
+        In seconds from stimulus onset: the deadline, or moments at which answers arrive.
     max_cores : int or None
-        As asked.
+        The limit on cores, if any.
     objectives : tuple of str
-        What is weighed against accuracy.
+        Objectives weighed against accuracy.
     seeds : tuple of int
-        Seeds of trainings.
+        Seeds of the trainings.
     n_images : int
         Validation images, on which classes are compared.
     n_classes : int or None
-        Behaviour classes of the network, of streams split by frame period; ``None`` where they were not counted.
+        Behaviour classes of the network, for streams split by frame period; ``None`` if not counted.
     budget, spent : int
         Epochs for each seed: allowed, and trained.
     full_epochs : int
         Epochs of a full training of one class.
     margin : float
-        Standard errors by which a class must be beaten to be dropped.
+        Number of standard errors by which a class must be beaten to be dropped.
     points : tuple of SearchPoint
         The front, in the order of the moments at which they are best.
     classes : tuple of SearchedClass
-        All that were searched, by number.
+        All classes searched, by number.
     is_exact : bool
         Whether every rollout of the trained classes that could be on the front was mapped.
     folder : str
-        Where all is kept; empty where nothing is.
+        Where all files are kept; empty if none are.
     """
 
     network: str
@@ -190,11 +190,11 @@ class SearchResult(Documented, Tabled, Paged, Drawn, Printed):
 
     @property
     def open_classes(self) -> int | None:
-        """Classes that were not listed: nothing is known of them; ``None`` where classes were not counted."""
+        """Number of classes not listed, of which nothing is known; ``None`` if classes were not counted."""
         return None if self.n_classes is None else self.n_classes - len(self.classes)
 
     def best(self, seconds: float | None = None) -> SearchPoint:
-        """Give the point that is right most often at a moment of the search, by default the last; of fewest cores."""
+        """Most accurate point at a moment of the search, by default the last; ties go to the fewest cores."""
         at = (
             self.moments[-1]
             if seconds is None

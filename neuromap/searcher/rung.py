@@ -1,7 +1,7 @@
-"""One rung of one class: a training that starts from the weights of another, kept as its checkpoint; and its accuracy.
+"""One rung of one class: a training that starts from the weights of another, its checkpoint and its accuracy.
 
-A checkpoint is named by all that it depends on, the line of trainings before it included; so the same search takes up
-what is there, also a rung that was killed between two epochs.
+A checkpoint is named by all that it depends on, including the trainings before it; so the same search resumes from
+what is there, even a rung that was killed between two epochs.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ _ASKED = "asked.json"
 _FORMAT = "neuromap search folder 1"
 _LOOKED_AT = 64
 TRAININGS = "trainings"
-"""Folder of the checkpoints, in that of the search."""
+"""Folder of the checkpoints, in the folder of the search."""
 
 
 class RungSetting(NamedTuple):
-    """What all rungs of a search have in common."""
+    """Setting shared by all rungs of a search."""
 
     network: Network
     chip: ChipSpec
     images: Mapping[str, ImageSet]  # "train" and "validation"
     training: Mapping[str, Any]
-    folder: Path | None  # of checkpoints; ``None`` where workers share no disk, and checkpoints travel
+    folder: Path | None  # of checkpoints; ``None`` if workers share no disk and checkpoints are sent
 
 
 class Rung(NamedTuple):
-    """A training: under which pattern, how long, from which weights."""
+    """A training: its patterns, epochs and initial weights."""
 
-    patterns: tuple[tuple[int, ...], ...]  # R of every edge; of several patterns steps take them in turn
+    patterns: tuple[tuple[int, ...], ...]  # R of every edge; training steps alternate between several patterns
     seed: int
-    number: int  # of trainings before it
+    number: int  # number of trainings before it
     epochs: int
     learning_rate: float
-    lineage: str  # digest of what the weights at its start depend on
-    is_trunk: bool = False  # whether others start from it: then its learning rate stays, and the rest comes after it
-    executions: tuple[str, ...] = ()  # of every pattern, where streams are sampled as they say
+    lineage: str  # digest of all that its initial weights depend on
+    is_trunk: bool = False  # whether other rungs start from it; then its learning rate is not annealed to 0
+    executions: tuple[str, ...] = ()  # of every pattern, for streams: they determine how a stream is sampled
 
     @property
     def name(self) -> str:
@@ -78,22 +78,22 @@ class Rung(NamedTuple):
 
 
 class RungJob(NamedTuple):
-    """A rung that a worker does."""
+    """A rung for a worker to train."""
 
     rung: Rung
     start: str | None  # checkpoint of another rung
-    start_bytes: bytes | None = None  # the same, where it travels
+    start_bytes: bytes | None = None  # its content, if it is sent
 
 
 class TrainedRung(NamedTuple):
-    """What came of a rung."""
+    """Result of a rung."""
 
     network: Network
-    checkpoint: bytes | None = None  # where it travels
+    checkpoint: bytes | None = None  # its content, if it is sent
 
 
 def train_rung(setting: RungSetting, job: RungJob) -> TrainedRung:
-    """Do a rung, or take up its checkpoint."""
+    """Train a rung, or resume from its checkpoint."""
     if setting.folder is not None:
         return _trained(setting, job, setting.folder)
     with TemporaryDirectory() as folder:
@@ -119,14 +119,14 @@ def _trained(setting: RungSetting, job: RungJob, folder: Path) -> TrainedRung:
 
 
 def _seed(rung: Rung) -> int:
-    """Draw images in another order in every rung."""
+    """Seed of a rung, so that every rung draws images in another order."""
     return rung.seed if not rung.number else int(np.random.SeedSequence([rung.seed, rung.number]).generate_state(1)[0])
 
 
 class Trainings:
-    """Does rungs, each after the one whose weights it starts from; a context manager."""
+    """Trains rungs, each after the one whose weights it starts from; a context manager."""
 
-    # tell: called with every rung that is done, in the order in which they end
+    # tell: called with every finished rung, in the order of completion
 
     def __init__(self, setting: RungSetting, workers: Workers, tell: Callable[[Rung], object]) -> None:
         assert setting.folder is not None, "a search has a folder, if only for as long as it takes"
@@ -144,7 +144,7 @@ class Trainings:
         self._open.close()
 
     def train(self, rungs: Mapping[Key, Rung], starts: Mapping[Key, Rung]) -> dict[Key, Network]:
-        """Do some rungs; ``starts`` are those whose weights they start from, done before or among them."""
+        """Train some rungs; ``starts`` are the rungs whose weights they start from, done before or among them."""
         found: dict[Key, Network] = {}
         waiting, under_way = dict(rungs), dict[str, Key]()
         while waiting or under_way:
@@ -174,14 +174,14 @@ class Trainings:
 
 
 def first_images(images: ImageSet) -> ImageSet:
-    """Give the images that a training looks at after every epoch, to tell a stall: a search measures for itself."""
+    """Images on which a training detects a stall after every epoch: few, as a search measures accuracy itself."""
     few = slice(_LOOKED_AT)
     tracks, shown = (None if part is None else part[few] for part in (images.tracks, images.frame_labels))
     return replace(images, images=images.images[few], labels=images.labels[few], tracks=tracks, frame_labels=shown)
 
 
 def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageSet]) -> str:
-    """Make a folder that of this search, or refuse one that is of another; give the digest of what is trained."""
+    """Claim a folder for this search, or refuse that of another; return the digest of the setting."""
     asked = {
         "network": f"{setting.network.name} {network_digest(setting.network)}",
         "chip": f"{setting.chip.name} {fingerprint_of_chip(setting.chip)[:16]}",
@@ -231,11 +231,11 @@ def _digest_of(images: Mapping[str, ImageSet]) -> str:
     return found.hexdigest()[:16]
 
 
-# How often a network is right: by PyTorch, on the very frames that a chip is shown.
+# Accuracy of a network by PyTorch, on exactly the frames that a chip is shown.
 
 
 def named_by_model(rollout: Rollout, images: ImageSet, n_frames: int) -> NDArray[np.int64]:
-    """Give the class that the model names for every image in every frame from the first response on."""
+    """Class named by the model for every image, in every frame from the first response on."""
     # shapes: returns (images, n_frames)
     import torch
 
@@ -255,7 +255,7 @@ def named_by_model(rollout: Rollout, images: ImageSet, n_frames: int) -> NDArray
 
 
 def accuracy_by_model(rollout: Rollout, images: ImageSet, n_frames: int) -> NDArray[np.float64]:
-    """Give the accuracy of every frame: that of :func:`neuromap.accuracy.accuracy_of_reference`, sooner."""
+    """Accuracy of every frame, as :func:`neuromap.accuracy.accuracy_of_reference` gives it, but faster."""
     named = named_by_model(rollout, images, n_frames)
     right: NDArray[np.float64] = (named == images.labels[:, np.newaxis]).mean(axis=0)
     return right

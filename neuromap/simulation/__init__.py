@@ -1,4 +1,4 @@
-"""Simulation: stimulus, engine, trace, and the reference that gives a network its meaning."""
+"""Simulation: stimulus, engine, trace, and the reference that defines what a network computes."""
 
 from neuromap.lazy_names import lazy_names
 

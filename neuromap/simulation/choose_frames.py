@@ -1,4 +1,4 @@
-"""The input frames that figures stand on: given ones, those of a file, or random ones; and what is said of them."""
+"""Input frames behind measured figures: given, read from a file, or random; and their description."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.network.network import Network
 
-# Random frames that are made where none are given, frame 0 included.
+# Number of random frames if none are given, frame 0 included.
 DEFAULT_FRAMES = 32
 
-# Random stimuli over which figures per frame are means, where no frames are given.
+# Number of random stimuli that figures per frame are averaged over, if no frames are given.
 DEFAULT_STIMULI = 5
 
-# More would tell little: the interval of a mean shrinks with the square root of their number.
+# More would add little: the confidence interval shrinks with the square root of their number.
 MOST_STIMULI = 100
 
 
@@ -50,7 +50,7 @@ def choose_frames(
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
     random: RandomFrames | None = None,
 ) -> tuple[dict[str, NDArray[np.bool_]], dict[str, Any]]:
-    """Take the frames that are given, read those of a file, or make random ones."""
+    """Take the given frames, read them from a file, or make random ones; return them with their description."""
     # shapes: frames (n_frames, size); frames (n_frames, size)
     from neuromap.simulation.stimulus import check_frames, frame_count, load_frames, random_frames
 
@@ -73,7 +73,7 @@ def choose_stimuli(
     random: RandomFrames | None = None,
     n_stimuli: int = DEFAULT_STIMULI,
 ) -> tuple[tuple[dict[str, NDArray[np.bool_]], ...], dict[str, Any]]:
-    """Take the frames that are given as the only stimulus, or make several of random ones."""
+    """Take the given frames as the only stimulus, or make several random stimuli."""
     # shapes: stimuli (n_frames, size)
     if type(n_stimuli) is not int or not 1 <= n_stimuli <= MOST_STIMULI:
         raise InputError(f"n_stimuli = {n_stimuli!r}: must be a whole number from 1 to {MOST_STIMULI}")
@@ -85,7 +85,7 @@ def choose_stimuli(
 
 
 def describe_frames(stimulus: Mapping[str, Any]) -> str:
-    """Say in words what :func:`choose_frames` says of its frames."""
+    """Describe the frames of :func:`choose_frames` in words."""
     if stimulus["kind"] == "random":
         density = "mixed densities" if stimulus["density"] is None else f"density {stimulus['density']:g}"
         return f"{stimulus['n_frames']} random frames (seed {stimulus['seed']}, {density})"
@@ -93,7 +93,7 @@ def describe_frames(stimulus: Mapping[str, Any]) -> str:
 
 
 def describe_stimuli(stimulus: Mapping[str, Any]) -> str:
-    """Say in words what :func:`choose_stimuli` says of its stimuli."""
+    """Describe the stimuli of :func:`choose_stimuli` in words."""
     n_stimuli = stimulus.get("n_stimuli", 1)
     if n_stimuli == 1:
         return f"1 stimulus of {describe_frames(stimulus)}"

@@ -1,4 +1,4 @@
-"""The meaning of a network under a rollout pattern, computed without a chip."""
+"""Reference frames: what a network computes under a rollout pattern, without a chip."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def require_belongs(rollout: Rollout, program: ChipProgram) -> None:
 
 
 def rollout_period(rollout: Rollout, program: ChipProgram) -> Time | None:
-    """Frame period of a rollout in ticks of a program; ``None`` where splitters or sums in parts may lengthen it."""
+    """Frame period of a rollout in ticks of a program; ``None`` if splitters or sums in parts may lengthen it."""
     period = whole(rollout.frame_period * (1 if rollout.is_tick_level else program.ticks_per_step))
     lengthens = any(marks is not None and bool(marks.any()) for marks in (program.is_splitter, program.is_part))
     as_labelled = program.execution == rollout.execution and program.ticks_per_step == 1
@@ -71,7 +71,7 @@ def reference(
 
         x_v[i] = 1  iff  sum over edges e = (u, v) of W_e x_u[i - R(e)]  >=  theta_v
 
-    and x_v[i] = 0 for i <= 0. Frames of inputs before frame 0, which edges that bridge frames read, are 0 too. Time
+    and x_v[i] = 0 for i <= 0. Input frames before frame 0, which edges that bridge frames read, are 0 too. Time
     plays no part: windowed and pipelined execution have the same reference. The nodes of a graded network respond to
     the sum with a value (:meth:`GradedNeuron.respond <neuromap.network.spiking_neuron.GradedNeuron.respond>`); those of
     a spiking network step from tick to tick instead (:mod:`neuromap.simulation.reference_frames`).
@@ -81,22 +81,23 @@ def reference(
     rollout : Rollout
         The network, with weights and thresholds, and a valid pattern R.
     frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
-        Frames of the input nodes, Boolean or 0 and 1; of graded networks values in the input's range. Row 0 is frame 0.
+        Frames of the input nodes, Boolean or 0 and 1; for graded networks, values in the input's range. Row 0 is
+        frame 0.
     nodes : iterable of str, optional
-        Whose frames are wanted; by default those of all. Sums of neurons that none of them depends on may be of any
-        size, as a chip does not compute them.
+        Nodes to return; all by default. Sums of neurons that none of them depends on may be of any size, as a chip does
+        not compute them.
 
     Returns
     -------
     dict of str to ndarray of bool, shape (n_frames, size)
-        Frames of these nodes, in the order of the network; int64 where they send values.
+        Frames of these nodes, in the order of the network; int64 if they send values.
 
     Raises
     ------
     StimulusError
         If the frames do not match the input nodes.
     NetworkError
-        If shapes, weights or thresholds are missing, or a sum is too great to be computed exactly.
+        If shapes, weights or thresholds are missing, or a sum is too large to be computed exactly.
     PatternError
         If the pattern is invalid.
     """
@@ -127,7 +128,7 @@ def reference(
 
 
 def _needed(network: Network, wanted: Iterable[str]) -> dict[str, Bools]:
-    """Mark the neurons of some nodes, and those that they depend on; all where no sum can be too great."""
+    """Mark the neurons of the wanted nodes and all neurons they depend on; all neurons if no sum can be too large."""
     needed = {name: np.full(node.size, not network.is_graded) for name, node in network.nodes.items()}
     new = [name for name in wanted if network.is_graded]
     for name in new:
@@ -144,7 +145,7 @@ def _needed(network: Network, wanted: Iterable[str]) -> dict[str, Bools]:
 
 
 class _Way(NamedTuple):
-    """An edge as it is computed."""
+    """How an edge is computed."""
 
     matrix: csr_array
     product: Callable[[Ints], Ints]  # the matrix times the values of its source, shape (size,) or (S, size)
@@ -154,9 +155,9 @@ _Read = list[tuple[_Way, "Ints | None"]]
 
 
 def _incoming(rollout: Rollout, way: Callable[[Edge], _Way]) -> dict[str, list[tuple[str, int, _Way]]]:
-    """List source, R and way of the edges into every node that is no input, in the order of a frame."""
+    """List source, R and way of the edges into every non-input node, in the order of evaluation within a frame."""
     network, pattern = rollout.network, rollout.pattern
-    # Within a frame a node comes after the sources of its sequential edges.
+    # within a frame, a node comes after the sources of its sequential edges
     sequential = nx.DiGraph([key for key in network.edges if pattern[key] == 0])
     sequential.add_nodes_from(network.nodes)
     order = [name for name in nx.topological_sort(sequential) if name not in network.inputs]
@@ -167,8 +168,8 @@ def _incoming(rollout: Rollout, way: Callable[[Edge], _Way]) -> dict[str, list[t
 
 
 def _response(node: Node, needed: Bools) -> Callable[[_Read], Ints]:
-    """Say what the neurons of a node make of weights and the values that they read, of S stimuli side by side."""
-    # sums of neurons that are not needed may have left 64 bits, and are not looked at
+    """Make the function from the weights and values that a node reads to its response, for S stimuli side by side."""
+    # sums of neurons that are not needed may overflow 64 bits and are ignored
     size, graded = node.size, node.graded
 
     def total(read: _Read) -> Ints:
@@ -189,7 +190,7 @@ def _response(node: Node, needed: Bools) -> Callable[[_Read], Ints]:
 
 
 def _greatest(read: _Read, size: int) -> Ints:
-    """Give the greatest product over the synapses of every neuron, shape (..., size); 0 without any."""
+    """Greatest product over the synapses of every neuron, shape (..., size); 0 without synapses."""
     none = np.iinfo(np.int64).min
     found = np.full(size, none)
     for (matrix, _), values in read:
@@ -202,20 +203,20 @@ def _greatest(read: _Read, size: int) -> Ints:
     return np.where(found == none, 0, found)
 
 
-# The same of many stimuli side by side, for accuracies: products of dense matrices, and nothing twice.
-# Below it sums of integers are exact as floats of 64 bits.
+# The same for many stimuli side by side, as accuracies need it: dense matrix products, and nothing computed twice.
+# Below this, integer sums are exact in 64-bit floats.
 _EXACT = 2**53
-# Part of a matrix that is filled, from which a product of dense matrices is quicker.
+# Matrix density from which a dense product is faster.
 _DENSE = 0.2
 
 
 def reference_batch(
     rollout: Rollout, stimuli: Mapping[str, ArrayLike], nodes: Iterable[str]
 ) -> dict[str, NDArray[Any]]:
-    """Compute what :func:`reference` does of many stimuli at once.
+    """Compute :func:`reference` for many stimuli at once.
 
-    A node is not computed again while what it reads stays the same, as it does where a picture is shown for several
-    frames, nor for every stimulus where no input has reached it yet.
+    A node is not recomputed while what it reads stays the same, as when an image is shown for several frames, and is
+    computed once for all stimuli until an input has reached it.
 
     Parameters
     ----------
@@ -224,12 +225,12 @@ def reference_batch(
     stimuli : mapping of str to array_like, shape (S, n_frames, size)
         Frames of the input nodes.
     nodes : iterable of str
-        Whose frames are wanted.
+        Nodes to return.
 
     Returns
     -------
     dict of str to ndarray of bool, shape (S, n_frames, size)
-        Frames of these nodes; int64 where they send values.
+        Frames of these nodes; int64 if they send values.
 
     Raises
     ------
@@ -247,7 +248,7 @@ def reference_batch(
     needed = _needed(network, wanted)
     incoming = _incoming(rollout, lambda edge: _batched(edge, network.nodes[edge.source], needed[edge.target]))
     answers = {name: _response(network.nodes[name], needed[name]) for name in incoming}
-    # a row for every stimulus, or one for all; frames that are equal are one array
+    # one row per stimulus, or one for all; equal frames share an array
     x = {name: [np.zeros((1, network.nodes[name].size), np.int64)] for name in incoming}
     x |= {name: [rows[:, 0].astype(np.int64)] for name, rows in inputs.items()}
     longest = max(rollout.pattern.values, default=0)
@@ -265,7 +266,7 @@ def reference_batch(
                 else answers[name]([*zip(ways, now, strict=True)]).reshape(-1, x[name][0].shape[1])
             )
             if i > longest and name not in wanted:
-                x[name][i - longest - 1] = x[name][0][:0]  # nobody reads it any more
+                x[name][i - longest - 1] = x[name][0][:0]  # no longer read
     dtype = np.dtype(np.int64 if network.is_graded else np.bool_)
     found = {name: np.empty((n_stimuli, n_frames, network.nodes[name].size), dtype) for name in wanted}
     for name, table in found.items():
@@ -275,7 +276,7 @@ def reference_batch(
 
 
 def _batched(edge: Edge, source: Node, needed: Bools) -> _Way:
-    """Say how an edge is computed of many stimuli: by dense products of floats, where they are exact, if it pays."""
+    """Choose how an edge is computed for many stimuli: by dense float products if they are exact and pay off."""
     matrix, transform = edge.matrix(), edge.transform
     if _greatest_sum(matrix, source) >= _EXACT:
         return _sparse(edge, source, needed)
@@ -288,7 +289,7 @@ def _batched(edge: Edge, source: Node, needed: Bools) -> _Way:
 
 
 def _sparse(edge: Edge, source: Node, needed: Bools) -> _Way:
-    """Say how an edge is computed by its sparse matrix; sums of values that may leave 64 bits are watched."""
+    """Compute an edge by its sparse matrix, checking sums of values that might overflow 64 bits."""
     matrix = edge.matrix()
     if source.graded is None or _greatest_sum(matrix, source) < _EXACT:
         return _Way(matrix, lambda values: (matrix @ values.T).T)
@@ -309,7 +310,7 @@ def _greatest_sum(matrix: csr_array, source: Node) -> int:
 
 
 def _convolution(conv: Conv, matrix: csr_array) -> Callable[[Ints], Ints]:
-    """Say how a convolution is computed: for every cell of the kernel a product of dense matrices."""
+    """Compute a convolution as one dense matrix product per kernel cell."""
     kernel, source, target = Windows(conv.kernel, conv.stride, conv.padding).pairs(conv.source_shape, conv.target_shape)
     (_, _, n_in), (_, _, n_out) = conv.source_shape, conv.target_shape
     cells = []
@@ -317,7 +318,7 @@ def _convolution(conv: Conv, matrix: csr_array) -> Callable[[Ints], Ints]:
         mine = kernel == cell
         if not mine.any():
             continue
-        # weights are read off the matrix, where groups are no special case
+        # read weights from the matrix, where groups need no special case
         row = int(target[mine][0]) * n_out
         rows = matrix[row : row + n_out]
         first = int(source[mine][0]) * n_in
@@ -333,13 +334,13 @@ def _convolution(conv: Conv, matrix: csr_array) -> Callable[[Ints], Ints]:
     return product
 
 
-# The meaning of a spiking network: its integer neurons, tick by tick, without a chip.
+# The reference of a spiking network: its integer neurons, tick by tick, without a chip.
 
 
 def spiking_reference(network: Network, inputs: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.bool_]]:
     """Compute every node of a spiking network tick by tick; a frame is a tick."""
-    # In frame i >= 1 a node's neurons take a step on what its edges deliver, W_e x_u[i - delay(e)]; frames before 0 are
-    # silent, and x_v[0] = 0 for all but the inputs. Sources are nodes like others, on which nothing is delivered.
+    # In frame i >= 1, a node's neurons step on what its edges deliver, W_e x_u[i - delay(e)]; frames before 0 are
+    # silent, and x_v[0] = 0 for all but the inputs. Sources are ordinary nodes that receive nothing.
     # gives frames of all nodes, in the order of the network
     # shapes: inputs (n_frames, size); returns (n_frames, size)
     n_frames = frame_count(inputs)
@@ -360,7 +361,7 @@ def spiking_reference(network: Network, inputs: Mapping[str, NDArray[np.bool_]])
 
 
 def _spiking_batch(network: Network, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
-    """Compute what :func:`spiking_reference` does of many stimuli side by side: each neuron has a copy for each."""
+    """Compute :func:`spiking_reference` for many stimuli side by side, with one copy of each neuron per stimulus."""
     # shapes: inputs (S, n_frames, size); returns (S, n_frames, size)
     n_stimuli, n_frames = next(iter(inputs.values())).shape[:2]
     x = {name: np.zeros((n_frames, node.size, n_stimuli), np.int64) for name, node in network.nodes.items()}
@@ -384,19 +385,19 @@ def _spiking_batch(network: Network, inputs: Mapping[str, NDArray[Any]]) -> dict
     return {name: rows.transpose(2, 0, 1).astype(np.bool_) for name, rows in x.items()}
 
 
-# One tick of spiking neurons: state and drive in, state and spikes out, as their classes say it.
+# One tick of spiking neurons: state and drive in, state and spikes out, as their classes define it.
 
 
 class NeuronState(NamedTuple):
     """State of the neurons of a node, int64."""
 
-    current: Ints  # u, shape (n_currents, size); zeros for neurons without
+    current: Ints  # u, shape (n_currents, size); zeros for neurons without currents
     potential: Ints  # v or V, shape (size,)
-    rest: Ints  # ticks for which the neuron still rests, shape (size,)
+    rest: Ints  # remaining refractory ticks, shape (size,)
 
 
 def start(neuron: SpikingNeuron) -> NeuronState:
-    """Give the state before the first tick."""
+    """State before the first tick."""
     current = np.zeros((neuron.n_currents, len(neuron.threshold)), np.int64)
     arrays = neuron.arrays
     current[0] = arrays.get("current", 0)
@@ -438,7 +439,7 @@ _STEPS: Mapping[str, Callable[[Any, NeuronState, Ints], tuple[NeuronState, Bools
 
 
 def _wrapped(value: Ints, bits: int) -> Ints:
-    """Fit values into a width, two's complement."""
+    """Wrap values into a number of bits, two's complement."""
     half = 1 << (bits - 1)
     return (value + half) % (2 * half) - half
 

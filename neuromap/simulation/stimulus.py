@@ -27,10 +27,10 @@ from neuromap.network.network import Network
 def check_stimuli(
     stimuli: Mapping[str, ArrayLike], source: ChipProgram | Network | Mapping[str, int], n_frames: int | None = None
 ) -> tuple[dict[str, NDArray[Any]], int, int]:
-    """Check many stimuli, all with as many frames, against the input nodes."""
+    """Check many stimuli with equal numbers of frames against the input nodes."""
     # n_frames: frames that each must have; by default any number from 2 on
-    # gives stimuli: in the order of the source's input nodes; Boolean, or integers that are all 0 or 1, or values of
-    # the input's range. Not copied
+    # returns stimuli in the order of the source's input nodes: Boolean, integers 0 and 1, or values in the input's
+    # range; not copied. Then the numbers of stimuli and of frames
     # shapes: stimuli (S, n_frames, size); stimuli (S, n_frames, size)
     sizes = input_sizes(source)
     checked = _checked_arrays("stimuli", stimuli, sizes, source)
@@ -50,13 +50,13 @@ def check_stimuli(
 # Input frames: checking, making and storing them.
 #
 # Frames are a mapping from the name of every input node to a Boolean array of shape ``(n_frames, size)``; row 0 is
-# frame 0. At least two frames are needed: frame 0 is history, frame 1 the first that the network computes. Where no
-# node takes spikes from outside, the first node has rows of no values, which say how many frames there are.
+# frame 0. At least two frames are needed: frame 0 is history, frame 1 the first that the network computes. Without
+# input nodes, the first node has rows of width 0, whose number is the number of frames.
 
 
-# Values that :func:`random_frames` makes, or a file may hold, at most (2 GiB).
+# Most values that :func:`random_frames` makes or a file may hold (2 GiB).
 _MAX_VALUES = 2**31
-# Random numbers that are drawn at once.
+# Random numbers drawn at once.
 _PORTION = 2**20
 
 
@@ -88,7 +88,7 @@ def input_sizes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, 
 
 
 def value_ranges(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, tuple[int, int]] | None:
-    """Give the least and greatest value of every input node of a graded network or program; ``None`` for spikes."""
+    """Least and greatest value of every input node of a graded network or program; ``None`` for spikes."""
     if isinstance(source, ChipProgram):
         return (
             None if source.value_ranges is None else {name: source.value_ranges[name] for name in input_sizes(source)}
@@ -100,7 +100,7 @@ def value_ranges(source: ChipProgram | Network | Mapping[str, int]) -> dict[str,
 
 
 def fed_sizes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, int]:
-    """Widths of the frames by node: those of the inputs, or 0 of the first node where there is no input."""
+    """Widths of the frames by node: sizes of the input nodes, or 0 for the first node if there are no inputs."""
     sizes = input_sizes(source)
     if sizes or isinstance(source, Mapping):
         return sizes
@@ -111,27 +111,27 @@ def fed_sizes(source: ChipProgram | Network | Mapping[str, int]) -> dict[str, in
 def check_frames(
     frames: Mapping[str, ArrayLike], source: ChipProgram | Network | Mapping[str, int]
 ) -> dict[str, NDArray[Any]]:
-    """Check input frames against the input nodes and return them as Boolean arrays, of graded networks as integers.
+    """Check input frames against the input nodes; return them as Boolean arrays, or int32 for graded networks.
 
     Parameters
     ----------
     frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
-        Boolean, or integers that are all 0 or 1; of graded networks and programs integers in the range of the input.
-        Frames of node shape are flattened in the order of the neurons; a network tells the shape of its nodes, a
-        program their sizes only.
+        Boolean, or integers 0 and 1; for graded networks and programs, integers in the input's range.
+        Frames in the shape of their node are flattened in neuron order; a network knows the shapes of its nodes, a
+        program only their sizes.
     source : ChipProgram, Network or mapping of str to int
-        What they are for; see :func:`input_sizes`.
+        Input nodes and their sizes; see :func:`input_sizes`.
 
     Returns
     -------
     dict of str to ndarray of bool, shape (n_frames, size)
-        In the order of the source's input nodes; read-only. Of graded ones int32.
+        In the order of the source's input nodes; read-only. int32 for graded sources.
 
     Raises
     ------
     StimulusError
-        On a missing or unknown node, a wrong size, other values than 0 and 1 or those of the range, fewer than two
-        frames, or numbers of frames that differ between nodes.
+        If a node is missing or unknown, a size is wrong, a value is not 0 or 1 (or is out of the input's range), or
+        there are fewer than two frames or not equally many for every node.
     """
     arrays = _checked_arrays("frames", frames, fed_sizes(source), source)
     ranges = value_ranges(source) or {}
@@ -146,11 +146,11 @@ def check_frames(
 
 
 def frame_count(frames: Mapping[str, NDArray[Any]]) -> int:
-    """Count the frames of checked input frames, frame 0 included; 0 without an input node."""
+    """Count the frames of checked input frames, frame 0 included; 0 if the mapping is empty."""
     return len(next(iter(frames.values()))) if frames else 0
 
 
-# What counts the rows of the frames of a node, and of stimuli of it; as shapes and as places have it.
+# Leading axes of a node's frames and of its stimuli, as named in shapes and in places.
 _AXES = {"frames": ("n_frames", ("frame",)), "stimuli": ("S, n_frames", ("stimulus", "frame"))}
 
 
@@ -160,7 +160,7 @@ def _checked_arrays(
     sizes: Mapping[str, int],
     source: ChipProgram | Network | Mapping[str, int],
 ) -> dict[str, NDArray[Any]]:
-    """Check what each input node is fed: its name, shape, number of frames and values; not copied, by neuron."""
+    """Check name, shape, number of frames and values for each input node; return arrays by neuron, not copied."""
     axes, places = _AXES[what]
     shapes = {name: source.nodes[name].shape for name in source.inputs} if isinstance(source, Network) else {}
     ranges = value_ranges(source) or {}
@@ -206,21 +206,21 @@ def _checked_arrays(
 def random_frames(
     source: ChipProgram | Network | Mapping[str, int], n_frames: int, density: float | None = None, seed: int = 0
 ) -> dict[str, NDArray[Any]]:
-    """Make random input frames; the same on every machine and NumPy version.
+    """Make random input frames, the same on every machine and NumPy version.
 
-    Node ``name`` draws from a PCG64 of its own, seeded with ``SeedSequence([seed, *name.encode()])``, so that
+    Node ``name`` draws from its own PCG64, seeded with ``SeedSequence([seed, *name.encode()])``, so that
     its frames do not depend on other nodes. In the order of frames, then neurons, each 64-bit number gives
-    one value: 1 iff its upper 53 bits, divided by 2**53, are below the density. Without ``density`` the first
-    number of every frame, taken likewise, is the density of that frame: neurons of low and of high threshold
-    both get to switch. For graded networks these are the neurons with a value: the number, which lies below the
-    density, is stretched over the range of the input.
+    one value: 1 iff its upper 53 bits, divided by 2**53, are below the density. Without ``density``, the first
+    number of every frame, scaled likewise, is the density of that frame, so that neurons with low and with high
+    thresholds both switch. In graded networks these neurons get a value: their number, which lies below the
+    density, is stretched over the input's range.
 
     Parameters
     ----------
     source : ChipProgram, Network or mapping of str to int
         Input nodes and their sizes; see :func:`input_sizes`.
     n_frames : int
-        Frames, including frame 0.
+        Number of frames, including frame 0.
     density : float, optional
         Probability of a 1, from 0 to 1; by default every frame draws its own.
     seed : int
@@ -229,12 +229,12 @@ def random_frames(
     Returns
     -------
     dict of str to ndarray of bool, shape (n_frames, size)
-        Read-only; of graded networks int32.
+        Read-only; int32 for graded networks.
 
     Raises
     ------
     StimulusError
-        If a parameter is out of range, or more than 2**31 values are asked for.
+        If a parameter is out of range, or more than 2**31 values are requested.
     """
     sizes = fed_sizes(source)
     whole_number("frames: n_frames", n_frames, StimulusError)
@@ -270,26 +270,26 @@ def random_frames(
 
 
 def _stretched(drawn: NDArray[np.float64], bound: NDArray[np.float64], low: int, high: int) -> NDArray[np.int64]:
-    """Spread the numbers below a bound over a range of values; 0 for the others."""
+    """Stretch the numbers below a bound over a range of values; others become 0."""
     below = np.minimum(drawn / np.maximum(bound, 2.0**-53), 1 - 2.0**-53)
     values: NDArray[np.int64] = np.where(drawn < bound, low + (below * (high - low + 1)).astype(np.int64), 0)
     return values
 
 
 def save_frames(path: str | Path, frames: Mapping[str, ArrayLike]) -> None:
-    """Write input frames as safetensors, whole or not at all.
+    """Write input frames as safetensors, atomically.
 
     Parameters
     ----------
     path : str or Path
         The file.
     frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
-        One uint8 tensor of 0 and 1 is written for each node, under its name.
+        Each node becomes a uint8 tensor of 0 and 1 with its name.
 
     Raises
     ------
     StimulusError
-        If the frames are malformed in themselves.
+        If the frames are malformed.
     InputError
         If the file cannot be written.
     """
@@ -302,14 +302,14 @@ def save_frames(path: str | Path, frames: Mapping[str, ArrayLike]) -> None:
 def load_frames(
     path: str | Path, source: ChipProgram | Network | Mapping[str, int] | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Read input frames from a safetensors file, or from a ``.npz`` archive of NumPy.
+    """Read input frames from a safetensors file or a NumPy ``.npz`` archive.
 
     Parameters
     ----------
     path : str or Path
-        One tensor of bool or integers 0 and 1 for each input node, under its name, shape (n_frames, size).
+        A file with one tensor per input node, under its name: bool or integers 0 and 1, shape (n_frames, size).
     source : ChipProgram, Network or mapping of str to int, optional
-        What they are for: if given, the frames are checked with :func:`check_frames`, else returned as read.
+        If given, the frames are checked against its input nodes with :func:`check_frames`; else returned as read.
 
     Returns
     -------
@@ -319,7 +319,7 @@ def load_frames(
     Raises
     ------
     StimulusError
-        If the file cannot be read, is no such file or a damaged one, or (with ``source``) its frames do not fit.
+        If the file cannot be read, is not such a file, is damaged, or (with ``source``) its frames do not fit.
     """
     path = path_given("load_frames", path, StimulusError)
     try:
@@ -344,21 +344,21 @@ def _read_safetensors(data: bytes) -> dict[str, NDArray[Any]]:
     try:
         tensors = load_tensors(data)
     except (SafetensorError, KeyError, ValueError, TypeError):
-        # KeyError and TypeError: a dtype that NumPy does not have, such as bfloat16
+        # KeyError and TypeError: a dtype that NumPy lacks, such as bfloat16
         raise StimulusError("not a readable safetensors file; save frames with save_frames or NumPy's savez") from None
-    # users write frames with other programs too: those bear no digest
+    # files written by other programs have no digest
     if seal_of(data, metadata_of(data)) is Seal.DAMAGED:
         raise StimulusError("is damaged, it does not fit its digest; take a copy, or make the frames again")
     return tensors
 
 
-# Input arrays by neuron or in the shape of their node: brought into the order of neurons, row, column, feature.
+# Input arrays by neuron or in the shape of their node; neurons are ordered by row, column, feature.
 NodeShape = tuple[int, int, int]
 
 
 def by_neuron(array: NDArray[Any], axes: int, size: int, shape: NodeShape | None) -> NDArray[Any]:
-    """Flatten the last three axes of an array where they are rows, columns and features of a node."""
-    # shape: rows, columns, features of the node; ``None`` where only its size is known, which they must then give
+    """Flatten the last three axes of an array if they are rows, columns and features of a node."""
+    # shape: rows, columns, features of the node; ``None`` if only its size is known, which their product must equal
     if array.ndim != axes + 3:
         return array
     rows, columns, features = array.shape[axes:]
@@ -367,14 +367,14 @@ def by_neuron(array: NDArray[Any], axes: int, size: int, shape: NodeShape | None
 
 
 def shapes_allowed(axes: str, size: int, shape: NodeShape | None) -> str:
-    """Say what shapes an input array may have."""
+    """Describe the allowed shapes of an input array."""
     if shape is None:
         return f"({axes}, {size}) or ({axes}, rows, columns, features) with {size} neurons"
     return f"({axes}, {size}) or ({axes}, {', '.join(map(str, shape))})"
 
 
 def no_mapping(found: object, sizes: Mapping[str, int], what: str) -> str:
-    """Say what was found in place of a mapping of arrays, and what to give."""
+    """Describe what was found instead of a mapping of arrays, and what to give."""
     first = next(iter(sizes), "I")
     if isinstance(found, str | Path):
         return f"found a path; read the file first: neuromap.simulation.load_frames({str(found)[:40]!r})"
@@ -384,13 +384,13 @@ def no_mapping(found: object, sizes: Mapping[str, int], what: str) -> str:
 
 
 def no_values(array: NDArray[Any]) -> str:
-    """Say how an array of another dtype becomes one of the values of a graded input."""
+    """Explain how to turn an array of another dtype into values of a graded input."""
     advice = "; give integers, such as np.rint(array / scale).astype(np.int32)" if array.dtype.kind == "f" else ""
     return f"dtype {array.dtype}; must be integer{advice}"
 
 
 def no_bits(array: NDArray[Any]) -> str:
-    """Say how an array of another dtype becomes one of bits."""
+    """Explain how to turn an array of another dtype into bits."""
     text = f"dtype {array.dtype}; must be bool, or integer with values 0 and 1"
     if array.dtype.kind != "f":
         return text

@@ -1,1 +1,1 @@
-"""The studio: a network and its rollouts edited, a chip run live, in the browser (``docs/studio.md``)."""
+"""The studio: edit a network and its rollouts, and run a chip live, in the browser (``docs/studio.md``)."""

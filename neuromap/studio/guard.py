@@ -1,4 +1,4 @@
-"""Where the studio listens, and who may connect."""
+"""Address of the studio, and access control."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from neuromap.errors import InputError
 from neuromap.files.argument_checks import whole_number
 from neuromap.render.value import Card
 
-# Of a request: an upload of a scene with everything in it (128 MiB).
+# Size limit of a request: an upload of a complete scene (128 MiB).
 MOST_BYTES = 2**27
 _SHORTEST_TOKEN = 16
 
@@ -24,9 +24,9 @@ _SHORTEST_TOKEN = 16
 class Address(Card):
     """Host, port and token."""
 
-    host: str = "127.0.0.1"  # A name or address of this machine; loopback needs no token
+    host: str = "127.0.0.1"  # a name or address of this machine; loopback needs no token
     port: int = 8765  # 1 to 65535
-    token: str = ""  # 16 characters or more where the host is not loopback; letters, digits, ``-`` and ``_``
+    token: str = ""  # at least 16 characters unless the host is loopback; letters, digits, ``-`` and ``_``
 
     def __post_init__(self) -> None:
         if not 1 <= whole_number("port", self.port) <= 65535:
@@ -45,7 +45,7 @@ class Address(Card):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can connect."""
         if self.host == "localhost":
             return True
         try:
@@ -55,19 +55,19 @@ class Address(Card):
 
     @property
     def url(self) -> str:
-        """What is opened in a browser."""
+        """Address to open in a browser."""
         host = f"[{self.host}]" if ":" in self.host and not self.host.startswith("[") else self.host
         return f"http://{host}:{self.port}/" + (f"?token={self.token}" if self.token else "")
 
     @property
     def rules(self) -> Rules:
-        """What is let through."""
+        """Access rules for this address."""
         names = {"localhost", "127.0.0.1", "[::1]", self.host if ":" not in self.host else f"[{self.host.strip('[]')}]"}
         hosts = {f"{name}:{self.port}" for name in names} | (names if self.port == 80 else set())
         return Rules(frozenset(hosts) if self.is_loopback else None, self.token, MOST_BYTES)
 
 
-# Who may ask: an ASGI layer that refuses foreign origins, missing tokens and absurd sizes, for pages and sockets.
+# Access control: an ASGI layer that refuses foreign origins, missing tokens and absurd sizes, for pages and sockets.
 
 
 Scope = MutableMapping[str, Any]
@@ -76,7 +76,7 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 COOKIE = "neuromap_studio"
-# Bytes of a body that come in a second, at least.
+# Least rate of a body, in bytes per second.
 SLOWEST = 2**15
 _LONGEST_URL = 4096
 _HEADERS = (
@@ -93,19 +93,19 @@ _HEADERS = (
 
 @dataclass(frozen=True)
 class Rules:
-    """What is let through."""
+    """Access rules for requests."""
 
-    # values of the header Host; None where any is taken, which asks for a token. Names of other machines that lead here
-    # (DNS rebinding) are refused so
+    # allowed values of the header Host; None allows any, which requires a token. This refuses foreign names that
+    # resolve to this machine (DNS rebinding)
     hosts: frozenset[str] | None
-    token: str  # must be in the address once, and in a cookie from then on; empty where none is asked for
-    most_bytes: int  # of a request's body
-    # within which a body must be whole, beside one second for every ``SLOWEST`` bytes that have come
+    token: str  # required in the address once, and in a cookie from then on; empty if none is required
+    most_bytes: int  # size limit of a request's body
+    # time limit of a body, plus one second for every ``SLOWEST`` bytes received
     seconds: float = 20.0
 
 
 class Guard:
-    """Lets requests through that obey the rules."""
+    """Admits requests that obey the rules."""
 
     def __init__(self, app: App, rules: Rules) -> None:
         self._app, self._rules = app, rules
@@ -153,7 +153,7 @@ class Guard:
 
     @staticmethod
     def _without_token(scope: Scope) -> str | None:
-        """Give the address without its token; None where it has none."""
+        """Return the address without its token; None if it has none."""
         query = _query(scope)
         if scope["method"] != "GET" or all(name != "token" for name, _ in query):
             return None
@@ -161,7 +161,7 @@ class Guard:
         return "/" + quote(str(scope["path"]).lstrip("/\\")) + (f"?{rest}" if rest else "")
 
     async def _bounded(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand on a request whose body is counted and timed as it comes; beyond the bounds it ends."""
+        """Pass on a request, counting and timing its body; beyond the limits it is ended."""
         rules, n_bytes, has_begun, is_whole = self._rules, 0, False, False
         refusal: tuple[int, str] | None = None
         began = asyncio.get_running_loop().time()
@@ -205,7 +205,7 @@ def _all(scope: Scope, name: bytes) -> list[str]:
 
 
 def _one(scope: Scope, name: bytes) -> str | None:
-    """Give the value of a header that may come once."""
+    """Return the value of a header; None unless it occurs exactly once."""
     found = _all(scope, name)
     return found[0] if len(found) == 1 else None
 
@@ -223,8 +223,8 @@ def _is_own(origin: str, host: str) -> bool:
 
 
 def _is_called_from_elsewhere(scope: Scope) -> bool:
-    """Whether a page of another site asks for a part of its own; browsers say so, also where they give no origin."""
-    # A link that is followed from there is let through: it shows the studio, and does nothing.
+    """Whether a page of another site makes the request; browsers tell even if they send no origin."""
+    # Following a link from there is allowed: it shows the studio, and changes nothing.
     site, mode, goal = (_one(scope, b"sec-fetch-" + name) for name in (b"site", b"mode", b"dest"))
     is_followed = scope.get("method") == "GET" and mode == "navigate" and goal == "document"
     return site in ("cross-site", "same-site") and not is_followed

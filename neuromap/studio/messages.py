@@ -1,4 +1,4 @@
-"""What travels to a browser: parts that changed, layouts of pictures, and what is to be seen now."""
+"""Messages to a browser: changed parts of the page, layouts of pictures, and the current state of runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from neuromap.studio.scene.scene import SceneRun, Shown
 
 
 class Viewer:
-    """What one browser has been told of a session; gives what it does not know yet."""
+    """Tracks what one browser knows of a session, and makes messages for the rest."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -50,7 +50,7 @@ class Viewer:
         self._told: dict[str, Any] = {}
 
     def news(self) -> list[dict[str, Any]]:
-        """Give messages for all that is new; none where nothing is."""
+        """Return messages for everything new; empty if nothing is."""
         session = self._session
         with session.lock, session.stage.lock:
             found: list[dict[str, Any]] = []
@@ -86,7 +86,7 @@ class Viewer:
         return {"board": board(program), "raster": names, "chip_ticks": CHIP_TICKS, "classes": self._classes(k)}
 
     def _classes(self, k: int) -> list[str] | None:
-        """Give the names of the classes that outputs vote for, where the images fit the outputs of this network."""
+        """Return the names of the classes that outputs vote for; None if the images do not fit this network."""
         images, network = self._session.offer.images, self._session.stage.scene.network
         if images is None or not any(self._session.stage.takes(name, images.shape) for name in network.inputs):
             return None
@@ -132,7 +132,7 @@ class Viewer:
         return {**look, "runs": runs, "sampled": self._sampled()}
 
     def _sampled(self) -> dict[str, Any] | None:
-        """Give the bits that the first run sampled last, of its first input with a shape."""
+        """Return the last frame that the first run sampled, for its first input with a shape."""
         network = self._session.stage.scene.network
         frame = self._runs[0].live.input_frame if self._runs else None
         if frame is None:
@@ -145,27 +145,27 @@ class Viewer:
         return None
 
 
-# What is to be seen of a run at a moment: numbers for pictures, plain values that travel to a browser.
-# Last ticks over which spikes per core and node are averaged.
+# Current state of a run: numbers for pictures, as plain values for a browser.
+# Number of latest ticks over which spikes per core and node are averaged.
 CHIP_TICKS = 10
-# Rows of a node in the raster; larger nodes share rows.
+# Most rows per node in the raster; neurons of larger nodes share rows.
 _MOST_ROWS = 48
-# Neurons of an output that are shown one by one where no classes are known.
+# Most neurons of an output shown individually if no classes are known.
 _MOST_BARS = 64
 
 
 @dataclass(frozen=True)
 class RasterRows(Card):
-    """Rows of a raster: nodes one above the other, each with a number of rows."""
+    """Rows of a raster: nodes stacked vertically, each with a number of rows."""
 
     names: tuple[str, ...]  # nodes inside the chip, in the program's order
     positions: tuple[int, ...]  # their positions in the program's nodes
-    sizes: tuple[int, ...]  # neurons
-    rows: tuple[int, ...]  # rows of each
+    sizes: tuple[int, ...]  # number of neurons
+    rows: tuple[int, ...]  # number of rows of each
 
     @property
     def n_rows(self) -> int:
-        """Rows of all."""
+        """Number of all rows."""
         return sum(self.rows)
 
 
@@ -181,23 +181,23 @@ def raster_rows(program: ChipProgram) -> RasterRows:
 
 @dataclass(frozen=True)
 class Look(Card):
-    """What is to be seen of a run; it travels by the names of its fields."""
+    """Current state of a run, sent by the names of its fields."""
 
     now: int  # the tick that runs next
-    cores: tuple[float, ...]  # spikes per tick of every core, the mean of the last ``CHIP_TICKS`` ticks
+    cores: tuple[float, ...]  # spikes per tick of every core, averaged over the last ``CHIP_TICKS`` ticks
     # spikes per tick of every node of the raster, over the same ticks; copies of a neuron count once
     nodes: tuple[float, ...]
     last: tuple[int, ...]  # spikes of every node of the raster in the last tick
-    # ticks that were not seen yet, and the rows of the raster that spike in them
+    # ticks not seen yet, and the rows of the raster that spike in them
     columns: tuple[tuple[int, tuple[int, ...]], ...]
-    # frames of outputs that were not seen yet: node, frame, tick, votes, whether these are values, and the named class
+    # output frames not seen yet: node, frame, tick, votes, whether these are values, and the predicted class
     outputs: tuple[dict[str, Any], ...]
-    strays: int  # output spikes of no frame since tick 0
+    strays: int  # output spikes since tick 0 that belong to no frame
 
 
 def look_at(run: PlayedRun, rows: RasterRows, since: int, classes: int | None) -> Look:
-    """Look at a run."""
-    # run: it must not run meanwhile
+    """Return the current state of a run."""
+    # run: must be paused meanwhile
     live, shown = run.live, list(rows.positions)
     last = live.history[-CHIP_TICKS:]
     ticks = max(1, len(last))
@@ -213,7 +213,7 @@ def look_at(run: PlayedRun, rows: RasterRows, since: int, classes: int | None) -
 
 
 def _columns(run: PlayedRun, rows: RasterRows, ticks: Sequence[TickSpikes]) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Give the rows of the raster that spike in each of some ticks; one that neurons share is given once."""
+    """Return the rows of the raster that spike in each tick; rows shared by neurons appear once."""
     spikes = run.labels.of(ticks)
     band_of = np.full(run.labels.n_nodes, -1)
     band_of[list(rows.positions)] = np.arange(len(rows.names))
@@ -227,7 +227,7 @@ def _columns(run: PlayedRun, rows: RasterRows, ticks: Sequence[TickSpikes]) -> t
 
 
 def _output(out: OutputFrame, classes: int | None) -> dict[str, Any]:
-    """Give an output frame: votes by class where there are classes, else its neurons; of graded ones values."""
+    """Describe an output frame: votes by class if there are classes, else its neurons; values for graded outputs."""
     told = {"node": out.node, "frame": out.frame, "tick": out.tick, "values": out.spikes.dtype != np.bool_}
     if not classes or len(out.spikes) % classes:
         return {**told, "votes": out.spikes[:_MOST_BARS].astype(np.int64).tolist(), "named": None}
@@ -236,7 +236,7 @@ def _output(out: OutputFrame, classes: int | None) -> dict[str, Any]:
 
 
 def board(program: ChipProgram) -> dict[str, Any]:
-    """Give what a map of the cores is drawn from: places, the node that each holds most of, and its name."""
+    """Return the data for drawing a map of cores: coordinates, main node, node names and neurons."""
     found = core_map(program)
     x, y = program.coordinates.T.tolist()
     return {
@@ -245,12 +245,12 @@ def board(program: ChipProgram) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# Parts of the page that change, as HTML: each by the id of the element that holds it.
+# Parts of the page that change, as HTML, by the id of their element.
 
 
 SHEETS = ("colours.css", "style.css", "drawing.css", "studio.css")
 _MOST_LINKS = 500
-# Nodes up to which networks and windows are drawn.
+# Most nodes for which networks and windows are drawn.
 _MOST_DRAWN = 60
 
 
@@ -262,19 +262,19 @@ def _templates() -> Any:
 
 
 def page_html(name: str) -> str:
-    """Write the page of a session; its parts come over the socket."""
+    """Write the page of a session; its parts arrive over the socket."""
     return str(_templates().get_template("page.html.jinja").render(name=name, sheets=SHEETS, speeds=SPEEDS))
 
 
 class PartsWriter:
-    """Writes every part of a session's page; what only mapping changes is drawn once."""
+    """Writes all parts of a session's page; parts that only mapping changes are cached."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._drawn: dict[int, tuple[tuple[Any, ...], dict[str, str]]] = {}
 
     def parts(self) -> dict[str, str]:
-        """Write all parts: HTML by the id of its element."""
+        """Write all parts as HTML, by the id of their element."""
         session = self._session
         scene, macros = session.stage.scene, _templates().get_template("parts.html.jinja").module
         names = list(session.offer.networks)
@@ -289,7 +289,7 @@ class PartsWriter:
         return {name: str(part) for name, part in parts.items()}
 
     def _of_mapping(self, k: int, run: SceneRun, macros: Any) -> dict[str, str]:
-        """Write what depends on the rollout and what became of it on the chip."""
+        """Write the parts that depend on a rollout and its mapping."""
         stage = self._session.stage
         kinds = tuple(dict.fromkeys((*EXECUTIONS, run.execution)))
         played = stage.runs[k] if k < len(stage.runs) else None
@@ -305,7 +305,7 @@ class PartsWriter:
 
 
 def _chosen(session: Session) -> str:
-    """Give the name under which the network was chosen, or its own."""
+    """Return the name under which the network was chosen, or its own."""
     network = session.stage.scene.network
     return next((name for name, known in session.offer.networks.items() if known is network), network.name)
 
@@ -373,14 +373,14 @@ def _forms(session: Session, k: int, macros: Any) -> str:
     sources = [port.name for port in program.nodes]
     try:
         used = np.stack(links_in_use(program), axis=1)[:_MOST_LINKS].tolist()
-    except (NeuromapError, IndexError):  # cores beyond the board have no ways
+    except (NeuromapError, IndexError):  # cores beyond the board have no routes
         used = []
     links = [(f"{x},{y},{up}", f"({x}, {y}) and ({x + 1 - up}, {y + up})") for x, y, up in used]
     return str(macros.forms(k, inside, sources, program.n_cores, links))
 
 
-# Figures of runs as text, each with its unit and its time axis.
-# Figures of a run: key and what it is.
+# Figures of runs as text, each with its unit and time axis.
+# Figures of a run: key and description.
 ROWS = (
     ("factor", "inference factor F [update steps]"),
     ("period", "frame period [update steps]"),

@@ -1,4 +1,4 @@
-"""Start the server of the studio, and end it in order."""
+"""Start the server of the studio, and shut it down cleanly."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from neuromap.studio.sessions import KeptSessions, Sessions
 def run_server(
     address: Address, kept: KeptSessions, offer: Offer, first: Scene, said: Callable[[str], object] = print
 ) -> None:
-    """Serve the studio until it is interrupted; sessions are saved then."""
+    """Serve the studio until interrupted, then save sessions."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -60,33 +60,33 @@ def run_server(
         listener.close()
 
 
-# How long the server waits for whoever connects and says nothing, and how many may: uvicorn with bounds of our own.
+# Timeouts and limits of connections, in addition to those of uvicorn.
 @dataclass(frozen=True)
 class Patience(Card):
-    """What a connection may take."""
+    """Timeouts and limits of connections."""
 
-    # seconds within which a request's head must be whole, from the first moment on, or from its first byte where the
-    # connection has been used before
+    # seconds within which a request's head must be complete, from the start of the connection, or from its first byte
+    # if the connection has been used before
     head: float = 10.0
-    idle: int = 5  # seconds for which a connection is kept for a further request
-    unread: float = 30.0  # seconds for which what was sent may lie unread, or a machine that vanished be waited for
-    ping: float = 20.0  # seconds between two questions to an open socket, and those within which it must answer
-    connections: int = 256  # that are open at the same time
+    idle: int = 5  # seconds that an idle connection is kept open
+    unread: float = 30.0  # seconds until a connection with unread data, or to a vanished machine, is closed
+    ping: float = 20.0  # seconds between pings of an open socket, and within which it must answer
+    connections: int = 256  # most open connections
 
 
 def make_server(app: Any, patience: Patience, most_message: int) -> Any:
-    """Make a server of uvicorn that waits no longer than it has patience."""
+    """Make a uvicorn server with the timeouts and limits of ``patience``."""
     try:
         import uvicorn
         from uvicorn.protocols.http.h11_impl import H11Protocol
-        from uvicorn.protocols.websockets import websockets_sansio_impl  # noqa: F401  # that it is there
+        from uvicorn.protocols.websockets import websockets_sansio_impl  # noqa: F401  # check that it is installed
     except ImportError:
         raise NotSupportedError(
             "studio: needs uvicorn and websockets; pip install 'neuromap-rollouts[studio]'"
         ) from None
 
     class Patient(H11Protocol):
-        """Closes connections whose requests do not come; uvicorn itself waits for a first one for ever."""
+        """Closes connections whose requests do not arrive; uvicorn waits for a first one for ever."""
 
         _clock: Any = None
 
@@ -107,7 +107,7 @@ def make_server(app: Any, patience: Patience, most_message: int) -> Any:
             super().connection_lost(exc)
 
         def _watch(self) -> None:
-            """Let the clock run while a head is missing, and while a body comes that nobody reads any more."""
+            """Run the timeout while a request's head is missing, or after its response is complete."""
             waits = self.cycle is None or self.cycle.response_complete
             if not waits or self.transport.is_closing() or self.transport.get_protocol() is not self:
                 self._stop()
@@ -141,7 +141,7 @@ def make_server(app: Any, patience: Patience, most_message: int) -> Any:
 
 
 def _give_up_on_the_vanished(connection: Any, seconds: float) -> None:
-    """Have the system end a connection whose other end reads nothing, or is no longer there; where it can."""
+    """Make the system close a connection whose peer reads nothing or has vanished, where supported."""
     options = {"TCP_USER_TIMEOUT": int(1000 * seconds), "TCP_KEEPIDLE": max(1, int(seconds)), "TCP_KEEPINTVL": 10}
     with suppress(OSError, AttributeError):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -150,12 +150,12 @@ def _give_up_on_the_vanished(connection: Any, seconds: float) -> None:
                 connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
-# The studio as an ASGI application: a page, its files, uploads, and a socket for every tab.
+# The studio as an ASGI application: a page, its files, uploads, and one socket per tab.
 
 
-# Bytes of a message from a browser.
+# Most bytes of a message from a browser.
 MOST_MESSAGE = 2**21
-# Seconds between two looks.
+# Seconds between two updates.
 _BEAT = 0.08
 _STATIC = {
     "colours.css": ("neuromap.render", "templates"), "style.css": ("neuromap.render", "templates"),
@@ -173,11 +173,11 @@ _KINDS = {
 
 
 class StudioApp:
-    """Answers requests that the guard has let through."""
+    """Answers requests that the guard has admitted."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
-        self._one_at_a_time = asyncio.Semaphore(1)  # what is read of an upload takes several times its size
+        self._one_at_a_time = asyncio.Semaphore(1)  # a parsed upload takes several times its size
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -187,7 +187,7 @@ class StudioApp:
             return
         try:
             status, kind, body, headers = await self._answer(scope["method"], words, receive)
-        except Exception as error:  # one that is none of the tree is a fault of ours, and a line all the same
+        except Exception as error:  # others than NeuromapError are our own bugs, but still get one line
             status = 400 if isinstance(error, NeuromapError) else 500
             kind, body, headers = "json", json.dumps({"error": line_of(error)}).encode(), []
         length = (b"content-length", str(len(body)).encode())
@@ -226,7 +226,7 @@ class StudioApp:
             take_upload(session, kind, data)
 
     async def _socket(self, words: list[str], receive: Receive, send: Send) -> None:
-        await receive()  # that it connects
+        await receive()  # the connect message
         if len(words) != 3 or words[0] != "s" or words[2] != "live" or not KeptSessions.is_name(words[1]):
             await send({"type": "websocket.close", "code": 1008})
             return
@@ -234,7 +234,7 @@ class StudioApp:
         try:
             context = self._sessions.looked_at(words[1], begins=True)
             session = await asyncio.to_thread(context.__enter__)
-        except Exception as error:  # the page waits for a word of this, whatever comes
+        except Exception as error:  # the page waits for an answer, whatever happens
             await _turn_away(send, error)
             return
         telling = asyncio.create_task(_tell_news(session, send))
@@ -248,7 +248,7 @@ class StudioApp:
 
 
 async def _obey(session: Session, text: str | None, send: Send) -> None:
-    """Do one command; what is wrong with it is told to this tab alone."""
+    """Execute one command; only this tab is told about errors."""
     try:
         values = parse_json((text or "").encode("utf-8", "replace"), "command", MOST_MESSAGE)
         await asyncio.to_thread(act, session, Document(values, "command"))
@@ -270,7 +270,7 @@ async def _tell_news(session: Session, send: Send) -> None:
 
 
 async def _turn_away(send: Send, error: Exception) -> None:
-    """Say why this tab is shown nothing, and close its socket; the page shows the line and asks again by itself."""
+    """Send the reason for showing nothing, and close the socket; the page shows it and reconnects by itself."""
     await _tell(send, {"kind": "refused", "line": line_of(error)})
     await send({"type": "websocket.close", "code": 1013})
 
@@ -280,7 +280,7 @@ async def _tell(send: Send, message: dict[str, Any]) -> None:
 
 
 async def _body(receive: Receive) -> bytes:
-    """Read a request's body; the guard has bounded it."""
+    """Read a request's body, whose size the guard limits."""
     parts = []
     while True:
         message = await receive()
@@ -291,14 +291,14 @@ async def _body(receive: Receive) -> bytes:
             return b"".join(parts)
 
 
-# What a browser sends as files: a network, input frames, a scene; each checked before it takes the stage.
+# Uploads from a browser: a network, input frames or a scene, each checked before it is used.
 _MOST_STIMULUS_BYTES = 2**24
 _MOST_UNPACKED = 2**27
 _PORTION = 2**20
 
 
 def take_upload(session: Session, kind: str, data: bytes) -> None:
-    """Take a file into a session."""
+    """Load an uploaded file into a session."""
     with foreign_boundary(f"a {kind} file"):
         scene = UPLOADS[kind](session, data)
     session.set_scene(scene)
@@ -329,7 +329,7 @@ def _stimulus(session: Session, data: bytes) -> Scene:
 
 
 def _unpacked(data: bytes) -> bytes:
-    """Give the same archive without compression, read within bounds: its members may be larger than it says."""
+    """Return an archive's uncompressed copy, within bounds: members may be larger than they claim."""
     found = BytesIO()
     try:
         with ZipFile(BytesIO(data)) as archive, ZipFile(found, "w") as plain:
@@ -340,7 +340,7 @@ def _unpacked(data: bytes) -> bytes:
                     f"stimulus file: unpacks to {unpacked} bytes; the studio takes at most {_MOST_UNPACKED}"
                 )
             for member in members:
-                # of other kinds a few bytes unpack to any size
+                # with other methods, a few bytes can unpack to any size
                 if member.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
                     raise InputError(
                         f"stimulus file: {member.filename!r:.40} is packed in a way that NumPy does not use"
@@ -350,7 +350,7 @@ def _unpacked(data: bytes) -> bytes:
                         copy.write(part)
     except InputError:
         raise
-    except Exception:  # zipfile raises what it likes on a damaged archive, or on a version that it does not know
+    except Exception:  # zipfile raises various exceptions for damaged archives or unknown versions
         raise InputError(
             "stimulus file: not a readable .npz archive of plain arrays; save frames with NumPy's savez"
         ) from None
@@ -369,5 +369,5 @@ def _scene(_: Session, data: bytes) -> Scene:
     return scene
 
 
-# Kinds of files, and what takes them.
+# Kinds of uploads and their readers.
 UPLOADS = {"network": _network, "stimulus": _stimulus, "scene": _scene}

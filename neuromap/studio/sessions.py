@@ -1,4 +1,4 @@
-"""Sessions that are open: found by name, counted by tabs, saved as they change, freed when nobody looks."""
+"""Open sessions: found by name, saved as they change, freed when no tab shows them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from neuromap.studio.scene.commands import Offer, Session
 from neuromap.studio.scene.scene import Scene
 from neuromap.studio.scene.scene_file import MOST_BYTES, SCENE_HEAD, read_scene, scene_bytes
 
-# Sessions that are open at the same time.
+# Most sessions open at the same time.
 MOST_OPEN = 16
-# Tabs that look at a session at the same time.
+# Most tabs that show a session at the same time.
 MOST_TABS = 32
-# Seconds for which a session waits for a tab that is loaded anew.
+# Seconds for which a session waits for a tab to be reloaded.
 _GRACE = 3.0
 _SAVE_EVERY = 1.0
-# Seconds after which a session is saved of which nothing but ticks has passed.
+# Seconds after which a session is saved if only ticks have passed.
 _TICKS_EVERY = 5.0
 _LOG = logging.getLogger("neuromap.studio")
 
@@ -55,18 +55,18 @@ class Sessions:
 
     @staticmethod
     def new_name() -> str:
-        """Draw a name that nobody guesses."""
+        """Draw an unguessable name."""
         return secrets.token_urlsafe(18)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the sessions that are open."""
+        """Names of the open sessions."""
         with self._lock:
             return tuple(self._open)
 
     @contextmanager
     def looked_at(self, name: str, *, begins: bool = False) -> Iterator[Session]:
-        """Open a session while somebody looks at it: the one that runs, the saved one, or a new one."""
+        """Hold a session open within the context: the running one, the saved one, or a new one if it ``begins``."""
         found = self._enter(name, begins)
         try:
             yield found.session
@@ -104,14 +104,14 @@ class Sessions:
             self.sweep(time.monotonic())
 
     def sweep(self, now: float) -> None:
-        """Save what has changed and free what nobody has looked at for a while."""
+        """Save changed sessions, and free those not shown for a while."""
         with self._lock:
             entries = list(self._open.items())
         for name, entry in entries:
             if entry.session.version != entry.saved[0] or now - entry.saved_at > _TICKS_EVERY:
                 self._save(name, entry)
             if self._is_left(entry, now):
-                self._save(name, entry)  # before it goes, so that who comes back meanwhile finds all of it
+                self._save(name, entry)  # first, so that a returning user finds everything
                 with self._lock:
                     is_freed = self._is_left(entry, now) and self._open.get(name) is entry
                     if is_freed:
@@ -131,11 +131,11 @@ class Sessions:
                 return
             scene = session.stage.scene
         if entry.saved == (-1, -1) and _is_untouched(scene, self._first, self._offer.plays):
-            return  # the same name begins the same again, and nobody's work has to go for it
+            return  # an untouched session can be recreated, and must not displace an older one
         entry.saved, entry.saved_at = state, time.monotonic()
         try:
             self._kept.save(name, scene_bytes(scene))
-        except (NeuromapError, OSError) as error:  # a full disk ends no session
+        except (NeuromapError, OSError) as error:  # a full disk must not end a session
             _LOG.warning("session %s is not saved: %s", name[:8], error)
 
     def close(self) -> None:
@@ -150,23 +150,23 @@ class Sessions:
 
 
 def _is_untouched(scene: Scene, first: Scene, plays: bool) -> bool:
-    """Whether nothing was done to a scene since it began; where it ``plays`` by itself, ticks that ran are nothing."""
+    """Whether a scene is as it began; if it ``plays`` by itself, ticks do not count as a change."""
     whole = scene.network is first.network and scene.stimulus is first.stimulus and scene.chip == first.chip
     return (
         whole and (scene.runs, scene.changes) == (first.runs, first.changes) and (plays or scene.ticks == first.ticks)
     )
 
 
-# Sessions on disk: a scene file each, so that a server that was killed goes on with what was saved.
+# Sessions on disk, one scene file each, so that a restarted server resumes them.
 
 
-# Sessions that are kept; the oldest go first.
+# Most sessions kept on disk; the oldest are removed first.
 MOST_SESSIONS = 40
 _ID = re.compile(r"[A-Za-z0-9_-]{16,64}")
 
 
 def default_folder() -> Path:
-    """Give the folder of the user's sessions (XDG state)."""
+    """Return the folder of the user's sessions (XDG state)."""
     state = os.environ.get("XDG_STATE_HOME")
     return Path(state if state else Path.home() / ".local" / "state") / "neuromap" / "studio"
 
@@ -185,7 +185,7 @@ class KeptSessions:
 
     @staticmethod
     def is_name(name: str) -> bool:
-        """Whether that can be the name of a session; no other leads to a file."""
+        """Whether a string is a valid session name; only those are mapped to files."""
         return _ID.fullmatch(name) is not None
 
     def _path(self, name: str) -> Path:
@@ -194,7 +194,7 @@ class KeptSessions:
         return self._folder / f"{name}.json"
 
     def load(self, name: str) -> bytes | None:
-        """Give what was saved of a session; None where nothing was."""
+        """Return the saved bytes of a session; None if it was never saved."""
         path = self._path(name)
         if _is_free(path):
             return None
@@ -208,7 +208,7 @@ class KeptSessions:
         return data[len(head) :].removesuffix(_TAIL) if data.startswith(head) else data
 
     def save(self, name: str, data: bytes) -> None:
-        """Save a session, whole or not at all, and forget the oldest beyond the most that are kept."""
+        """Save a session atomically, and remove the oldest ones beyond the limit."""
         path = self._path(name)
         is_new = _is_free(path)
         if not is_new and not _is_written_over(path):
@@ -219,7 +219,7 @@ class KeptSessions:
             self._forget_the_oldest()
 
     def _forget_the_oldest(self) -> None:
-        """Remove sessions beyond the most that are kept; whatever else lies in the folder is somebody's own."""
+        """Remove the oldest sessions beyond the limit; other files in the folder are left alone."""
         found = [(time, path) for path in self._folder.glob("*.json") if (time := _kept_at(path)) is not None]
         found.sort(key=lambda entry: entry[0], reverse=True)
         for _, old in found[MOST_SESSIONS:]:
@@ -230,8 +230,8 @@ _TAIL = b"}\n"
 
 
 def _head(name: str) -> bytes:
-    """Give what the file of a session begins with: a mark that no scene has, and the name that the file has."""
-    # So a scene that somebody saved, or a session under a name that somebody gave it, is told from a kept session.
+    """Return the head of a session's file: a mark that scenes do not have, and the session's name."""
+    # This distinguishes kept sessions from scenes that users saved, and from renamed session files.
     return f'{{"format": "neuromap studio session", "version": 1, "name": "{name}", "scene": '.encode()
 
 
@@ -240,7 +240,7 @@ def _is_free(path: Path) -> bool:
 
 
 def _begins(path: Path, n_bytes: int) -> tuple[float, bytes]:
-    """Give when a regular file was written and its first bytes, links not followed; nothing of anything else."""
+    """Return a regular file's modification time and first bytes, not following links; (0.0, b"") for anything else."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return 0.0, b""
@@ -251,7 +251,7 @@ def _begins(path: Path, n_bytes: int) -> tuple[float, bytes]:
 
 
 def _kept_at(path: Path) -> float | None:
-    """Say when a session was kept; None for a file that is none."""
+    """Return the time at which a session was saved; None if the file is not a kept session."""
     if not KeptSessions.is_name(path.stem):
         return None
     head = _head(path.stem)
@@ -260,7 +260,7 @@ def _kept_at(path: Path) -> float | None:
 
 
 def _is_written_over(path: Path) -> bool:
-    """Whether a session that goes on under that name may be saved there: over itself, of whatever version."""
+    """Whether a session may be saved to a path, that is, would only overwrite itself, in any version."""
     head = _head(path.stem)
     _, found = _begins(path, max(len(head), len(SCENE_HEAD)))
     return found.startswith((head, SCENE_HEAD))

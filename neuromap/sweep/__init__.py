@@ -1,4 +1,4 @@
-"""Sweeps: what a network takes on every chip of several; and many runs, by their spec and in their store."""
+"""Sweeps: a network on many variants of a chip; and many runs, read from a spec and kept in a store."""
 
 from neuromap.lazy_names import lazy_names
 

@@ -1,4 +1,4 @@
-"""ChipSweep: what a network takes on every chip of a sweep over figures of a chip, as one table."""
+"""``ChipSweep``: a network's figures on every chip of a sweep over figures of a chip, as one table."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class SweepColumn(NamedTuple):
     Attributes
     ----------
     key : str
-        Its name in rows and in JSON, with its unit. Of ``..._ticks`` documents have ``..._seconds`` too.
+        Name in rows and in JSON, with its unit. For ``..._ticks``, documents also have ``..._seconds``.
     title : str
-        What people read.
+        Title for people.
     unit : {"", "ticks", "J", "yes"}
-        In which it is counted; ``""`` for counts that the title names, ``"yes"`` for what holds or does not. What is
-        counted in ticks is shown in seconds too, by the tick of the row's chip.
+        Unit; ``""`` for counts that the title names, ``"yes"`` for booleans. Ticks are also shown in seconds, by the
+        tick of the row's chip.
     is_drawn : bool
-        Whether the page shows it over the first figure of the chip; of counts and ticks.
+        Whether the page plots it over the first figure of the chip; for counts and ticks.
     """
 
     key: str
@@ -49,27 +49,27 @@ class SweepColumn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SweepRow(Card):
-    """One chip of a sweep, with one pattern and execution where a sweep has several.
+    """One chip of a sweep, with one pattern and execution if a sweep has several.
 
     Attributes
     ----------
     values : tuple
-        Of the figures that were set.
+        Values of the figures that were set.
     chip : ChipSpec
-        The chip that they make.
+        The resulting chip.
     labels : tuple of str
-        What else tells the row from others, such as pattern and execution.
+        Further labels of the row, such as pattern and execution.
     figures : mapping of str to number or bool
-        By the keys of the sweep's columns; absent where it is not known. Of what is counted in ticks that last as long
-        as their work, ``..._seconds`` are figures too, where they were timed.
+        By the keys of the sweep's columns; absent if unknown. If ticks last as long as their work, ``..._seconds`` are
+        figures too, where timed.
     reason : str
-        Why it does not fit or is no valid rollout, in one line without remedies; empty where it fits.
+        Why it does not fit or is not a valid rollout, in one line without remedies; empty if it fits.
     message : str
         The same with its remedies.
     is_refused : bool
-        Whether the chip is what it does not fit; else the rollout is not valid.
+        Whether it does not fit the chip; otherwise the rollout is not valid.
     cut_short : tuple of str
-        Stages whose search ended because its time was over.
+        Stages whose search ran out of time.
     """
 
     values: tuple[Any, ...]
@@ -91,7 +91,7 @@ class SweepRow(Card):
         return not self.reason
 
     def seconds_of(self, key: str) -> float | None:
-        """Give a figure that is counted in ticks in seconds; ``None`` where it is not known, or was not timed."""
+        """Return a figure in ticks in seconds; ``None`` if it is not known or was not timed."""
         ticks = self.figures.get(key)
         if ticks is None or self.chip.is_timed:
             return self.figures.get(key.replace("_ticks", "_seconds"))
@@ -103,15 +103,14 @@ class SweepRow(Card):
 
 @dataclass(frozen=True, eq=False)
 class ChipSweep(Documented, Tabled, Paged, Printed):
-    """What a network takes on every chip of several that differ in some figures.
+    """A network's figures on several chips that differ in some figures.
 
     Attributes
     ----------
     network : str
         Name of the network.
     what : str
-        What was mapped onto every chip, for the line above the table, such as ``"streaming, windowed"``; empty where
-        the rows say it.
+        What was mapped onto every chip, for the headline, such as ``"streaming, windowed"``; empty if the rows tell it.
     chip : ChipSpec
         The chip whose figures were changed.
     parameters : tuple of str
@@ -123,7 +122,7 @@ class ChipSweep(Documented, Tabled, Paged, Printed):
     rows : tuple of SweepRow
         Chips outermost, the values of the last figure change first.
     notes : tuple of str
-        What the figures hold for, a sentence each.
+        Validity of the figures, one sentence each.
     version : str
         Version of neuromap.
     """
@@ -151,7 +150,7 @@ class ChipSweep(Documented, Tabled, Paged, Printed):
         }
 
     def documented(self, row: SweepRow) -> dict[str, Any]:
-        """Give the figures of a row as documents have them: those in ticks in seconds too, ``None`` where not known."""
+        """Return the figures of a row for documents: those in ticks also in seconds, unknown ones as ``None``."""
         found: dict[str, Any] = {}
         for column in self.columns:
             found[column.key] = row.figures.get(column.key)
@@ -161,22 +160,22 @@ class ChipSweep(Documented, Tabled, Paged, Printed):
 
     @property
     def n_chips(self) -> int:
-        """Chips of the sweep."""
+        """Number of chips."""
         return len({row.chip.name for row in self.rows})
 
     @property
     def n_fitting(self) -> int:
-        """Chips on which a row was mapped."""
+        """Number of chips on which a row was mapped."""
         return len({row.chip.name for row in self.rows if row.fits})
 
     @property
     def failed(self) -> tuple[SweepRow, ...]:
-        """Mapped rows in which the chip computes something else than the reference."""
+        """Mapped rows in which chip and reference disagree."""
         return tuple(row for row in self.rows if row.figures.get("verified") is False)
 
     @property
     def exit_code(self) -> int:
-        """Exit code of the command line: 5 where a row is not verified, 0 where any fits, else why none does."""
+        """Exit code of the command line: 5 if a row is not verified, 0 if any fits, else the reason why none does."""
         if self.failed:
             return VerificationError.exit_code
         if any(row.fits for row in self.rows):
@@ -219,7 +218,7 @@ DOCUMENT = document(
     notes=each(TEXT),
     rows=each(_ROW.by(dict))(at=_rows),
 )
-# Give it as plain values; rows have what was set of the chip in ``set``, labels, and the figures of ``columns``.
+# Conversion to plain values; rows have set figures of the chip in ``set``, labels, and the figures of ``columns``.
 to_dict = DOCUMENT.of
 
 
@@ -240,14 +239,14 @@ def to_csv(sweep: ChipSweep) -> str:
 
 
 def headline(sweep: ChipSweep) -> str:
-    """Say what was mapped onto how many chips, and on how many it fits."""
+    """Write a headline: what was mapped, and on how many of the chips it fits."""
     fit = f"{sweep.n_fitting} of {sweep.n_chips} chips"
     what = f" ({sweep.what})" if sweep.what else ""
     return f"{sweep.network}{what} on {sweep.chip.name} with other {', '.join(sweep.parameters)}: fits {fit}"
 
 
 def sweep_table(sweep: ChipSweep) -> Table[SweepRow]:
-    """Give a row for every chip: figures that were set, labels, what it takes, and whether it fits."""
+    """Return a table of all rows: figures that were set, labels, figures of the mapping, and whether it fits."""
     columns = [
         *(_set(k, name) for k, name in enumerate(sweep.parameters)),
         *(_label(k, title) for k, title in enumerate(sweep.label_titles)),
@@ -285,7 +284,7 @@ def _rank(column: SweepColumn) -> int:
 
 
 def _cell(column: SweepColumn, row: SweepRow) -> str:
-    """Write a figure of a row; ticks with their time, ``-`` where it is not known."""
+    """Write a figure of a row; ticks with their time, ``-`` if unknown."""
     value = row.figures.get(column.key)
     if column.unit == "ticks" and value is not None:
         time = row.seconds_of(column.key)
@@ -296,7 +295,7 @@ def _cell(column: SweepColumn, row: SweepRow) -> str:
 
 
 def print_sweep(sweep: ChipSweep, console: Console, *, every: bool = True) -> None:
-    """Print the table, in several parts where the console is narrow; or what is read first of it."""
+    """Print the full table, in parts if the console is narrow, or only the findings and main columns."""
     print_text(console, headline(sweep))
     table = sweep_table(sweep)
     if not every:
@@ -310,12 +309,12 @@ def print_sweep(sweep: ChipSweep, console: Console, *, every: bool = True) -> No
 
 
 def render_text(sweep: ChipSweep, width: int = 160) -> str:
-    """Print the sweep into a string."""
+    """Write the sweep as text."""
     return printed(lambda console: print_sweep(sweep, console), width)
 
 
 def to_html(sweep: ChipSweep) -> str:
-    """Write a sweep as one HTML page; it loads nothing, and can be read without its scripts."""
+    """Write a sweep as one HTML page that loads nothing and is readable without its scripts."""
     return render_page(
         SHARED,
         "sweep.html.jinja",
@@ -334,15 +333,15 @@ def to_html(sweep: ChipSweep) -> str:
 
 
 def to_notebook(sweep: ChipSweep) -> str:
-    """Write picture and table of a sweep as HTML for a notebook: ``<img>`` and ``<table>``, all names escaped."""
+    """Write drawing and table of a sweep as HTML for a notebook: ``<img>`` and ``<table>``, with all names escaped."""
     drawn = _drawing(sweep)
     image = "" if drawn is None else inline_image(standalone(drawn))
     return image + sweep_table(sweep).html(headline(sweep), names=len(sweep.parameters) + len(sweep.label_titles))
 
 
 def _drawing(sweep: ChipSweep, *, narrow: bool = False) -> str | None:
-    """Draw the main figures over the first figure of the chip, a line for every combination of the others."""
-    # gives one ``<svg>`` element, whose axes of figures start at 0; ``None`` where no row fits
+    """Draw the main figures over the first figure of the chip, one line per combination of the others."""
+    # returns one ``<svg>`` element, whose axes of figures start at 0; ``None`` if no row fits
     lines: dict[str, list[SweepRow]] = {}
     for row in sweep.rows:
         others = zip(sweep.parameters[1:], row.values[1:], strict=True)
@@ -368,11 +367,11 @@ def _point(column: SweepColumn, name: str, row: SweepRow) -> Point:
     return Point(value, figure, tip)
 
 
-# What a sweep found, in sentences: where it fits, and on which chips each figure is least and greatest.
+# Findings of a sweep, in sentences: where it fits, and on which chips each figure is least and greatest.
 
 
 def findings(sweep: ChipSweep) -> dict[str, tuple[str, ...]]:
-    """Say what a sweep found."""
+    """Return the findings of a sweep, in sentences."""
     refused = [row for row in sweep.rows if not row.fits]
     fit = "every chip" if sweep.n_fitting == sweep.n_chips else f"{sweep.n_fitting} of {counted(sweep.n_chips, 'chip')}"
     found = [f"Fits {fit}" + (f"; not with {_chip(sweep, refused[0])}: {refused[0].reason}" if refused else "")]
@@ -381,7 +380,7 @@ def findings(sweep: ChipSweep) -> dict[str, tuple[str, ...]]:
 
 
 def _extent(sweep: ChipSweep, column: SweepColumn) -> str:
-    """Say the least and the greatest value of a figure and where; nothing where it is not known of any row."""
+    """State the least and the greatest value of a figure, and where; empty if no row has it."""
     known: dict[float, list[SweepRow]] = {}
     there = [row for row in sweep.rows if row.fits and row.figures.get(column.key) is not None]
     in_time = column.unit == "ticks" and all(row.seconds_of(column.key) is not None for row in there)
@@ -413,7 +412,7 @@ def _where(sweep: ChipSweep, rows: Sequence[SweepRow]) -> str:
 
 
 def _chip(sweep: ChipSweep, row: SweepRow) -> str:
-    """Name a row by the figures that were set, and by its labels."""
+    """Return a name for a row: its set figures and its labels."""
     figures = (f"{name} = {figure_text(value)}" for name, value in zip(sweep.parameters, row.values, strict=True))
     labels = f" ({', '.join(row.labels)})" if row.labels else ""
     return ", ".join(figures) + labels

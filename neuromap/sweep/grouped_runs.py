@@ -1,4 +1,4 @@
-"""``RunsOver``: a figure of runs over one parameter or two, all others taken together."""
+"""``RunsOver``: a figure of runs over one or two parameters, aggregated over all others."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _FIGURES = {figure.key: figure for figure in RUN_FIGURES if figure.unit != "yes"
 class OverPoint(NamedTuple):
     """All runs with the same values of the parameters."""
 
-    values: tuple[str, ...]  # of the parameters; ``"-"`` where the runs have none
-    # n_runs, n_known: runs, and those of them whose figure is known
+    values: tuple[str, ...]  # values of the parameters; ``"-"`` if the runs have none
+    # n_runs, n_known: number of runs, and of runs whose figure is known
     n_runs: int
     n_known: int
-    # mean, least, most: of the figure over these; ``None`` where it is known of none
+    # mean, least, most: of the known figures; ``None`` if there are none
     mean: float | None
     least: float | None
     most: float | None
-    reason: str  # why the first of the others has none; empty where all have one
+    reason: str  # why the first run without the figure has none; empty if all have one
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,15 +41,15 @@ class RunsOver(Drawn, Printed):
     _forms = ("neuromap.sweep.over_forms",)
 
     parameters: tuple[str, ...]  # one or two
-    figure: RunFigure  # what is shown
-    points: tuple[OverPoint, ...]  # in the order in which their values come up in the table
+    figure: RunFigure  # the figure shown
+    points: tuple[OverPoint, ...]  # in order of first appearance in the table
 
     def _facts(self) -> dict[str, object]:
         return {"figure": self.figure.key, "over": ", ".join(self.parameters), "points": len(self.points)}
 
 
 def runs_over(table: RunTable, parameters: Sequence[str], figure: str = DEFAULT_FIGURE) -> RunsOver:
-    """Take all runs with the same values of some parameters together.
+    """Aggregate runs with equal values of some parameters.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ def runs_over(table: RunTable, parameters: Sequence[str], figure: str = DEFAULT_
     parameters : sequence of str
         One or two of :attr:`RunTable.parameters`.
     figure : str
-        Key of a figure of :data:`neuromap.sweep.run_store.RUN_FIGURES` that is a number.
+        Key of a numeric figure of :data:`neuromap.sweep.run_store.RUN_FIGURES`.
 
     Returns
     -------
     RunsOver
-        Mean, least and most of the figure for every pair of values.
+        Mean, least and greatest figure for every combination of values.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def runs_over(table: RunTable, parameters: Sequence[str], figure: str = DEFAULT_
 
 
 def value_text(table: RunTable, row: RunRow, parameter: str) -> str:
-    """Give the value of a parameter in a row as people read it; ``"-"`` where the row has none."""
+    """Return the value of a parameter in a row as text; ``"-"`` if the row has none."""
     value = table.value(row, parameter)
     if parameter == "mapping":
         return ", ".join(f"{name} {figure_text(told)}" for name, told in json.loads(row.run.mapping).items()) or "-"

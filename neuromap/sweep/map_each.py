@@ -1,4 +1,4 @@
-"""One rollout, mapped onto every chip of several."""
+"""One rollout, mapped onto several chips."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def sweep_mappings(
     options: MappingOptions | None = None,
     progress: SweepProgress | None = None,
 ) -> ChipSweep:
-    """Map a rollout onto a chip with each of several values of its figures, and onto every combination of these.
+    """Map a rollout onto variants of a chip, one for every combination of values of some of its figures.
 
     Parameters
     ----------
@@ -41,15 +41,15 @@ def sweep_mappings(
     figures : mapping of str to sequence
         Values of each figure, such as ``{"core.axons": [256, 512]}``; at most 256 chips in all.
     options : MappingOptions, optional
-        How the rollout is mapped onto each of them.
+        Options of mapping, for all chips.
     progress : callable, optional
         Called as ``progress(what, chips done, chips in all)``.
 
     Returns
     -------
     ChipSweep
-        A row for every chip: the cores that are used and those that no mapping can do without, frame period and first
-        response (in ticks, on the time axis of the execution), or why the network does not fit.
+        A row for every chip: cores used and a lower bound on them, frame period and first response (in ticks, on the
+        time axis of the execution), or why the network does not fit.
 
     Raises
     ------
@@ -117,10 +117,10 @@ def _figures(mapped: MappedRollout, budget: Budget) -> dict[str, float]:
     }
 
 
-# What every sweep has in common: the chips one by one, columns that several have, and how refusals read there.
+# Parts shared by all sweeps: iteration over chips, common columns, and the wording of refusals.
 
 
-# Called with the chip that is next, chips done, and chips in all.
+# Called with the next chip, chips done, and chips in all.
 SweepProgress: TypeAlias = Callable[[str, int, int], object]
 CORES = SweepColumn("cores", "cores", "", is_drawn=True)
 CORE_BOUND = SweepColumn("core_bound", "cores of any mapping, at least")
@@ -131,7 +131,7 @@ FIRST_RESPONSE = SweepColumn("first_response_ticks", "first response", "ticks")
 def each_chip(
     chip: ChipSpec, figures: Mapping[str, Sequence[Any]], progress: SweepProgress | None
 ) -> Iterator[ChipPoint]:
-    """Make all chips of a sweep, then hand them out one by one, and tell which is next."""
+    """Make all chips of a sweep, then yield them one by one, reporting progress."""
     # chip: the chip whose figures are changed
     return _told(chips_with_figures(chip, figures), figures, progress)
 
@@ -147,14 +147,14 @@ def _told(
 
 
 def bound_notes(options: MappingOptions | None) -> tuple[str, ...]:
-    """Say what the bound on cores holds for where sums may be cut into parts; nothing where they are not."""
+    """Return a note on the bound on cores if sums may be computed in parts; otherwise nothing."""
     if options is None or options.wide == "refuse":
         return ()
     return ("cores of any mapping: where sums are cut into parts, of mappings with these parts",)
 
 
 def reason_of(message: str, infeasibility: Any, point: ChipPoint, chip: ChipSpec) -> str:
-    """Give a refusal without its remedies, and without the values that were set: they stand beside it."""
+    """Return a refusal without its remedies, and with the base chip's name, as set values have their own columns."""
     if infeasibility is not None:
         head = f"node {infeasibility.node}: " if infeasibility.node else ""
         message = f"{head}{infeasibility.statement}"

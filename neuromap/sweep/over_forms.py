@@ -1,4 +1,4 @@
-"""Forms of a figure of runs over one parameter or two: text, a drawing."""
+"""Forms of a figure of runs over one or two parameters: text, drawing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def print_over(over: RunsOver, console: Console, *, every: bool = True) -> None:
-    """Print mean, least and most of a figure for every pair of values."""
+    """Print mean, least and greatest figure for every combination of values."""
     unit = f" [{over.figure.unit}]" if over.figure.unit else ""
     print_text(console, f"{over.figure.title}{unit} over {', '.join(over.parameters)}")
     columns = [
@@ -42,7 +42,7 @@ def _value(k: int, name: str) -> Column[OverPoint]:
 
 
 def render_text(over: RunsOver, width: int = 160) -> str:
-    """Print a figure over parameters into a string: lines without colours, ``width`` columns."""
+    """Write a figure over parameters as text without colours, ``width`` columns wide."""
     return printed(lambda console: print_over(over, console), width)
 
 

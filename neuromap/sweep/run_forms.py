@@ -28,9 +28,9 @@ _FIGURES = [{"key": f.key, "title": f.title, "unit": _UNITS.get(f.unit, f.unit)}
 
 
 def _lines(table: RunTable) -> list[dict[str, Any]]:
-    """Give every run as a line of plain values."""
-    # gives all with the same keys: parameters, what became of the run, figures with their units in the name, and what
-    # else its key stands for; ``None`` where something is not known
+    """Return every run as a record of plain values."""
+    # all records have the same keys: parameters, outcome, figures with units in their names, and everything else that
+    # the run's key depends on; unknown values are ``None``
     return [_line(table, row) for row in table.rows]
 
 
@@ -59,12 +59,12 @@ DOCUMENT = document(
     figures=COLUMNS(at=lambda _: _FIGURES),
     rows=each(_ROW.by(dict))(at=_lines),
 )
-# Give it as plain values.
+# Conversion to plain values.
 to_dict = DOCUMENT.of
 
 
 def to_csv(table: RunTable) -> str:
-    """Write a table of runs as CSV (RFC 4180), the columns of its rows; empty where something is not known."""
+    """Write a table of runs as CSV (RFC 4180); unknown values are empty."""
     return csv_text(_lines(table), [*table.parameters, "status", *OUTCOME[1:]])
 
 
@@ -95,11 +95,11 @@ def _numbers_or_texts(values: list[Any], pyarrow: Any) -> tuple[list[Any], Any]:
     return [None if value is None else figure_text(value) for value in values], pyarrow.string()
 
 
-# As people read them in a terminal.
+# Text for a terminal.
 
 
 _HEADER_WIDTH = 12
-# Figures that a brief table lacks first.
+# Figures that a brief table omits first.
 _SECOND = ("predicted_first_response_ticks", "spikes_per_frame", "hops_per_frame")
 _SHOWN = tuple(figure for figure in RUN_FIGURES if figure.is_shown)
 _SEVERAL = {"does not fit": "do not fit"}
@@ -107,7 +107,7 @@ _FROM = "times: from stimulus onset, the least first response over all outputs; 
 
 
 def headline(table: RunTable) -> str:
-    """Say how many runs there are, and what became of them."""
+    """Write a headline: number of runs, by outcome."""
     words = ", ".join(f"{n} {_SEVERAL.get(status, status)}" for status, n in table.counts.items())
     mapped = table.counts.get("mapped", 0)
     verified = f"; verified {table.n_verified} of {mapped} mapped" if mapped else ""
@@ -115,8 +115,8 @@ def headline(table: RunTable) -> str:
 
 
 def print_runs(table: RunTable, console: Console, *, every: bool = True) -> None:
-    """Print every run as a line of its main figures; parameters that are the same in all stand above."""
-    # every: all main figures and notes, not those that are read first
+    """Print one line of main figures per run, below the parameters that all runs share."""
+    # every: print all main figures and notes, not just the most important ones
     print_text(console, headline(table))
     if not table.rows:
         return
@@ -133,12 +133,12 @@ def print_runs(table: RunTable, console: Console, *, every: bool = True) -> None
 
 
 def render_text(table: RunTable, width: int = 160) -> str:
-    """Print a table of runs into a string: lines without colours, ``width`` columns."""
+    """Write a table of runs as text without colours, ``width`` columns wide."""
     return printed(lambda console: print_runs(table, console), width)
 
 
 def _parameters(table: RunTable) -> tuple[list[str], str]:
-    """Tell parameters in which runs differ from those that are the same in all, which need no column."""
+    """Split parameters into those in which runs differ and those shared by all, which need no column."""
     values = {name: {value_text(table, row, name) for row in table.rows} for name in table.parameters}
     same = [f"{name} {next(iter(found))}" for name, found in values.items() if len(found) == 1]
     return [name for name, found in values.items() if len(found) > 1], ", ".join(same)
@@ -178,7 +178,7 @@ def _cell(figure: RunFigure, value: float | bool | None) -> str:
 
 
 def short_message(message: str) -> str:
-    """Give a message without its remedies, which are in the documents."""
+    """Return a message without its remedies, which documents include."""
     return message.partition("; ")[0]
 
 
@@ -189,7 +189,7 @@ def _notes(table: RunTable) -> list[str]:
 
 
 def _stimuli(run: SweepRun) -> str:
-    """Say what a run was shown, and what of an explored row is known."""
+    """Describe the stimuli of a run, and which figures of an explored row are known."""
     if run.asked_by == "sweep":
         return f"every run of a sweep: {run.n_frames} random frames of its seed"
     several = f"{run.n_stimuli} stimuli of " if run.n_stimuli > 1 else ""

@@ -1,4 +1,4 @@
-"""``RunStore``: rows of runs in one SQLite file, whole after whatever ends the process that writes it."""
+"""``RunStore``: rows of runs in one SQLite file, consistent however the writing process ends."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from neuromap.errors import InputError
 from neuromap.files.whole_file import check_target
 from neuromap.sweep.sweep_spec import RunOutcome, SweepRun
 
-# Figures of a run: how rows, columns and documents call them, and what they are counted in.
+# Figures of a run: names in rows, columns and documents, and units.
 
 Unit = Literal["", "ticks", "s", "Hz", "J", "W", "yes"]
 Kind = Literal["whole", "real", "yes"]
@@ -26,12 +26,12 @@ Kind = Literal["whole", "real", "yes"]
 class RunFigure(NamedTuple):
     """A figure of every run."""
 
-    key: str  # its name in rows, tables and documents, with its unit
-    title: str  # what people read
-    # in which it is counted; ``""`` for counts that the title names, ``"yes"`` for what holds or does not
+    key: str  # name in rows, tables and documents, with its unit
+    title: str  # title for people
+    # unit; ``""`` for counts that the title names, ``"yes"`` for booleans
     unit: Unit = ""
-    kind: Kind = "whole"  # whole numbers, floats, or booleans
-    is_shown: bool = False  # whether the table of the terminal has it; the others are in CSV, Parquet and JSON
+    kind: Kind = "whole"  # integers, floats, or booleans
+    is_shown: bool = False  # whether the terminal's table shows it; CSV, Parquet and JSON have all
 
 
 # In the order of columns; times are in ticks of the run's execution, from stimulus onset, over all outputs.
@@ -62,36 +62,36 @@ RUN_FIGURES = (
 )
 
 
-# What marks a file as ours, in the header of SQLite's format: NMSW.
+# Application ID in the SQLite header that marks our files: NMSW.
 _APPLICATION = 0x4E4D5357
 _VERSION = 3
-# Versions whose rows have none.
+# Versions of the format without digests of rows.
 _WITHOUT_DIGESTS = (1, 2)
-# Within which another process must end its transaction.
+# Seconds to wait for another process to end its transaction.
 _SECONDS = 60.0
 # Columns that name a run.
 NAMES = tuple(f.name for f in fields(SweepRun))
-# Columns that say what became of it; all are NULL as long as it is not done.
+# Columns of a run's outcome; all are NULL until it is done.
 OUTCOME = ("status", "stage", "exit_code", "message")
-# Kinds of the columns that are no text.
+# Kinds of the columns that are not text.
 _WHOLE: dict[str, Kind] = dict.fromkeys(("seed", "n_frames", "n_stimuli", "exit_code"), "whole")
 KINDS: Mapping[str, Kind] = ReadOnlyMapping(
     {**_WHOLE, "density": "real", **{figure.key: figure.kind for figure in RUN_FIGURES}}
 )
 _FOUND = (*OUTCOME, *(figure.key for figure in RUN_FIGURES))
-# Columns of a row, all but its digest; by these :func:`require_whole` takes a row.
+# Columns of a row, except its digest, in the order that :func:`require_whole` takes.
 STORED = ("place", *NAMES, *_FOUND, "record")
 _ROWS = f"SELECT {', '.join(STORED)}, digest FROM runs"
 _TYPES = {"whole": "INTEGER", "real": "REAL", "yes": "INTEGER"}
 
 
 class RunStore:
-    """Rows of runs, in the order in which they were planned; a context manager."""
+    """Rows of runs, in the order of planning; a context manager."""
 
-    # Every row has a digest of all that it holds (docs/file-digests.md): one that does not fit it is refused. The file
-    # is a SQLite database in WAL mode: while it is written, others on this machine may read it, and one command alone
-    # may write it. What is not committed when the process or the machine ends was never there. It must lie on a disk of
-    # this machine, since such files do not work over a network.
+    # Every row has a digest of its content (docs/file-digests.md); rows that do not match theirs are refused. The file
+    # is a SQLite database in WAL mode: one command writes it, while others on this machine may read it. Uncommitted
+    # data vanish when the process or the machine ends. It must be on a local disk, since such files do not work over a
+    # network.
 
     def __init__(self, path: str | Path) -> None:
         self._path = Path(path)
@@ -111,14 +111,14 @@ class RunStore:
         self._claim.release()
 
     def plan(self, runs: Iterable[SweepRun]) -> None:
-        """Give every run that has none yet a row, all of them or none."""
-        # runs: in the order of the rows; keys may come twice
+        """Insert a row for every run that has none yet, atomically."""
+        # runs: in the order of the rows; keys may repeat
         with _told(self._path), self._database:
             for run in runs:
                 self._insert(run)
 
     def keep(self, run: SweepRun, outcome: RunOutcome, record: str) -> None:
-        """Keep a run that was not planned, or what another measurement of it gave: it is on the disk afterwards."""
+        """Store outcome and record of a run, planned or not; they are on the disk when the call returns."""
         with _told(self._path), self._database:
             self._insert(run)
             self._row(run.key)
@@ -126,7 +126,7 @@ class RunStore:
             self._keep(run.key, outcome)
 
     def record(self, key: str) -> str | None:
-        """Give the record that was kept with a run; ``None`` where there is none."""
+        """Return the record stored with a run; ``None`` if there is none."""
         with _told(self._path):
             row = self._row(key)
         found = None if row is None else row[-1]
@@ -135,21 +135,21 @@ class RunStore:
         return found
 
     def done(self) -> set[str]:
-        """Give the keys of all runs that are done; those that were lost are not."""
+        """Return the keys of all runs that are done; lost ones are not."""
         key, status = STORED.index("key"), STORED.index("status")
         with _told(self._path):
             rows = (require_whole(self._path, row) for row in self._database.execute(f"{_ROWS} ORDER BY place"))
             return {row[key] for row in rows if row[status] not in (None, "lost")}
 
     def add(self, outcomes: Iterable[tuple[str, RunOutcome]]) -> None:
-        """Keep what became of runs, all of them or none: it is on the disk when the call returns."""
+        """Store outcomes of runs atomically; they are on the disk when the call returns."""
         with _told(self._path), self._database:
             for key, outcome in outcomes:
-                self._row(key)  # whole so far, or the new digest would stand for what is damaged
+                self._row(key)  # check it first, or the new digest would cover damaged data
                 self._keep(key, outcome)
 
     def _row(self, key: str) -> tuple[Any, ...] | None:
-        """Give the row of a run, which must fit its digest."""
+        """Return the row of a run, which must match its digest."""
         row = self._database.execute(f"{_ROWS} WHERE key = ?", (key,)).fetchone()
         return None if row is None else require_whole(self._path, row)
 
@@ -164,19 +164,19 @@ class RunStore:
         self._seal(key)
 
     def _seal(self, key: str) -> None:
-        """Give a row the digest of what SQLite has made of its values."""
+        """Store a row's digest, computed from its values as SQLite stored them."""
         for row in self._database.execute(f"{_ROWS} WHERE key = ?", (key,)).fetchall():
             self._database.execute("UPDATE runs SET digest = ? WHERE key = ?", (_digest(row[:-1]), key))
 
 
 def _digest(values: Sequence[Any]) -> str:
-    """Give the digest of a row, by :data:`STORED`."""
+    """Return the digest of a row, given its values by :data:`STORED`."""
     told = json.dumps(dict(zip(STORED, values, strict=True)), sort_keys=True, separators=(",", ":"), default=bytes.hex)
     return f"blake2b-128:{blake2b(told.encode(), digest_size=16).hexdigest()}"
 
 
 def require_whole(path: Path, row: Sequence[Any]) -> tuple[Any, ...]:
-    """Refuse a row that does not fit its digest."""
+    """Refuse a row that does not match its digest; return its values."""
     *values, digest = row
     if digest != _digest(values):
         place = values[0]
@@ -188,25 +188,25 @@ def require_whole(path: Path, row: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def is_text(value: Any) -> bool:
-    """Say whether a value is text that UTF-8 can write; others come of bytes that are none."""
+    """Return whether a value is valid text; invalid bytes decode to surrogates."""
     return type(value) is str and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def stored_rows(path: Path) -> list[tuple[Any, ...]]:
-    """Read the rows of a store with their digests, also where nothing can be written."""
+    """Read the rows of a store with their digests, even without write permission."""
     with _told(path), closing(_connected(path, only_read=True)) as database:
         return database.execute(f"{_ROWS} ORDER BY place").fetchall()
 
 
 def _connected(path: Path, *, only_read: bool = False) -> sqlite3.Connection:
-    """Open the file of a store; who calls turns errors of SQLite into ours."""
+    """Open the file of a store; callers convert SQLite's errors to ours."""
     place = path.absolute()
     if only_read and not (os.access(place, os.W_OK) and os.access(place.parent, os.W_OK | os.X_OK)):
         database = _connected_to_read(place)
     else:
-        # from the root on, since SQLite has meanings of its own for names such as :memory: and file:a.sqlite
+        # an absolute path, since SQLite interprets names such as :memory: and file:a.sqlite
         database = sqlite3.connect(place, timeout=_SECONDS)
-    # bytes that are no text reach who checks them, and are told with their column
+    # invalid bytes are passed on to the checks, which report them with their column
     database.text_factory = lambda data: data.decode(errors="surrogateescape")
     application, version = (
         database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
@@ -214,10 +214,10 @@ def _connected(path: Path, *, only_read: bool = False) -> sqlite3.Connection:
     if (application, version) == (0, 0) and _is_empty(database):
         return database
     if (application, version) == (_APPLICATION, _VERSION):
-        # nothing but the table: a view of that name could give rows without end
+        # nothing but the table: a view of that name could return endless rows
         try:
             things = database.execute("SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-        except UnicodeDecodeError:  # of the words in which SQLite refuses a schema that is no text
+        except UnicodeDecodeError:  # from SQLite's own message about a schema that is not text
             database.close()
             raise InputError(f"store {path}: is damaged, its schema is not text; give another file") from None
         others = [f"a {kind} {name!r:.40}" for kind, name in things if (kind, name) != ("table", "runs")]
@@ -237,7 +237,7 @@ def _connected(path: Path, *, only_read: bool = False) -> sqlite3.Connection:
 
 
 def _connected_to_read(place: Path) -> sqlite3.Connection:
-    """Open a store that cannot be written, or lies where no file can be made beside it."""
+    """Open a store that is read-only, or in a folder where no file can be created."""
     database = sqlite3.connect(f"{place.as_uri()}?mode=ro", timeout=_SECONDS, uri=True)
     try:
         database.execute("SELECT count(*) FROM sqlite_master")
@@ -245,7 +245,7 @@ def _connected_to_read(place: Path) -> sqlite3.Connection:
         database.close()
     else:
         return database
-    # SQLite wants a file beside the store even to read; without changes that lie beside it too, it can do without
+    # Even for reading, SQLite needs a second file beside the store, unless there are no pending changes beside it
     changes = place.with_name(f"{place.name}-wal")
     if changes.exists() and changes.stat().st_size:
         raise InputError(
@@ -260,7 +260,7 @@ def _is_empty(database: sqlite3.Connection) -> bool:
 
 
 def _make_tables(database: sqlite3.Connection) -> None:
-    """Make the table and the mark of the format where there is none, in one transaction: a file has both or none."""
+    """Create the table and mark the format of an empty file, in one transaction, so that a file has both or neither."""
     if not _is_empty(database):
         return
     database.execute("PRAGMA journal_mode = WAL")
@@ -279,7 +279,7 @@ def _values(outcome: RunOutcome) -> tuple[Any, ...]:
 
 @contextmanager
 def _told(path: Path) -> Iterator[None]:
-    """Say an error of SQLite in one line."""
+    """Convert SQLite's errors to ours, in one line."""
     try:
         yield
     except sqlite3.Error as error:
@@ -289,13 +289,13 @@ def _told(path: Path) -> Iterator[None]:
         ) from None
 
 
-# ``StoreClaim``: of all commands that are given one store, one writes it.
+# ``StoreClaim``: only one of all commands given a store may write it.
 class StoreClaim:
     """The right to write a store, held until it is released or the process ends, however it ends."""
 
-    # It is a lock of SQLite on an empty file beside the store, ``FILE-lock``, since every system takes such a lock away
-    # with the process that held it; a lock on the store itself would keep readers out. A file that a killed command
-    # left is locked by nobody.
+    # It is a SQLite lock on an empty file beside the store, ``FILE-lock``, since every system releases such a lock with
+    # the process that held it; a lock on the store itself would exclude readers. A file left by a killed command is not
+    # locked.
 
     def __init__(self, store: Path) -> None:
         self._path = store.absolute().with_name(f"{store.name}-lock")
@@ -317,7 +317,7 @@ class StoreClaim:
             ) from None
 
     def release(self) -> None:
-        """Let others write the store."""
-        with suppress(OSError):  # as where a system keeps open files; the next command takes it as it is
+        """Allow others to write the store."""
+        with suppress(OSError):  # some systems keep open files; the next command reuses it
             self._path.unlink()
         self._lock.close()

@@ -1,4 +1,4 @@
-"""``RunTable``: what a store holds, as a value."""
+"""``RunTable``: the content of a store, as a value."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ from neuromap.sweep.sweep_spec import AskedBy, RunOutcome, RunStatus, SweepRun
 class RunRow(Card):
     """A run of a store."""
 
-    run: SweepRun  # what names it
-    outcome: RunOutcome | None  # what became of it; ``None`` as long as it is not done
+    run: SweepRun  # identification of the run
+    outcome: RunOutcome | None  # its outcome; ``None`` until it is done
 
     @cached_property
     def chip_figures(self) -> Mapping[str, Any]:
-        """Figures of the chip that were set, called as in chip files."""
+        """Figures of the chip that were set, named as in chip files."""
         return ReadOnlyMapping(json.loads(self.run.chip_figures))
 
     @property
     def is_done(self) -> bool:
-        """Whether it is not done again: neither open nor lost."""
+        """Whether it is done, that is, neither open nor lost."""
         return self.outcome is not None and self.outcome.status != "lost"
 
     @property
     def figures(self) -> Mapping[str, float | bool]:
-        """Figures of the run that are known."""
+        """Known figures of the run."""
         return ReadOnlyMapping({}) if self.outcome is None else self.outcome.figures
 
 
 @dataclass(frozen=True, eq=False)
 class RunTable(Documented, Tabled, Printed):
-    """The rows of a store: runs of sweeps, and rows that explorations measured.
+    """The rows of a store: runs of sweeps, and rows measured by explorations.
 
     Attributes
     ----------
     name : str
-        Of the file.
+        Name of the file.
     rows : tuple of RunRow
-        In the order in which they were planned: networks outermost, seeds change first.
+        In the order of planning: networks outermost, seeds change first.
     """
 
     _called = "a table of runs"
@@ -67,37 +67,37 @@ class RunTable(Documented, Tabled, Printed):
 
     @cached_property
     def counts(self) -> Mapping[str, int]:
-        """Rows by what became of them, those that there are; rows that are not done are ``"open"``."""
+        """Number of rows by outcome, for the outcomes that occur; rows not done yet are ``"open"``."""
         found = Counter("open" if row.outcome is None else row.outcome.status for row in self.rows)
         return ReadOnlyMapping({status: found[status] for status in (*get_args(RunStatus), "open") if found[status]})
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:
-        """Names of what rows may differ in: network, pattern, execution, chip, figures of the chip, seed.
+        """Names of parameters in which rows may differ: network, pattern, execution, chip, figures of the chip, seed.
 
-        Where they do, also options of the mapper, and which command measured them.
+        If rows differ in them, also options of the mapper and the command that measured them.
         """
         figures = dict.fromkeys(name for row in self.rows for name in row.chip_figures)
         others = [name for name in ("mapping", "asked_by") if len({getattr(row.run, name) for row in self.rows}) > 1]
         return ("network", "pattern", "execution", "chip", *figures, "seed", *others)
 
     def value(self, row: RunRow, parameter: str) -> Any:
-        """Give the value of a parameter in a row; ``None`` where the row has none."""
+        """Return the value of a parameter in a row; ``None`` if the row has none."""
         if parameter in row.chip_figures:
             return row.chip_figures[parameter]
         return getattr(row.run, parameter, None)
 
     @property
     def n_verified(self) -> int:
-        """Rows in which chip and reference agree."""
+        """Number of rows in which chip and reference agree."""
         return sum(row.figures.get("verified") is True for row in self.rows)
 
     @property
     def exit_code(self) -> int:
         """Exit code of the command line.
 
-        5 where a row is not verified, 1 where one was lost or ended in an internal error, 0 where any was mapped, else
-        why none was.
+        5 if a row is not verified, 1 if one was lost or ended in an internal error, 0 if any was mapped, else the
+        reason why none was.
         """
         codes = [row.outcome.exit_code for row in self.rows if row.outcome is not None]
         for code in (VerificationError.exit_code, NeuromapError.exit_code):
@@ -113,7 +113,7 @@ class RunTable(Documented, Tabled, Printed):
 
 
 def load_runs(path: str | Path) -> RunTable:
-    """Read a store, also while it is written, and where nothing can be written.
+    """Read a store, even while it is written and without write permission.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def load_runs(path: str | Path) -> RunTable:
     Raises
     ------
     InputError
-        If the file is missing, no store, or damaged, or holds what neither command writes.
+        If the file is missing, not a store, or damaged, or holds values that neither command writes.
     """
     path = path_given("load_runs", path)
     try:
@@ -149,18 +149,18 @@ def _rows(path: Path) -> Iterator[RunRow]:
         yield row
 
 
-# Rows of a store as values: what a column holds is checked, since any program may have written the file.
+# Rows of a store as values: contents of columns are checked, since any program may have written the file.
 
 
 _KEYS = tuple(figure.key for figure in RUN_FIGURES)
-# What whole numbers, from 0, are below.
+# Exclusive upper bound of integers, which start from 0.
 _BELOW = ReadOnlyMapping({"seed": 2**63, "n_frames": 2**63, "n_stimuli": 2**31, "exit_code": 256})
 _YES = frozenset(figure.key for figure in RUN_FIGURES if figure.unit == "yes")
 
 
 def _row_values(row: Mapping[str, Any]) -> tuple[SweepRun, RunOutcome | None]:
-    """Make a run and what became of it of one row."""
-    # gives ``None`` where the run is not done
+    """Convert a row to a run and its outcome."""
+    # the outcome is ``None`` if the run is not done
     is_open = row["status"] is None
     for name in NAMES if is_open else _RULES:
         allowed, is_allowed = _RULES[name]

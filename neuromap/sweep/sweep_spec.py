@@ -1,4 +1,4 @@
-"""``SweepSpec``: a sweep over networks, patterns, executions, chips and seeds; its runs, their keys and jobs."""
+"""``SweepSpec``: a sweep over networks, patterns, executions, chips and seeds, with its runs, keys and jobs."""
 
 from __future__ import annotations
 
@@ -35,55 +35,55 @@ AskedBy = Literal["sweep", "explore"]
 
 
 class RunJob(NamedTuple):
-    """Runs of a spec that share a program: all but the seed is the same."""
+    """Runs of a spec that share a program and differ only in the seed."""
 
     # pattern, chip: numbers in the spec
     pattern: int
     execution: str  # the time axis
     chip: int
-    seeds: tuple[int, ...]  # one for every run
+    seeds: tuple[int, ...]  # one per run
 
 
 @dataclass(frozen=True)
 class SweepRun(Card):
-    """One run, as its row names it: of a sweep, or a row that an exploration measured."""
+    """One run of a sweep, or a row measured by an exploration, as identified by its row."""
 
-    # digest of all that the row depends on, 64 hexadecimal digits: network, pattern, execution, chip, frames, density,
-    # both seeds, options of the mapper and version of neuromap. Two runs with one key are one row. In an exploration
-    # all patterns with one schedule have one key, and the first of them names the row
+    # digest of everything the row depends on, 64 hexadecimal digits: network, pattern, execution, chip, frames,
+    # density, both seeds, options of the mapper and version of neuromap. Runs with equal keys share a row. In an
+    # exploration, patterns with the same schedule share a key, and the first of them names the row
     key: str
-    # network, network_digest: name, and the digest of all that it computes
+    # network, network_digest: name, and digest of everything it computes
     network: str
     network_digest: str
     # pattern, execution: name of the pattern; the time axis
     pattern: str
     execution: str
     chip: str  # name of the chip whose figures were set; in an exploration, of the chip with its figures
-    chip_figures: str  # what was set, as a JSON object
-    seed: int | None  # seed of the random frames; ``None`` where frames were given
-    n_frames: int  # how many frames there are, frame 0 included
-    density: float | None  # probability of a 1 in them; ``None`` where every frame draws its own
-    mapping: str  # options of the mapper that are not the default ones, as a JSON object
+    chip_figures: str  # figures that were set, as a JSON object
+    seed: int | None  # seed of the random frames; ``None`` if frames were given
+    n_frames: int  # number of frames, including frame 0
+    density: float | None  # probability of a 1 in them; ``None`` if every frame draws its own
+    mapping: str  # non-default options of the mapper, as a JSON object
     neuromap: str = __version__  # version
-    n_stimuli: int = 1  # stimuli over which energy is a mean; their seeds follow each other
+    n_stimuli: int = 1  # stimuli over which energy is averaged, with consecutive seeds
     asked_by: AskedBy = "sweep"  # the command that measured it
 
 
 @dataclass(frozen=True)
 class RunOutcome(ReadOnly, Card):
-    """What became of a run."""
+    """Outcome of a run."""
 
-    # ``"lost"`` where the processes that did it died: the next command does it again. All others are final
+    # ``"lost"`` if the processes that did it died, so that the next command repeats it; all others are final
     status: RunStatus
-    stage: str = ""  # where it ended; empty where it did not
-    exit_code: int = 0  # what the command line would give for this run alone
-    message: str = ""  # why, in one line; empty where there is nothing to say
-    # by the keys of :data:`neuromap.sweep.run_store.RUN_FIGURES`; those that are known
+    stage: str = ""  # stage at which it failed; empty if it did not
+    exit_code: int = 0  # exit code that the command line would have for this run alone
+    message: str = ""  # the reason, in one line; empty if there is none
+    # known figures, by the keys of :data:`neuromap.sweep.run_store.RUN_FIGURES`
     figures: Mapping[str, float | bool] = field(default_factory=dict)
 
 
 def runs_of(spec: SweepSpec) -> Iterator[tuple[RunJob, tuple[SweepRun, ...]]]:
-    """Go through all runs of a spec: networks outermost, then patterns, executions, chips; seeds change first."""
+    """Iterate over all runs of a spec: networks outermost, then patterns, executions, chips; seeds change first."""
     networks = {id(network): network_digest(network) for network in spec.networks}
     chips = [(fingerprint_of_chip(chip.chip), json.dumps(dict(chip.figures))) for chip in spec.chips]
     told = told_options(spec.options)
@@ -116,56 +116,56 @@ def _key(*parts: object) -> str:
 
 
 def network_digest(network: Network) -> str:
-    """Give the digest of a network's name and of all that it computes, as 64 hexadecimal digits."""
+    """Return a digest of a network's name and everything it computes, as 64 hexadecimal digits."""
     fingerprint = Fingerprint(f"network {network.name}")
     fingerprint.add_network(network)
     return fingerprint.text()
 
 
 def told_options(options: MappingOptions) -> str:
-    """Give the options of the mapper that are not the default ones, as a JSON object."""
+    """Return the non-default options of the mapper, as a JSON object."""
     default = MappingOptions()
     return json.dumps(
         {f.name: v for f in fields(options) if (v := getattr(options, f.name)) != getattr(default, f.name)}
     )
 
 
-# ``SweepSpec``: everything that a sweep of runs is made of, read and checked.
+# ``SweepSpec``: the specification of a sweep, read and checked.
 
 
 @dataclass(frozen=True, eq=False)
 class SetChip(ReadOnly, Card):
-    """A chip of a sweep, and the figures that were set to make it."""
+    """A chip of a sweep, and the figures set to make it."""
 
     base: str  # name of the chip whose figures were changed
-    figures: Mapping[str, Any]  # what was set, called as in chip files
-    chip: ChipSpec  # the chip that they make
+    figures: Mapping[str, Any]  # figures set, named as in chip files
+    chip: ChipSpec  # the resulting chip
 
 
 @dataclass(frozen=True, eq=False)
 class SweepSpec(Card):
-    """Networks, patterns, executions, chips and seeds, every combination of which is a run.
+    """Networks, patterns, executions, chips and seeds; every combination is a run.
 
     Attributes
     ----------
     name : str
-        Of the spec file, without its suffix.
+        Name of the spec file, without its suffix.
     patterns : tuple of RolloutPattern
-        Network by network, all patterns of each; valid or not.
+        All patterns, network by network, valid or not.
     executions : tuple of str
         Time axes, such as ``"windowed"``.
     chips : tuple of SetChip
         Chips outermost, the values of the last figure change first.
     seeds : tuple of int
-        Of the random frames.
+        Seeds of the random frames.
     n_frames : int
-        Random frames of every run, frame 0 included.
+        Number of random frames of every run, including frame 0.
     density : float or None
-        Probability of a 1 in them; ``None`` where every frame draws its own.
+        Probability of a 1 in them; ``None`` if every frame draws its own.
     options : MappingOptions
-        How every run is mapped.
+        Options of mapping, for all runs.
     engine : str
-        What runs the ticks, on one thread; the results do not depend on it.
+        Engine that runs the ticks, on one thread; the results do not depend on it.
     noise_seed : int
         Seed of the neurons' stochastic modes.
     title : str
@@ -186,12 +186,12 @@ class SweepSpec(Card):
 
     @property
     def networks(self) -> tuple[Network, ...]:
-        """The networks, each once."""
+        """Distinct networks."""
         return tuple({id(pattern.network): pattern.network for pattern in self.patterns}.values())
 
     @property
     def n_runs(self) -> int:
-        """Combinations; runs are fewer where two of them are the same."""
+        """Number of combinations; if some are equal, there are fewer runs."""
         return len(self.patterns) * len(self.executions) * len(self.chips) * len(self.seeds)
 
     def _facts(self) -> dict[str, object]:
@@ -206,7 +206,7 @@ class SweepSpec(Card):
         }
 
 
-# Runs of one spec: beyond it, reading the table takes longer than anybody looks at it.
+# Most runs of one spec: beyond it, reading the table takes too long.
 MOST_RUNS = 1_000_000
 
 _MOST_BYTES = 2**20
@@ -224,7 +224,7 @@ _KEYS = (
     "mapping",
     "simulation",
 )
-# Pins are of one network and chip; what a time limit gives depends on the machine, and rows must not.
+# Pins belong to one network and chip; results under a time limit depend on the machine, which rows must not.
 _MAPPING_KEYS = tuple(f.name for f in fields(MappingOptions) if f.name not in ("pins", "seconds"))
 
 
@@ -239,13 +239,13 @@ def load_sweep(path: str | Path) -> SweepSpec:
     Returns
     -------
     SweepSpec
-        Every combination of it can be tried; whether it fits or is valid is for its row to say.
+        Every combination can be tried; its row tells whether it is valid and fits.
 
     Raises
     ------
     InputError
-        If the file is missing or wrong, a network, pattern, execution, chip or figure does not exist, or the runs are
-        more than a million; in one line that begins with the file.
+        If the file is missing or wrong, a network, pattern, execution, chip or figure does not exist, or there are more
+        than a million runs; in one line that begins with the file.
     NotSupportedError
         If neuromap does not map to one of the chips.
     """
@@ -286,7 +286,7 @@ def _read(name: str, values: dict[str, Any], folder: Path) -> SweepSpec:
 
 
 def _names(top: TomlTable, key: str, default: Sequence[str] = ()) -> tuple[str, ...]:
-    """Take a list of names, each once; an absent one is the default, if there is any."""
+    """Read a list of names, dropping repetitions; if absent, return the default, if there is one."""
     if key not in top and default:
         return tuple(default)
     found = top.texts(key) if key in top else []
@@ -303,7 +303,7 @@ def _executions(top: TomlTable) -> tuple[str, ...]:
 
 
 def _seeds(top: TomlTable) -> tuple[int, ...]:
-    """Take seeds one by one, or a table of the first and how many there are."""
+    """Read a list of seeds, or a table of the first seed and their number."""
     if "seeds" not in top:
         return (0,)
     if isinstance(top.values["seeds"], dict):
@@ -320,7 +320,7 @@ def _seeds(top: TomlTable) -> tuple[int, ...]:
 
 
 def _figures(table: TomlTable) -> dict[str, list[Any]]:
-    """Take the values of every figure; ``[set] core.axons = [...]`` is a table within, as TOML reads dots."""
+    """Read the values of every figure; ``[set] core.axons = [...]`` is a nested table, as TOML reads dots."""
     found: dict[str, list[Any]] = {}
     for name, value in _with_dots("", table.values):
         if not isinstance(value, list) or not value:

@@ -1,4 +1,4 @@
-"""Training of rolled-out networks, with PyTorch (the extra ``training``): for any network file and valid pattern."""
+"""Training of any rolled-out network under any valid pattern, with PyTorch (the extra ``training``)."""
 
 from neuromap.lazy_names import lazy_names
 

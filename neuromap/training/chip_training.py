@@ -1,4 +1,4 @@
-"""``train_for_chip``: a network that a chip takes as it is, trained with integer weights, thresholds and spikes."""
+"""``train_for_chip``: train integer weights and thresholds that a chip takes unchanged."""
 
 from __future__ import annotations
 
@@ -64,16 +64,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ChipTraining(Card):
-    """A network that was trained for a chip.
+    """A network trained for a chip.
 
     Attributes
     ----------
     network : Network
-        With integer weights and thresholds: what is mapped and verified. ``Network.save`` writes it.
+        With integer weights and thresholds, ready to map and verify. ``Network.save`` writes it.
     lines : tuple of str
-        What was chosen for the chip, and why.
+        Choices made for the chip, with reasons.
     result : TrainingResult
-        How often the network is right; the chip is as often, but where the encoding draws, on frames of its own.
+        Accuracy of the network. The chip has the same, except that a random encoding draws other frames for it.
     """
 
     network: Network
@@ -91,38 +91,37 @@ def train_for_chip(
     progress: Callable[..., None] = silent,
     start: str | Path | None = None,
 ) -> ChipTraining:
-    """Train a network in frame code, with weights and groups that fit the cores of a chip.
+    """Train a network in frame code with weights and groups that fit the cores of a chip.
 
-    The model that is trained gives the very spikes of :func:`neuromap.reference` and of the chip. Where all frames of a
-    network are alike (no cycles, nothing drawn, paths of one length), a single frame is trained. An input with code
-    ``layer`` whose weights are not given learns them, and its thresholds; given ones stay as they are.
+    The trained model gives exactly the spikes of :func:`neuromap.reference` and of the chip. If all frames of a network
+    are equal (no cycles, nothing random, paths of equal length), a single frame is trained. An input with code
+    ``layer`` learns its weights and thresholds unless they are given.
 
-    Of a graded network integers are trained, through the quantiser of its nodes: weights, biases, multipliers and
-    shifts. Training starts from its integers if it has all weights, else from drawn ones; values of the model are those
-    of :func:`neuromap.reference`.
+    In a graded network, integer weights, biases, multipliers and shifts are trained through the quantiser of its nodes.
+    Training starts from the network's integers if it has all weights, otherwise from random ones. The model's values
+    are those of :func:`neuromap.reference`.
 
     Parameters
     ----------
     rollout : Rollout, sequence of Rollout or LearnedPattern
-        Network and pattern; streams are sampled as the execution says. Weights and thresholds that it may have are not
-        used, but those of a layer on the host and of graded nodes. Of several rollouts of one network, steps of the
-        optimiser take the patterns in turn. A pattern that is learned is in the network that is made, by the name
-        ``learned``.
+        Network and pattern; the execution decides how streams are sampled. Existing weights and thresholds are ignored,
+        except those of a layer on the host and of graded nodes. With several rollouts of one network, optimiser steps
+        cycle through the patterns. A learned pattern is stored in the resulting network under the name ``learned``.
     chip : ChipSpec
-        For which input codes, kinds of weights and groups are chosen.
+        Chip for which input codes, kinds of weights and groups are chosen.
     images : mapping of str to ImageSet
-        ``"train"``, and ``"validation"`` or ``"test"`` or both; the accuracy is of the test images, if they are given.
+        ``"train"``, and ``"validation"`` or ``"test"`` or both; accuracy is of the test images, if given.
     options : TrainingOptions or mapping of str to Any, optional
-        A mapping gives some of the options, of HardwareOptions too; all others are chosen from images, network and
-        pattern, and ``lines`` say which.
+        A mapping sets some of the options, those of HardwareOptions included; the others are chosen from images,
+        network and pattern, as reported in ``lines``.
     hardware : HardwareOptions, optional
-        What is asked beside ``TrainingOptions``.
+        Options specific to chips.
     checkpoint : str or Path, optional
         As for :func:`neuromap.training.train_network`.
     progress : callable
         ``progress(text, epochs done, epochs)``.
     start : str or Path, optional
-        Checkpoint of this network, trained under any pattern and with any options: training starts from its weights.
+        Checkpoint of this network, trained under any pattern and options, whose weights training starts from.
 
     Returns
     -------
@@ -131,12 +130,12 @@ def train_for_chip(
     Raises
     ------
     NotSupportedError
-        If PyTorch is not installed or does not find the device, the network has edges that are not trained, or no
+        If PyTorch is not installed or does not find the device, the network has edges that cannot be trained, or no
         choice fits the chip.
     InputError
-        If images, network, patterns and checkpoint do not fit each other.
+        If images, network, patterns and checkpoint do not match.
     TrainingError
-        If the loss is no number any more, or the memory does not suffice.
+        If the loss is not finite, or memory does not suffice.
     """
     rollouts = rollouts_of("train_for_chip", rollout)
     needs("train_for_chip: chip", chip, ChipSpec)
@@ -209,7 +208,7 @@ def train_for_chip(
 def _model(
     task: _Task, run: Run, chip: ChipSpec, image_shape: tuple[int, int, int]
 ) -> tuple[RolloutModel, Callable[[Any], Network]]:
-    """Make the model of a task, and say what makes a network of it."""
+    """Return the model of a task and the function that converts it to a network."""
     network, options = task.choice.network, task.options
     if not network.is_graded:
         from neuromap.training.torch.frame_model import FrameModel, to_network
@@ -225,7 +224,7 @@ def _model(
 
 @dataclass(frozen=True)
 class _Task:
-    """What is trained: the choice for the chip, how images are shown, patterns and options with which it is."""
+    """A training task: choices for the chip, encoding of images, patterns and options."""
 
     choice: ChipChoice
     shown: InputEncoding
@@ -234,7 +233,7 @@ class _Task:
     over_time: LossOverTime
     learning: Learning | None
     options: TrainingOptions
-    asked_for: TrainingOptions  # where all frames are alike, one is trained in place of so many
+    asked_for: TrainingOptions  # as given; ``options`` has one frame if all frames are equal
     hardware: HardwareOptions
     thresholds: tuple[int, int] | None
     about: dict[str, Any]
@@ -255,7 +254,7 @@ def _task(
         named = {} if hardware is None else {f.name: getattr(hardware, f.name) for f in fields(hardware)}
         train, first = images["train"], HardwareOptions(**named | {k: given[k] for k in _OPENED & given.keys()})
         choice = choose_for_chip(patterns[0].network, chip, train, first)
-        # of streams as many as all see of it: behind its end a stream is black
+        # for streams, the fewest that any pattern sees: after its end a stream is black
         frames = (min if train.is_stream else max)(_frames_to_train(one, train) for one in rollouts)
         size = len(train.images)
         options, hardware, chosen = chosen_options(
@@ -306,7 +305,7 @@ def _task(
 
 
 def _code_told(encoding: InputEncoding) -> list[Any]:
-    """Name what frames depend on beside images and noise, as a checkpoint keeps it."""
+    """Describe the encoding, apart from images and noise, for the checkpoint."""
     given = [part.tobytes() for part in (encoding.weights, encoding.thresholds) if part is not None]
     digest = sha256(b"".join(given)).hexdigest()[:16] if given else ""
     valued = [list(encoding.mean), list(encoding.step)] if encoding.code == "value" else []
@@ -314,7 +313,7 @@ def _code_told(encoding: InputEncoding) -> list[Any]:
 
 
 def _graded_told(network: Network) -> list[Any]:
-    """Name what a graded network comes with: whether all weights, and a digest of all its integers."""
+    """Return whether a graded network has all weights, and a digest of its integers."""
     found, knows = sha256(), True
     for node in network.nodes.values():
         if node.graded is not None:
@@ -331,12 +330,12 @@ def _graded_told(network: Network) -> list[Any]:
 
 
 def _repeated(found: list[NDArray[np.float64]], patterns: int, frames: int) -> list[NDArray[np.float64]]:
-    """Give the one accuracy of frames that are all alike, as that of all frames under all patterns."""
+    """Repeat the accuracy of the one trained frame for all frames and patterns."""
     return [np.resize(accuracy, frames) for accuracy in (found if len(found) == patterns else found * patterns)]
 
 
 def _encoding(network: Network, images: Mapping[str, ImageSet]) -> InputEncoding:
-    """Check images against network and encoding; give the encoding of the only input."""
+    """Check images against network and encoding; return the encoding of the only input."""
     require_parts(images)
     require_labelled_nodes(network, len(images["train"].classes), "training")
     encoding = input_encodings(network)[network.inputs[0]]
@@ -354,11 +353,11 @@ def _is_learned(encoding: InputEncoding) -> bool:
     return encoding.code == "layer" and encoding.weights is None
 
 
-# Whether all frames of a node are alike, from its first response on: then one frame is all there is to train.
+# If all frames of a node are equal from its first response on, training one frame suffices.
 
 
 def frames_are_alike(pattern: RolloutPattern) -> bool:
-    """Say whether every node of a network without cycles hears of the stimulus over all its paths in one frame."""
+    """Return whether the network has no cycles and the stimulus reaches each node over all paths in the same frame."""
     heard = _heard(pattern)
     return heard is not None and all(len(frames) == 1 for frames in heard.values())
 
@@ -368,9 +367,9 @@ _OF_CYCLES, _MOST_FRAMES = 4, 8
 
 
 def _frames_to_train(rollout: Rollout, images: ImageSet) -> int:
-    """Count the frames from the first response to the one that all paths have reached; of cycles a few.
+    """Count the frames from the first to the full response; a fixed few for networks with cycles.
 
-    Of streams those whose inputs are sampled while the stream goes on.
+    For streams, count the frames whose inputs are sampled before the stream ends.
     """
     pattern = rollout.pattern
     if images.is_stream:
@@ -385,7 +384,7 @@ def _frames_to_train(rollout: Rollout, images: ImageSet) -> int:
 
 
 def _heard(pattern: RolloutPattern) -> dict[str, set[int]] | None:
-    """Give the frames in which nodes hear of the stimulus, over all their paths; ``None`` where there are cycles."""
+    """Return, per node, the frames in which paths deliver the stimulus; ``None`` if the network has cycles."""
     network = pattern.network
     if not nx.is_directed_acyclic_graph(network.graph):
         return None
@@ -394,7 +393,7 @@ def _heard(pattern: RolloutPattern) -> dict[str, set[int]] | None:
     for name in nx.topological_sort(network.graph):
         into = [key for key in network.edges if key[1] == name]
         if into:
-            # What leaves an input is of frames from 1 on, however its edges are.
+            # Inputs count from frame 1, whether their edges stream or not.
             heard[name] = {
                 frame + (1 if key[0] in network.inputs else r_of[key]) for key in into for frame in heard[key[0]]
             }

@@ -14,9 +14,9 @@ from neuromap.training.training_result import EpochFigures, LearnedGates, Patter
 
 
 class _Frame(NamedTuple):
-    """A frame of a pattern."""
+    """One frame under one pattern."""
 
-    pattern: str  # empty but in its first frame
+    pattern: str  # empty except in the first frame of a pattern
     number: int
     # windowed_step, deep_window_step: update steps since onset
     windowed_step: float
@@ -55,11 +55,11 @@ DOCUMENT = document(
     chosen=each(TEXT).elsewhere,
 )
 to_dict = DOCUMENT.of
-"""Give it as plain values."""
+"""Convert a training result to plain values."""
 
 
 def to_csv(result: TrainingResult) -> str:
-    """Write loss (nats), seconds and validation accuracy by frame of every epoch as CSV text (RFC 4180, UTF-8)."""
+    """Write loss (nats), seconds and validation accuracy by frame as CSV (RFC 4180, UTF-8), one row per epoch."""
     edges = () if result.learned is None else result.learned.gates
     return csv_text([_epoch(epoch, edges) for epoch in result.history])
 
@@ -80,7 +80,7 @@ _COLUMNS: tuple[Column[_Frame], ...] = (
 
 
 def render_text(result: TrainingResult, width: int = 100) -> str:
-    """Write the accuracy by frame, on both time axes, under a line that says what was trained."""
+    """Write the accuracy by frame on both time axes, below a summary line."""
     columns = (
         _COLUMNS if result.others else (Column("frame", lambda frame: str(frame.number), left=True), *_COLUMNS[2:])
     )
@@ -107,7 +107,7 @@ def render_text(result: TrainingResult, width: int = 100) -> str:
 
 
 def _learned(found: LearnedGates, history: tuple[EpochFigures, ...]) -> str:
-    """Say which pattern was learned, of which class, and how sure its gates are."""
+    """Describe the learned pattern: its edges, its behaviour class and how certain its gates are."""
     number = "" if found.behaviour_class is None else f" {found.behaviour_class}"
     of_all = "" if found.classes is None else f" of {found.classes}"
     gates = ", ".join(f"{edge} {gate:.2f}" for edge, gate in zip(found.gates, history[-1].gates, strict=True))

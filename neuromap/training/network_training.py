@@ -1,4 +1,4 @@
-"""``train_network``: a network, its patterns and labelled images become trained weights and their accuracy."""
+"""``train_network``: train a network on labelled images under one or several patterns, and measure its accuracy."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from neuromap.training.torch.train import Progress
 
 _MEASURED_SEED = 2**31
-"""Added to the seed of the noise on images that are measured: none that training uses."""
+"""Offset of the noise seed for measured images, so that it differs from all seeds of training."""
 
 LEARNED = "learned"
-"""What asks for a pattern that is learned with the weights, and its name in the network that is made."""
+"""Requests a pattern learned with the weights; also its name in the resulting network."""
 
 _PARTS = ("kind", "kernel", "stride", "padding", "groups")
-"""Of a transform, all but the weights."""
+"""Attributes of a transform, except its weights."""
 
 
 def train_network(
@@ -60,22 +60,22 @@ def train_network(
 ) -> TrainingResult:
     """Train a network under a rollout pattern, or one set of weights under several.
 
-    The same images are shown in all frames, each with noise of its own where the network's file asks for it; where it
-    asks for tracks, frames are consecutive pictures of one track, and each run of them counts as an image. The accuracy
-    that is given at the end is that of the test images, if they are among those given, else of the validation images.
+    All frames show the same image, each with its own noise if the network file specifies noise. If it specifies tracks,
+    frames are consecutive pictures of one track, and each run of them counts as an image. The final accuracy is
+    measured on the test images, if given, otherwise on the validation images.
 
     Parameters
     ----------
     rollout : Rollout, sequence of Rollout or LearnedPattern
-        Network and pattern; the execution matters to a loss over time, to streams, which are sampled as it says, and to
-        the times of the result. Of several rollouts of one network, steps of the optimiser take the patterns in turn.
+        Network and pattern; the execution affects a loss over time, the sampling of streams and the times of the
+        result. With several rollouts of one network, optimiser steps cycle through the patterns.
     images : mapping of str to ImageSet
         ``"train"``, and ``"validation"`` or ``"test"`` or both.
     options : TrainingOptions, optional
-        By default those of the paper for MNIST.
+        By default, the paper's options for MNIST.
     checkpoint : str or Path, optional
-        A file that is written after every epoch. If it is there, the run goes on from it and ends with the weights
-        that it would have had without the interruption.
+        File written after every epoch. If it exists, training resumes from it and ends with the same weights as an
+        uninterrupted run.
     progress : callable
         ``progress(text, epochs done, epochs)``.
 
@@ -86,13 +86,13 @@ def train_network(
     Raises
     ------
     NotSupportedError
-        If PyTorch is not installed or does not find the device, or the network has edges that are not trained.
+        If PyTorch is not installed or does not find the device, or the network has edges that cannot be trained.
     InputError
-        If images, network, patterns and checkpoint do not fit each other.
+        If images, network, patterns and checkpoint do not match.
     NetworkError
-        If the network's inputs and outputs are not for labelled images, or its input is to give spikes.
+        If the network's inputs and outputs do not suit labelled images, or its input has a code that gives spikes.
     TrainingError
-        If the loss is no number any more, or the memory does not suffice.
+        If the loss is not finite, or memory does not suffice.
     """
     rollouts = rollouts_of("train_network", rollout)
     patterns = tuple(one.pattern for one in rollouts)
@@ -161,7 +161,7 @@ def train_network(
 
 
 def accuracy_under(pattern: RolloutPattern, found: Iterable[float], execution: str = "windowed") -> PatternAccuracy:
-    """Give accuracies by frame, as measured, with the times at which these frames are known."""
+    """Combine measured accuracies by frame with the times at which the frames are known."""
     accuracy = tuple(round(float(a), 6) for a in found)
     output = pattern.network.outputs[0]
     times = frame_times(
@@ -171,7 +171,7 @@ def accuracy_under(pattern: RolloutPattern, found: Iterable[float], execution: s
 
 
 def executions_that_count(rollouts: Sequence[Rollout], shown: ImageSet, over_time: LossOverTime) -> tuple[str, ...]:
-    """Give the executions where weights depend on them: when streams are sampled, which frames are known by a time."""
+    """Return the executions if weights depend on them, through sampled streams or a timed loss; otherwise ``()``."""
     return tuple(one.execution for one in rollouts) if shown.is_stream or over_time.is_timed else ()
 
 
@@ -181,7 +181,7 @@ def task_of(
     learning: Learning | None = None,
     executions: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Name what is trained on what, as a checkpoint keeps it."""
+    """Describe network, patterns and data for the checkpoint."""
     network = patterns[0].network
     return {
         **({} if learning is None else {"learned": learning.execution}),
@@ -197,7 +197,7 @@ def task_of(
 
 
 def require_onset(images: Mapping[str, ImageSet], options: TrainingOptions) -> None:
-    """Refuse streams behind another image: their time begins at their onset."""
+    """Refuse preceding frames before streams: a stream's time begins at its onset."""
     streams = [found.name for found in images.values() if found.is_stream]
     if streams and options.preceding:
         raise InputError(
@@ -207,7 +207,7 @@ def require_onset(images: Mapping[str, ImageSet], options: TrainingOptions) -> N
 
 
 def _require_one_onset(encoding: InputEncoding, patterns: Sequence[RolloutPattern], options: TrainingOptions) -> None:
-    """Refuse tracks where pictures would have to begin in frames of their own."""
+    """Refuse tracks with preceding frames, or under patterns whose tracks begin in different frames."""
     from neuromap.training.torch.measure_frames import onset
 
     asked = f'inputs.{encoding.node}.frames: "{encoding.frames}"'
@@ -221,7 +221,7 @@ def _require_one_onset(encoding: InputEncoding, patterns: Sequence[RolloutPatter
 
 
 def encoding_given(network: Network) -> dict[str, Any]:
-    """Name what the file of a network asks of the host beside noise and code, for checkpoints; empty for nothing."""
+    """Return what the network file sets for its input besides noise and code, for checkpoints; empty if nothing."""
     coded = _encoding(network)
     shown = {"frames": coded.frames} if coded.frames != "still" else {}
     return {**({"mean": list(coded.mean)} if coded.mean else {}), **shown}
@@ -249,7 +249,7 @@ def check_images(network: Network, images: Mapping[str, ImageSet]) -> None:
 
 
 def require_parts(images: Mapping[str, ImageSet]) -> None:
-    """Refuse images without a part to train on, or without one to measure on."""
+    """Require images to train on, and images to measure accuracy on."""
     if "train" not in images or not {"validation", "test"} & images.keys():
         raise InputError(
             f"training: images given are {', '.join(images) or 'none'}; needed are train, and validation or test"
@@ -261,7 +261,7 @@ def _encoding(network: Network) -> InputEncoding:
 
 
 def history_of(done: Progress) -> tuple[EpochFigures, ...]:
-    """Give the figures of all epochs of a run."""
+    """Return the figures of all epochs of a run."""
     return tuple(
         EpochFigures(
             int(e["epoch"]),
@@ -275,7 +275,7 @@ def history_of(done: Progress) -> tuple[EpochFigures, ...]:
 
 
 def network_digest(network: Network) -> str:
-    """Give a digest of what a network is before it is trained: nodes, edges, settings, in 16 hexadecimal digits."""
+    """Return a digest of an untrained network (nodes, edges, settings) in 16 hexadecimal digits."""
     nodes = [(name, node.shape) for name, node in network.nodes.items()]
     edges = [(key, [getattr(edge.transform, part, None) for part in _PARTS]) for key, edge in network.edges.items()]
     settings = [(name, s.activation, s.dropout) for name, s in node_settings(network).items()]
@@ -284,14 +284,15 @@ def network_digest(network: Network) -> str:
 
 @dataclass(frozen=True, eq=False)
 class LearnedPattern(Card):
-    """What is trained in place of a rollout where the pattern is to be learned with the weights.
+    """Takes the place of a rollout when the pattern is learned with the weights.
 
     Attributes
     ----------
     network : Network
-        Of frame nodes, with two behaviour classes or more.
+        Network of frame nodes with at least two behaviour classes.
     execution : str
-        Whose times a loss over time counts; ``"windowed"`` of the pattern with the least frame period in its class.
+        Execution whose times a loss over time counts; ``"windowed"`` takes those of the pattern with the least frame
+        period in its class.
     """
 
     network: Network
@@ -302,9 +303,9 @@ class LearnedPattern(Card):
         chosen_period(self.execution)
 
 
-# Patterns under which one set of weights is trained: those of the rollouts that are given, in their order.
+# Patterns under which one set of weights is trained: those of the given rollouts, in order.
 def rollouts_of(called: str, given: Rollout | Sequence[Rollout] | LearnedPattern) -> tuple[Rollout, ...]:
-    """Give one rollout or several; of a pattern that is to be learned, that of streaming stands for all."""
+    """Check rollouts and return them as a tuple; a pattern to be learned is represented by streaming."""
     if isinstance(given, LearnedPattern):
         if count_behaviour_classes(given.network) == 1:
             raise InputError(
@@ -341,7 +342,7 @@ def objective_of(
     chip: ChipSpec | None,
     weight_cores: float = 0.0,
 ) -> tuple[LossOverTime, Learning | None]:
-    """Give the loss over time in update steps, and how the pattern is learned, if it is."""
+    """Return the loss over time in update steps, and how the pattern is learned, if at all."""
     from neuromap.training.torch.gates import Learning
 
     over_time = LossOverTime.read(options.loss_over_time).on(chip)
@@ -371,7 +372,7 @@ def objective_of(
 
 
 def _delays(network: Network, chip: ChipSpec) -> tuple[DelayCost, ...]:
-    """Say what delays cost before weights are known: all neurons of a node are read over all its edges."""
+    """Cost of delays before weights are known, assuming that every edge of a node reads all its neurons."""
     leaving: dict[str, list[EdgeKey]] = {}
     for u, v in network.edges:
         if u not in network.inputs:
@@ -383,12 +384,12 @@ def _delays(network: Network, chip: ChipSpec) -> tuple[DelayCost, ...]:
 
 
 def frames_to_measure(over_time: LossOverTime, rollouts: Sequence[Rollout], options: TrainingOptions) -> int:
-    """Count the frames that are measured: those that are asked for, and all that the loss counts."""
+    """Count the frames to measure: at least the requested ones, and all that the loss counts."""
     return max(options.frames, *(len(over_time.shares(rollout, options.frames).shares) for rollout in rollouts))
 
 
 def called_patterns(trained: Sequence[RolloutPattern], given: Sequence[RolloutPattern]) -> tuple[RolloutPattern, ...]:
-    """Give the patterns that were trained; a learned one is called by its text."""
+    """Return the trained patterns; a learned one is named after its streaming edges unless the network names it."""
     return tuple(pattern if pattern in given else _named(pattern) for pattern in trained)
 
 
@@ -401,7 +402,7 @@ def _named(pattern: RolloutPattern) -> RolloutPattern:
 
 
 def learned_gates(pattern: RolloutPattern, done: Progress) -> LearnedGates:
-    """Say what was learned of a pattern."""
+    """Describe the learned pattern."""
     network = pattern.network
     (number,) = class_numbers(network, [pattern]).of_patterns([pattern])
     return LearnedGates(
@@ -414,9 +415,9 @@ def learned_gates(pattern: RolloutPattern, done: Progress) -> LearnedGates:
 
 
 _WITH_GATES = 0.6
-"""Part of the epochs in which a pattern is learned; in the others the one that was found is trained."""
+"""Fraction of the epochs in which a pattern is learned; in the others the pattern found is trained."""
 
 
 def call_pattern(pattern: RolloutPattern) -> str:
-    """Call a pattern by its name, or by its values where it has none."""
+    """Return the name of a pattern, or its digits if it has none."""
     return pattern.name or pattern.digits

@@ -19,13 +19,13 @@ class EpochFigures:
     epoch : int
         Counted from 1.
     loss : float
-        Mean over its batches, in nats.
+        Mean over the batches, in nats.
     seconds : float
-        That it took.
+        Duration.
     accuracy : tuple of float
-        Fraction of the validation images, frame by frame from the first response on; of several patterns the mean.
+        Accuracy on the validation images by frame, from the first response on; averaged over patterns.
     gates : tuple of float
-        Probability with which every edge streams that has a gate, where the pattern is learned.
+        Probability that each edge with a gate streams, if the pattern is learned.
     """
 
     epoch: int
@@ -37,7 +37,7 @@ class EpochFigures:
 
 @dataclass(frozen=True)
 class LearnedGates(Card):
-    """The pattern that was learned with the weights.
+    """A pattern learned with the weights.
 
     Attributes
     ----------
@@ -46,11 +46,11 @@ class LearnedGates(Card):
     streaming : tuple of str
         Its streaming edges.
     behaviour_class : int or None
-        Number of its behaviour class; ``None`` where classes are too many to number.
+        Number of its behaviour class; ``None`` if there are too many classes to number.
     classes : int or None
-        Behaviour classes of the network; ``None`` where they were not counted.
+        Number of behaviour classes of the network; ``None`` if not counted.
     gates : tuple of str
-        Edges that have gates, in the order of :attr:`EpochFigures.gates`.
+        Edges with gates, in the order of :attr:`EpochFigures.gates`.
     """
 
     pattern: str
@@ -62,7 +62,7 @@ class LearnedGates(Card):
 
 @dataclass(frozen=True)
 class PatternAccuracy(Card):
-    """How often a network is right under one pattern.
+    """Accuracy of a network under one pattern.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class PatternAccuracy(Card):
     times : FrameTimes
         When the frames of the output are known.
     accuracy : tuple of float
-        Fraction of the images that a frame alone names rightly, frame by frame from the first response on.
+        Accuracy of each frame on its own, from the first response on.
     """
 
     pattern: str
@@ -81,38 +81,38 @@ class PatternAccuracy(Card):
 
 @dataclass(frozen=True, eq=False)
 class TrainingResult(Documented, Tabled):
-    """A network that was trained under a pattern, or under several, and how often it is right.
+    """Result of training a network under one or several patterns, with its accuracy.
 
     Attributes
     ----------
     network, pattern, data : str
-        Names; of several patterns that of the first, of which ``times`` and ``accuracy`` are.
+        Names; with several patterns, ``pattern``, ``times`` and ``accuracy`` are of the first.
     output : str
-        The node that classes are read from.
+        Node that classes are read from.
     options : TrainingOptions
-        How it was trained.
+        Options of the run.
     parameters : int
-        Weights and biases.
+        Number of weights and biases.
     history : tuple of EpochFigures
-        Of all epochs.
+        Figures of all epochs.
     times : FrameTimes
         When the frames of the output are known.
     part : str
-        Of the data that the accuracy is of: ``"validation"``, or ``"test"`` where it was asked for.
+        Part of the data on which accuracy was measured: ``"test"`` if given, else ``"validation"``.
     n_images : int
-        In that part.
+        Number of images in that part.
     accuracy : tuple of float
-        Fraction of them that a frame alone names rightly, frame by frame from the first response on.
+        Accuracy of each frame on its own, from the first response on.
     others : tuple of PatternAccuracy
-        The same of all other patterns under which the weights were trained, in their order.
+        The same for all further patterns under which the weights were trained, in order.
     classes : int
-        Of the data; 0 if that is not known.
+        Number of classes of the data; 0 if unknown.
     at_bounds : float or None
-        Share of the latent weights that lie at a bound of their kind; ``None`` where weights have no bounds.
+        Fraction of latent weights at a bound of their kind; ``None`` if weights have no bounds.
     learned : LearnedGates or None
-        The pattern, where it was learned.
+        The learned pattern, if any.
     execution : str
-        Whose times a loss over time counted.
+        Execution whose times a loss over time counted.
     """
 
     network: str
@@ -137,7 +137,7 @@ class TrainingResult(Documented, Tabled):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is wrong with the result, with what to try: accuracy near chance, weights at their bounds."""
+        """Problems with the result and what to try: accuracy near chance, weights at their bounds."""
         said = []
         best = max(max(found.accuracy, default=0.0) for found in self.by_pattern)
         if near_chance(best, self.classes):
@@ -151,7 +151,7 @@ class TrainingResult(Documented, Tabled):
 
     @property
     def by_pattern(self) -> tuple[PatternAccuracy, ...]:
-        """How often the network is right under every pattern, in their order."""
+        """Accuracy under every pattern, in order."""
         return (PatternAccuracy(self.pattern, self.times, self.accuracy), *self.others)
 
     def _facts(self) -> dict[str, object]:
@@ -172,7 +172,7 @@ class TrainingResult(Documented, Tabled):
 _MOST_AT_BOUNDS = 0.95
 
 
-# When the frames of an output are known, on the three time axes of the literature.
+# Times at which the frames of an output are known, on the three time axes of the literature.
 @dataclass(frozen=True)
 class FrameTimes:
     """Times of the frames of an output, from its first response on.
@@ -180,12 +180,12 @@ class FrameTimes:
     Attributes
     ----------
     windowed : tuple of int
-        Update steps since the onset of the stimulus, in windows of size 1 one after the other: the axis of the figures
-        of Fischer, Köhler, Pfeil 2018. One update step is one tick on a chip where no step is stretched.
+        Update steps since stimulus onset in consecutive windows of size 1: the axis of the figures of Fischer, Köhler,
+        Pfeil 2018. One update step is one tick on a chip if no step is stretched.
     deep_window : tuple of int
-        Update steps of one deep window, its tableau T.
+        Update steps in one deep window, from its tableau T.
     executed : tuple of int
-        Update steps since the onset as the execution has them that was asked for; as ``windowed`` by default.
+        Update steps since onset under the requested execution; by default as ``windowed``.
     """
 
     windowed: tuple[int, ...]
@@ -194,7 +194,7 @@ class FrameTimes:
 
 
 def frame_times(rollout: Rollout, output: str, first: int, n_frames: int) -> FrameTimes:
-    """Give the times of an output's frames."""
+    """Return the times of an output's frames."""
     tableau = rollout.pattern.tableau(first + n_frames)
     return FrameTimes(
         windowed=_known(Rollout(rollout.network, rollout.pattern), output, n_frames),

@@ -1,4 +1,4 @@
-"""The law and how it is checked: chip against reference, the dependency wave, the first real difference."""
+"""Verification of programs: chip against reference, the dependency wave, the first real difference."""
 
 from neuromap.lazy_names import lazy_names
 

@@ -32,16 +32,16 @@ def first_difference(
     threads: int | None = None,
     noise_seed: int = 0,
 ) -> dict[str, int | None]:
-    """Ticks from stimulus onset to the first output spike, or value, that is there with or without the stimulus only.
+    """Return the ticks from stimulus onset to the first output spike, or value, that the stimulus changes.
 
-    For every input in turn, the frames from ``onset_frame`` on are delivered in one run and are silent in the
-    other. Each input has its own onset, the tick at which it is sampled; the least over the inputs is returned.
-    It is never less than the first response, and more where thresholds keep the difference from the output.
+    For every input in turn, the frames from ``onset_frame`` on are delivered in one run and silenced in the
+    other. Each input has its own onset, the tick at which it is sampled; the minimum over the inputs is returned.
+    It is never less than the first response, and greater where thresholds keep the difference from the output.
 
     Parameters
     ----------
     program : ChipProgram
-        What is run.
+        The program to run.
     frames : mapping of str to array_like, shape (n_frames, size)
         Input frames with the stimulus; row 0 is frame 0.
     onset_frame : int
@@ -52,12 +52,12 @@ def first_difference(
     Returns
     -------
     dict of str to int or None
-        Ticks by output node; ``None`` where the two runs do not differ.
+        Ticks by output node; ``None`` if the two runs do not differ.
 
     Raises
     ------
     StimulusError
-        If the frames do not fit the input nodes, or the onset is none of them.
+        If the frames do not fit the input nodes, or ``onset_frame`` is out of range.
     """
     return difference_of_runs(program, frames, onset_frame, EngineChoice(engine, threads, noise_seed))
 
@@ -86,7 +86,7 @@ def difference_of_runs(
 
 
 def _first_ticks(one: Trace, other: Trace) -> dict[str, int]:
-    """Earliest tick at which two traces differ, by output; outputs that do not differ are absent."""
+    """Return the earliest tick at which two traces differ, by output; equal outputs are absent."""
     columns: list[list[NDArray[Any]]] = [
         [t.tick, t.node, t.index, *([] if t.value is None else [t.value])] for t in (one, other)
     ]
@@ -101,7 +101,7 @@ def _first_ticks(one: Trace, other: Trace) -> dict[str, int]:
 
 
 def extend_frames(frames: Mapping[str, NDArray[Any]], n_frames: int) -> dict[str, NDArray[Any]]:
-    """Repeat or cut input frames to a number of frames."""
+    """Repeat or cut input frames to ``n_frames``."""
     # shapes: frames (any, size); returns (n_frames, size)
     return {name: rows[np.arange(n_frames) % len(rows)] for name, rows in frames.items()}
 
@@ -118,35 +118,35 @@ def verify(
     threads: int | None = None,
     noise_seed: int = 0,
 ) -> Verification:
-    """Check the program and its frame period, and compare the chip's output frames with the reference, value by value.
+    """Check a program and its frame period, and compare the chip's output frames with the reference, value by value.
 
     Parameters
     ----------
     rollout : Rollout
-        What should be computed.
+        The rollout that should be computed.
     program : ChipProgram
-        What is loaded onto the simulated chip.
+        The program loaded onto the simulated chip.
     frames : mapping of str to array_like of shape (n_frames, size) or that of the nodes, or path, optional
         Input frames, row 0 is frame 0, or a file of them; random ones by default.
     n_frames, seed, density : int, int, float or None
-        Number, seed and density of the random frames; without one every frame draws its own.
+        Number, seed and density of the random frames; without a density every frame draws its own.
     engine, threads, noise_seed : str, int or None, int
         As in :func:`neuromap.simulation.run.simulate.simulate`.
 
     Returns
     -------
     Verification
-        The result; it is not raised where they differ, see :func:`require_verified`.
+        The result, also if they differ; :func:`require_verified` raises an error then.
 
     Raises
     ------
     ProgramError
-        If the program is of another network, or cannot be simulated: it is not well formed, or indices point
-        outside it. Other broken rules are part of the result.
+        If the program belongs to another network, or cannot be simulated: it is not well formed, or has invalid
+        indices. Other broken rules are part of the result.
     StimulusError
         If the frames do not fit the input nodes.
     InputError
-        If there is no such engine, or a number is out of range.
+        If the engine is unknown, or a number is out of range.
     """
     refuse_swapped("verify(rollout, program)", rollout, Rollout, program)
     needs("verify", rollout, Rollout)
@@ -210,7 +210,7 @@ def hold_against_reference(
 
 
 def require_verified(verification: Verification) -> None:
-    """Do nothing if chip and reference agree and the program is legal.
+    """Raise an error unless chip and reference agree and the program is legal.
 
     Raises
     ------

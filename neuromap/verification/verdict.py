@@ -1,4 +1,4 @@
-"""What a comparison of chip and reference found."""
+"""Results of comparing chip and reference."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Mismatch(Card):
     node: str  # output node
     frame: int  # frame
     neuron: int  # neuron within the node
-    # chip, reference: whether the neuron spikes on the chip, and in the reference; of graded nodes the values
+    # chip, reference: whether the neuron spikes on the chip, and in the reference; for graded nodes, the values
     chip: bool | int
     reference: bool | int
     tick: int  # tick at which the frame leaves the chip
@@ -33,43 +33,43 @@ class Stray(Card):
 
 @dataclass(frozen=True)
 class Verification(Card):
-    """What a comparison of chip and reference found.
+    """Result of comparing chip and reference.
 
     Attributes
     ----------
     verified : bool
-        Chip and reference agree in every output neuron of every frame, no spike is stray, the program keeps the rules
-        of its chip, and its frame period is that of the rollout.
+        Whether chip and reference agree in every output neuron of every frame, no spike is stray, the program keeps the
+        rules of its chip, and its frame period is that of the rollout.
     n_frames : int
         Frames of the stimulus, frame 0 included.
     outputs : tuple of str
         Output nodes that were compared.
     n_compared : int
-        Values that were compared: frames >= 1 times output neurons.
+        Values compared: frames >= 1 times output neurons.
     n_spikes : int
         Spikes, or messages, of the reference among them; 0 means that a silent chip would have passed too.
     n_mismatches : int
         Values that differ.
     first_mismatch : Mismatch or None
-        The one with the earliest tick.
+        The mismatch with the earliest tick.
     n_strays : int
         Stray spikes.
     first_stray : Stray or None
-        The earliest.
+        The earliest stray spike.
     n_ticks : int
-        Ticks that were simulated.
+        Simulated ticks.
     n_violations : int
-        Ways in which the program breaks the rules of its chip and of mapped programs, as
-        :func:`neuromap.hardware.checker.check_program` lists them (at most 1000 of one rule and array).
+        Violations of the rules of the chip and of mapped programs, as
+        :func:`neuromap.hardware.checker.check_program` lists them (at most 1000 per rule and array).
     first_violation : str or None
-        The first of them in one line.
+        The first violation in one line.
     frame_period_ticks : int or Fraction
         Frame period of the program.
     rollout_period_ticks : int or Fraction or None
-        That of the rollout, in ticks of the program. ``None`` where there is none to compare: the program has
-        splitters or partial sums that made its schedule one in ticks, and the rollout is the same one in update steps.
+        Frame period of the rollout, in ticks of the program. ``None`` if it cannot be compared: splitters or partial
+        sums turned the program's schedule into one in ticks, while the rollout's is in update steps.
     is_graded : bool
-        Whether nodes send values, so that these are compared, in place of spikes.
+        Whether nodes send values, which are compared instead of spikes.
     """
 
     verified: bool
@@ -93,7 +93,7 @@ class Verification(Card):
 
     @property
     def period_fits(self) -> bool:
-        """Whether the program's frame period is not another one than the rollout's."""
+        """Whether the program's frame period equals the rollout's, where they can be compared."""
         return self.rollout_period_ticks in (None, self.frame_period_ticks)
 
     @property

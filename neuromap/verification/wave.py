@@ -2,7 +2,7 @@
 
 The wave walks what is loaded onto the chip (host table, synapses, weights, targets, delays) and its labels
 and clocks (node labels, sample ticks, frame period). It knows nothing of networks, patterns and schedules, so
-what it finds is a measurement that the schedule's prediction can be held against.
+its result is an independent measurement to compare with the schedule's prediction.
 
 *First response.* Frame i of one input is delivered; a neuron is reached at tick t if a synapse of nonzero weight is
 due at t (on crossbars: its axon), and sends on. The earliest tick at which a neuron of the output is
@@ -29,24 +29,24 @@ from neuromap.files.argument_checks import needs
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.value import Card
 
-# What the dependency wave asks of a program, whatever its cores are like.
+# What the dependency wave needs of a program, for all kinds of cores.
 
 Ticks: TypeAlias = Ints
-# Tick of what the wave never reaches; below every tick that a program can have.
+# Tick of neurons that the wave never reaches; below every tick that a program can have.
 NEVER = -(2**62)
 
 
 def ticks_since_sampling(program: ChipProgram, node: int, rows: Ints) -> Ticks:
-    """Ticks from the sampling of an input frame until rows of the host table deliver it, the same for every frame."""
+    """Return the ticks from sampling an input frame until rows of the host table deliver it, equal for all frames."""
     (sampled,) = in_parts([program.nodes[node].sample_tick], program.period)
     ticks: Ticks = (program.host.exact_arrival(program.period)[rows] - sampled) // program.period.denominator
     return ticks
 
 
 class Wiring(ABC):
-    """A program as the wave walks it; neuron n of core c has the number ``c * N + n``."""
+    """View of a program for the wave; neuron n of core c has number ``c * N + n``."""
 
-    # label: (C * N,): node of every neuron, -1 without
+    # label: (C * N,): node of every neuron, -1 for none
     # relay: (C * N,): whether it is a relay, a splitter or a part of a sum
     # part: (C * N,): whether it is a part of a sum
 
@@ -58,17 +58,16 @@ class Wiring(ABC):
 
     @abstractmethod
     def linked(self) -> Bools:
-        """Which node has a synapse onto which: shape (nodes, nodes), source first."""
+        """Return a mask of the pairs of nodes that a synapse links, source first, shape (nodes, nodes)."""
 
     @abstractmethod
     def earliest(self, node: int) -> Ticks:
-        """Ticks from the sampling of an input until each neuron is first reached; ``NEVER`` where it is not."""
+        """Return the ticks from sampling an input until it first reaches each neuron, or ``NEVER``."""
 
     @abstractmethod
     def latest(self, node: int) -> Ticks | None:
-        """Ticks from the sampling of an input until it last reaches each neuron, self-edges masked."""
-        # ``NEVER`` where it does not; ``None`` where the wave runs in circles, through relays or neurons without a
-        # label.
+        """Return the ticks from sampling an input until it last reaches each neuron, self-edges masked."""
+        # ``NEVER`` if it does not; ``None`` if the wave runs in cycles through relays or unlabelled neurons.
 
     @property
     def self_edges_only(self) -> bool:
@@ -81,16 +80,16 @@ class Wiring(ABC):
         return not left.any()
 
     def longest_path(self, sends: Bools) -> int:
-        """Bound the neurons on a path: every node at most once, and as many relays and unlabelled ones as send."""
+        """Bound the neurons on a path: every node at most once, and all relays and unlabelled neurons that send."""
         return self._n_nodes + int(np.count_nonzero((self.relay | (self.label < 0)) & sends)) + 1
 
 
-# Neurons whose synapses are looked at together.
+# Neurons whose synapses are processed at once.
 _NEURONS = 4096
 
 
 class _Hits(NamedTuple):
-    """Synapses that something reaches: by position of what reaches them, and the neuron and ticks that it takes."""
+    """Reached synapses: position of their source in the query, neuron, and ticks that it takes."""
 
     source: Ints
     neuron: Ints
@@ -98,7 +97,7 @@ class _Hits(NamedTuple):
 
 
 class ProgramWiring(Wiring):
-    """Any program as the wave walks it: from neuron to axon to neuron, each synapse with its delay."""
+    """View of any program for the wave: from neuron to axon to neuron, each synapse with its delay."""
 
     def __init__(self, program: ChipProgram) -> None:
         super().__init__(program)
@@ -108,7 +107,7 @@ class ProgramWiring(Wiring):
         self._soma = program.soma
 
     def linked(self) -> Bools:
-        """Which node has a synapse onto which: shape (nodes, nodes), source first."""
+        """Return a mask of the pairs of nodes that a synapse links, source first, shape (nodes, nodes)."""
         linked = np.zeros((self._n_nodes, self._n_nodes), np.bool_)
         senders = np.flatnonzero(self._sends & (self.label >= 0))
         for first in range(0, len(senders), _NEURONS):
@@ -119,7 +118,7 @@ class ProgramWiring(Wiring):
         return linked
 
     def earliest(self, node: int) -> Ticks:
-        """Ticks from the sampling of an input until each neuron is first reached; ``NEVER`` where it is not."""
+        """Return the ticks from sampling an input until it first reaches each neuron, or ``NEVER``."""
         reached = np.full(len(self.label), NEVER, np.int64)
         due: dict[int, list[Ints]] = {}
         _put(due, self._from_host(node))
@@ -135,7 +134,7 @@ class ProgramWiring(Wiring):
         return reached
 
     def latest(self, node: int) -> Ticks | None:
-        """Ticks from the sampling of an input until it last reaches each neuron, self-edges masked; see the base."""
+        """Return the ticks from sampling an input until it last reaches each neuron, self-edges masked; see base."""
         reached = np.full(len(self.label), NEVER, np.int64)
         now = _raise(reached, self._from_host(node))
         for _ in range(self.longest_path(self._sends)):
@@ -150,7 +149,7 @@ class ProgramWiring(Wiring):
         return None if len(now) else reached
 
     def _from_host(self, node: int) -> _Hits:
-        """List what the host reaches of an input, with the ticks since the input was sampled."""
+        """List the synapses that an input reaches from the host, with the ticks since its sampling."""
         host = self._program.host
         rows = np.flatnonzero(host.node == node)
         hits = self._of_axons(host.core[rows], host.axon[rows])
@@ -158,7 +157,7 @@ class ProgramWiring(Wiring):
         return _Hits(hits.source, hits.neuron, arrival[hits.source] + hits.ticks)
 
     def _from_neurons(self, neurons: Ints) -> _Hits:
-        """List what spikes of some neurons reach, with the ticks from the spike."""
+        """List the synapses that spikes of some neurons reach, with the ticks from the spike."""
         sent = self._program.sent_by(*np.divmod(neurons, self._program.shape[1]))
         hits = self._of_axons(sent.core, sent.axon)
         return _Hits(sent.spike[hits.source], hits.neuron, sent.delay[hits.source] + hits.ticks)
@@ -178,7 +177,7 @@ def _put(due: dict[int, list[Ints]], hits: _Hits) -> None:
 
 
 def _raise(reached: Ticks, hits: _Hits) -> Ints:
-    """Put later ticks into place; say which neurons they concern."""
+    """Raise ``reached`` to later ticks; return the neurons that changed."""
     before = reached.copy()
     np.maximum.at(reached, hits.neuron, hits.ticks)
     return np.flatnonzero(reached > before)
@@ -218,7 +217,7 @@ def measure(program: ChipProgram) -> dict[str, MeasuredResponse]:
     Raises
     ------
     InputError
-        If it is no program.
+        If ``program`` is not a program.
     """
     needs("measure", program, ChipProgram)
     own = program.chip.kind.wave

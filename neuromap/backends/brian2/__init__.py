@@ -1,4 +1,4 @@
-"""Brian2 on the chip: importing this makes ``set_device("neuromap")`` known (``docs/brian2.md``)."""
+"""Brian2 on the chip: importing this registers the device of ``set_device("neuromap")`` (``docs/brian2.md``)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ except ImportError:
 
 from neuromap.backends.brian2.device import register
 
-# The device: ``device.report()`` tells what ran last.
+# The device: ``device.report()`` describes the last run.
 device = register()
 
 __all__ = ["device"]

@@ -1,4 +1,4 @@
-"""A Brian2 network loaded on the chip, and what its run took: cores, spikes, hops, energy, distance from floats."""
+"""A Brian2 network loaded on the chip, and the report of its run."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from neuromap.simulation.run.tick_run import HostFeed
 
 
 def chip_report(chip: LoadedChip, time_constant: float) -> ChipReport:
-    """Count what a chip did, in a run of its own on the same spikes of the host."""
-    # time_constant: of the distance of spike trains, in seconds
+    """Count a chip's activity, by repeating the run on the same spikes of the host."""
+    # time_constant: of the distance between spike trains, in seconds
     program, spec, frames = chip.program, chip.program.chip, chip.frames
     activity = measure_activity(program, frames, n_ticks=chip.n_steps)
     energy = energy_of(spec, activity.counts)
@@ -65,7 +65,7 @@ def _compartments(chip: LoadedChip) -> int:
 
 
 def _latencies(network: Network) -> tuple[NodeLatency, ...]:
-    """Sum the least delays on the way from any input to each node."""
+    """Find the least sum of delays from any input to each node."""
     ticks = dict.fromkeys(network.inputs, 0)
     for _ in network.nodes:
         for (source, target), edge in network.edges.items():
@@ -75,7 +75,7 @@ def _latencies(network: Network) -> tuple[NodeLatency, ...]:
 
 
 def _with_distances(chip: LoadedChip, spikes: dict[str, Any], time_constant: float) -> Quantisation:
-    """Compare with the float original on the same spikes of the host; without Elephant say so."""
+    """Compare with the float original on the same spikes of the host; without Elephant, add a note instead."""
     found, network = chip.quantised.quantisation, chip.translated.network
     sent = {name: np.zeros((chip.n_steps, size), np.bool_) for name, size in network.inputs.items()}
     sent |= {name: rows[1:] for name, rows in chip.frames.items() if name in network.inputs}
@@ -90,22 +90,22 @@ def _with_distances(chip: LoadedChip, spikes: dict[str, Any], time_constant: flo
     return replace(found, distances=distances)
 
 
-# A chip that runs a translated network step by step: spikes of the host in, spikes and state out.
+# A chip that runs a translated network step by step: takes spikes of the host, returns spikes and state.
 
 
 class Snapshot(NamedTuple):
-    """State of a chip, as what it takes to come back to it: engines are deterministic."""
+    """State of a chip, stored as its inputs: engines are deterministic."""
 
     n_steps: int  # steps since the chip was loaded
-    frames: Mapping[str, Bools]  # (n_steps + 1, size): what the host sent
+    frames: Mapping[str, Bools]  # (n_steps + 1, size): spikes that the host sent
 
 
 class LoadedChip:
-    """A chip with a program; what changes from step to step is here."""
+    """A chip with a program, and its state."""
 
-    # quantised: network and price
-    # rollout: what the program computes
-    # n_steps: steps since it was loaded
+    # quantised: integer network and its quantisation errors
+    # rollout: the rollout that the program computes
+    # n_steps: steps since the chip was loaded
 
     def __init__(self, translated: Translated, chip: ChipSpec, engine: str = "fast") -> None:
         self.translated = translated
@@ -126,11 +126,11 @@ class LoadedChip:
 
     @property
     def frames(self) -> dict[str, Bools]:
-        """What the host has sent: row i + 1 is step i, as :func:`neuromap.reference` takes it."""
+        """Spikes that the host has sent; row i + 1 is step i, as :func:`neuromap.reference` takes them."""
         return {name: rows[0, : self.n_steps + 1] for name, rows in self._frames.items()}
 
     def step(self) -> dict[str, Ints]:
-        """Run a tick on what the host has sent so far, and make room for the next; the neurons of nodes that spike."""
+        """Run a tick on the spikes that the host has sent so far; return the neurons that spike, by node."""
         events = self._feed.events(self._frames, self.n_steps + 1, self.n_steps, 1)
         fired = self._engine.run(events)
         self.n_steps += 1
@@ -139,45 +139,45 @@ class LoadedChip:
         return self._keep(fired.cores, fired.neurons)
 
     def _keep(self, cores: Ints, neurons: Ints) -> dict[str, Ints]:
-        """Remember who spikes in a tick, by node."""
+        """Record the neurons that spike in a tick, by node."""
         node, index = self._of_place[:, cores, neurons]
         spikes = {name: np.sort(index[node == k]) for k, name in enumerate(self._places)}
         self._fired.append(spikes)
         return spikes
 
     def spikes(self, name: str) -> Bools:
-        """Give all spikes of a node so far, shape (n_steps, size)."""
+        """Return all spikes of a node so far, shape (n_steps, size)."""
         found = np.zeros((self.n_steps, self._places[name].core.size), np.bool_)
         for step, spikes in enumerate(self._fired):
             found[step, spikes[name]] = True
         return found
 
     def send(self, name: str, neurons: Ints) -> None:
-        """Take spikes of the step that has just been run; they arrive after their synapses' delays."""
-        if name in self._frames:  # else nobody reads them
+        """Send spikes of the step that has just been run; they arrive after the delays of their synapses."""
+        if name in self._frames:  # otherwise no node reads them
             self._frames[name][0, self.n_steps, neurons] = True
 
     def voltages(self, name: str) -> Floats:
-        """Voltages of a node in the unit of the float model."""
+        """Return the voltages of a node in the unit of the float model."""
         places, node = self._places[name], self.quantised.nodes[name]
         return self._engine.potentials[places.core, places.slot] / node.scale + node.reset
 
     def currents(self, name: str) -> list[Floats]:
-        """Currents of a node in the units of the float model."""
+        """Return the currents of a node in the units of the float model."""
         places, node = self._places[name], self.quantised.nodes[name]
         values = getattr(self._engine, "currents", None)
-        if values is None:  # pulses are no state
+        if values is None:  # pulses leave no state
             return [np.zeros(len(places.core)) for _ in node.current_units]
         units = np.where(node.current_units == 0, np.inf, node.current_units)
         found = values[places.core, places.compartments] / units
         return list(np.where(places.compartments < 0, 0.0, found))
 
     def snapshot(self) -> Snapshot:
-        """Remember the state."""
+        """Save the state."""
         return Snapshot(self.n_steps, {name: rows.copy() for name, rows in self.frames.items()})
 
     def go_back(self, snapshot: Snapshot) -> None:
-        """Come back to a state by running up to it once more."""
+        """Restore a state by rerunning up to it."""
         self._engine.reset()
         self.n_steps = snapshot.n_steps
         self._fired = []
@@ -200,10 +200,10 @@ class LoadedChip:
 
 
 class _Places:
-    """Where the neurons of a node are: core, slot of the voltage, slots of all currents; -1 for what nothing feeds."""
+    """Location of a node's neurons: core, slot of the voltage, slots of all currents; -1 for currents without input."""
 
     def __init__(self, program: ChipProgram, node: int, fed: Bools) -> None:
-        read = program.outputs  # all nodes are outputs; on crossbar cores these have copies beside them
+        read = program.outputs  # all nodes are outputs; on crossbar cores they have extra copies for this
         mine = np.flatnonzero(read.node == node)
         mine = mine[np.argsort(read.index[mine], kind="stable")]
         self.core, self.slot = read.core[mine].astype(np.int64), read.neuron[mine].astype(np.int64)
@@ -218,7 +218,7 @@ class _Places:
 
 
 def _fed(network: Network, name: str) -> Bools:
-    """Mark the currents of a node's neurons that synapses feed, shape (currents, size)."""
+    """Mark the currents of a node's neurons that have synapses, shape (currents, size)."""
     node = network.nodes[name]
     fed = np.zeros((1 if node.neuron is None else node.neuron.n_currents, node.size), np.bool_)
     for (_, target), edge in network.edges.items():
@@ -227,12 +227,12 @@ def _fed(network: Network, name: str) -> Bools:
     return fed
 
 
-# Give it as plain values: times in seconds and ticks, energy in joules.
+# Conversion to plain values: times in seconds and ticks, energy in joules.
 to_dict = BRIAN2_REPORT.of
 
 
 def render_text(found: ChipReport, width: int = 100) -> str:
-    """Write cores, time, spikes, hops, energy and latencies, then the quantisation."""
+    """Write cores, time, spikes, hops, energy and latencies, followed by the quantisation."""
     latencies = ", ".join(f"{row.node} {'-' if row.ticks is None else f'{row.ticks} ticks'}" for row in found.latencies)
     same = "equal to" if found.is_exact else "NOT equal to"
     absent = f" (no figures for {', '.join(found.energy_absent)})" if found.energy_absent else ""

@@ -1,4 +1,4 @@
-"""The device "neuromap" of Brian2: networks of the supported class run on a simulated chip."""
+"""The Brian2 device "neuromap", which runs networks of the supported class on a simulated chip."""
 
 from __future__ import annotations
 
@@ -25,26 +25,25 @@ from neuromap.errors import InputError, NotSupportedError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 
-# What a chip was loaded with, to compare with what a script says before the chip goes on: whatever differs is
-# refused.
+# Fingerprint of everything loaded onto a chip, to refuse changes that a script makes before the chip continues.
 #
-# The chip goes on from a state of its own and has read all else once. So all that the translation read is remembered:
-# numbers by value, objects of Brian2 by identity, and the state that Brian2 shows as it was left.
+# The chip continues from its own state and has read everything else only once. So everything that the translation
+# read is recorded: numbers by value, Brian2 objects by identity, and the state last shown in Brian2's variables.
 
-# Of float neurons: what changes in a run, and is compared as the state that Brian2 shows.
+# Fields of float neurons that change in a run; they are compared as the state that Brian2 shows.
 _STATE = ("voltage", "currents")
 _REMEDY = "set it before the first run, or restore a state from before"
 
 
 class Fingerprint(NamedTuple):
-    """What a chip was loaded with."""
+    """Everything that a chip was loaded with."""
 
-    values: Mapping[str, Any]  # numbers, arrays and settings that were read, by what they are of
-    objects: Mapping[str, Any]  # objects of Brian2 that the chip stands for
+    values: Mapping[str, Any]  # numbers, arrays and settings read, by owner and name
+    objects: Mapping[str, Any]  # Brian2 objects that the chip replaces
 
 
 def fingerprint(translated: Translated, chip: ChipSpec, engine: str) -> Fingerprint:
-    """Remember all that a translation read, with the chip and the engine that a script asks for."""
+    """Record everything that a translation read, with the chip and the engine that a script chose."""
     network = translated.network
     values: dict[str, Any] = {"set_device: chip": chip, "set_device: engine": engine, "dt": network.dt}
     values |= {f"{name}: size": size for name, size in network.inputs.items()}
@@ -63,7 +62,7 @@ def fingerprint(translated: Translated, chip: ChipSpec, engine: str) -> Fingerpr
 
 
 def shown_state(translated: Translated) -> dict[str, Any]:
-    """Copy what Brian2 shows of the chip's state; a script that sets it is not heard by the chip."""
+    """Copy the chip's state as Brian2 shows it; the chip would ignore changes to it."""
     found: dict[str, Any] = {}
     for name, model in translated.models.items():
         variables = translated.groups[name].variables
@@ -73,7 +72,7 @@ def shown_state(translated: Translated) -> dict[str, Any]:
 
 
 def replaced_parts(translated: Translated) -> Iterator[Any]:
-    """Go through the parts of Brian2's objects that the chip stands for."""
+    """Iterate over the parts of Brian2 objects that the chip replaces."""
     for group in translated.groups.values():
         yield from (group.state_updater, group.thresholder["spike"], group.resetter["spike"])
     for synapses in translated.synapses:
@@ -81,7 +80,7 @@ def replaced_parts(translated: Translated) -> Iterator[Any]:
 
 
 def require_unchanged(before: Fingerprint, now: Fingerprint) -> None:
-    """Refuse to go on where anything that was read is not as it was."""
+    """Refuse to continue if anything that was read has changed."""
     for name in [*before.objects, *now.objects]:
         if (name in before.objects) != (name in now.objects):
             raise _changed(f"{name}: was {'taken out of' if name in before.objects else 'added to'} the network")
@@ -94,7 +93,7 @@ def require_unchanged(before: Fingerprint, now: Fingerprint) -> None:
 
 
 def require_same_state(written: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to go on where a script has set what the chip computes."""
+    """Refuse to continue if a script has set state that the chip computes."""
     for name, values in now.items():
         if name not in written or not np.array_equal(values, written[name], equal_nan=True):
             raise _changed(f"{name}: was changed")
@@ -122,11 +121,10 @@ _OPTIONS = ("chip", "engine", "profile")
 
 
 class NeuromapDevice(RuntimeDevice):
-    """Runs networks of Brian2 on a simulated chip; ``set_device("neuromap", chip="loihi1", engine="fast")``."""
+    """Runs Brian2 networks on a simulated chip: ``set_device("neuromap", chip="loihi1", engine="fast")``."""
 
-    # Groups and synapses are translated, put into integers and mapped when a network is run for the first time; then
-    # the chip takes a tick for every step of Brian2, which goes on with monitors, Poisson and generator groups,
-    # operations and reports of its own.
+    # Groups and synapses are translated, quantised and mapped when a network first runs; then the chip runs one tick
+    # per step of Brian2, which itself keeps running monitors, Poisson and generator groups, operations and reports.
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,7 +141,7 @@ class NeuromapDevice(RuntimeDevice):
 
     @property
     def has_run(self) -> bool:
-        """Whether any network ran."""
+        """Whether any network has run."""
         return self._last is not None
 
     @property
@@ -171,7 +169,7 @@ class NeuromapDevice(RuntimeDevice):
         chip, n_steps = loaded.chip, loaded.chip.n_steps
         watched = any(not _needs_no_state(thing) for thing in net.objects)
         step = ChipStep(chip, watched=watched)
-        self._loaded.pop(net, None)  # a run that is interrupted leaves no state to go on from
+        self._loaded.pop(net, None)  # an interrupted run leaves no state to continue from
         try:
             with on_the_chip(chip, step):
                 Network.run.original_function(
@@ -181,14 +179,14 @@ class NeuromapDevice(RuntimeDevice):
             if chip.n_steps == n_steps and n_steps:
                 self._loaded[net] = loaded
             raise
-        if chip.n_steps > n_steps:  # without a step the chip has no state but the one that it was given
+        if chip.n_steps > n_steps:  # without a step the chip only has its initial state
             step.write_state()
         step.clear_spikes()
         self._loaded[net] = loaded._replace(written=shown_state(chip.translated), time=float(net.t_))
         self._last = chip
 
     def network_store(self, net: Any, name: str = "default", filename: str | None = None) -> None:
-        """Store the state of a network with that of its chip."""
+        """Store the state of a network and of its chip."""
         _in_memory("store", filename)
         Network.store.original_function(net, name)
         loaded = self._loaded.get(net)
@@ -211,12 +209,12 @@ class NeuromapDevice(RuntimeDevice):
             self._loaded[net] = loaded
 
     def report(self, *, time_constant: float = 0.01) -> ChipReport:
-        """Tell what ran last: cores, spikes, hops, energy, delays, quantisation and distance to the float original."""
-        # time_constant: of the distance of spike trains, in seconds
+        """Report on the last run: cores, spikes, hops, energy, delays, quantisation, distance to the float original."""
+        # time_constant: of the distance between spike trains, in seconds
         return chip_report(self.chip, time_constant)
 
     def _load(self, net: Any, namespace: Mapping[str, Any]) -> _Loaded:
-        """Load a chip for a network that begins; of others check that nothing was changed."""
+        """Load a chip for a network at t = 0; for a running one, check that nothing has changed."""
         chip, engine = load_chip(self.build_options.get("chip", "loihi1")), self.build_options.get("engine", "fast")
         name = "brian2" if type(net) is brian2.MagicNetwork else str(net.name)
         found = translate(net.objects, namespace, chip, name)
@@ -233,7 +231,7 @@ class NeuromapDevice(RuntimeDevice):
 
 
 class _Loaded(NamedTuple):
-    """A chip and what it was loaded with; the state that it left in Brian2's variables, and when."""
+    """A chip, what it was loaded with, and the state it last wrote to Brian2's variables, with the time."""
 
     chip: LoadedChip
     read: Fingerprint
@@ -242,7 +240,7 @@ class _Loaded(NamedTuple):
 
 
 def _needs_no_state(thing: Any) -> bool:
-    """Whether an object can do without state variables in every step."""
+    """Whether an object does not need the state variables in every step."""
     monitors = (brian2.SpikeMonitor, brian2.PopulationRateMonitor)
     own = (brian2.NeuronGroup, brian2.Synapses, brian2.PoissonGroup, brian2.SpikeGeneratorGroup, brian2.Subgroup)
     if isinstance(thing, monitors):
@@ -256,13 +254,13 @@ def _in_memory(what: str, filename: str | None) -> None:
 
 
 def _require_free(translated: Translated) -> None:
-    """Refuse neurons that rest when a chip is loaded, as those of the chip begin free."""
+    """Refuse neurons that are refractory when a chip is loaded; those of the chip never start so."""
     network = translated.network
     for name, group in translated.groups.items():
         rest = network.nodes[name].rest_ticks(network.dt)
         if "lastspike" in group.variables:
             since = np.floor(-group.variables["lastspike"].get_value() / network.dt + 1e-3)
-            if ((since < 0) | (rest > 0) & (since <= rest)).any():  # also who spikes later, and rests no time after it
+            if ((since < 0) | (rest > 0) & (since <= rest)).any():  # also a lastspike in the future, without rest
                 raise refused(name, "lastspike", "a neuron rests at t = 0, those of the chip begin free", "set none")
 
 
@@ -274,18 +272,18 @@ def _no_state(what: str) -> NotSupportedError:
 
 
 def register() -> NeuromapDevice:
-    """Make the device known to Brian2 as "neuromap"."""
+    """Register the device with Brian2 as "neuromap"."""
     made: NeuromapDevice = all_devices.setdefault("neuromap", NeuromapDevice())
     return made
 
 
-# A tick of the chip as an object of Brian2's network: it stands where the neurons' equations would be computed.
-# Order within the slot: after the thresholds of sources (0), before the monitors of spikes (1).
+# A tick of the chip as an object of Brian2's network, in slot "thresholds".
+# Order within the slot: after the thresholds of sources (0), before spike monitors (1).
 _ORDER = 0.5
 
 
 class ChipStep(BrianObject):
-    """Runs the chip for one tick and tells Brian2's groups who has spiked."""
+    """Runs the chip for one tick and writes its spikes to Brian2's groups."""
 
     add_to_magic_network = False
     invalidates_magic_network = False
@@ -309,7 +307,7 @@ class ChipStep(BrianObject):
             self.write_state()
 
     def write_state(self) -> None:
-        """Give Brian2's variables the values of the chip."""
+        """Write the chip's state to Brian2's variables."""
         for name, group in self._chip.translated.groups.items():
             model = self._chip.translated.models[name]
             group.variables[model.v].get_value()[:] = self._chip.voltages(name)
@@ -318,13 +316,13 @@ class ChipStep(BrianObject):
                     group.variables[variable].get_value()[:] = values
 
     def clear_spikes(self) -> None:
-        """Empty the lists of spikes, as Brian2 does after a run."""
+        """Clear the lists of spikes, as Brian2 does after a run."""
         for group in self._chip.translated.groups.values():
             group.variables["_spikespace"].get_value()[-1] = 0
 
 
 def _tell_spikes(group: Any, spikes: Ints, rest_steps: Ints) -> None:
-    """Write the spikes of a step, and what Brian2 knows of refractoriness."""
+    """Write the spikes of a step and the refractory state to a group."""
     space = group.variables["_spikespace"].get_value()
     space[: len(spikes)] = spikes
     space[-1] = len(spikes)
@@ -339,7 +337,7 @@ def _tell_spikes(group: Any, spikes: Ints, rest_steps: Ints) -> None:
 
 @contextmanager
 def on_the_chip(chip: LoadedChip, step: ChipStep) -> Iterator[None]:
-    """Let the chip do what groups and synapses would do, as long as the context lasts."""
+    """Replace groups and synapses by the chip within the context."""
     groups = list(chip.translated.groups.values())
     replaced = list(replaced_parts(chip.translated))
     was_active = [part.active for part in replaced]

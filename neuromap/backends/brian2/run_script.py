@@ -1,4 +1,4 @@
-"""Run a script of Brian2 on the chip, in a process of its own: ``python -m`` this, for ``neuromap import``."""
+"""Run a Brian2 script on the chip in a separate process: ``python -m`` this, for ``neuromap import``."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from neuromap.render.value import form
 
 
 def run_script(script: str, chip: str | None) -> NeuromapDevice:
-    """Run a script as ``python SCRIPT`` would, with the device "neuromap" set."""
-    # chip: A packaged chip or a chip file; None takes loihi1, or the one that the script sets
+    """Run a script like ``python SCRIPT``, with the device "neuromap" set."""
+    # chip: a packaged chip or a chip file; None takes the one that the script sets, else loihi1
     device = register()
     for name, other in all_devices.items():
         if other is not device:
@@ -39,7 +39,7 @@ def run_script(script: str, chip: str | None) -> NeuromapDevice:
 
 
 def _other_device(name: str, device: NeuromapDevice, activate: Any, *words: Any, **options: Any) -> Any:
-    """Refuse a device that a script sets before anything ran; afterwards it does no harm."""
+    """Refuse another device that a script sets before anything has run; afterwards it does no harm."""
     if not device.has_run:
         raise InputError(f"set_device({name!r}): the network is to run on neuromap's device; take the line out")
     return activate(*words, **options)
@@ -62,7 +62,7 @@ def _execute(script: str) -> None:
 
 
 def _told(script: str, error: BaseException) -> NeuromapError:
-    """Say what a script raised, and in which line; an error of ours that Brian2 wrapped is raised as it is."""
+    """Convert a script's exception to an error with its line; return our own errors unwrapped."""
     first = error
     while error.__cause__ is not None:
         error = error.__cause__
@@ -77,7 +77,7 @@ def _told(script: str, error: BaseException) -> NeuromapError:
 
 
 def _figures(chip: LoadedChip, report: Any) -> dict[str, Any]:
-    """Give what a script put onto the chip, and what stays on the host, in the script's own terms."""
+    """Describe what runs on the chip and what stays on the host, in the script's terms."""
     translated = chip.translated
     return {
         "groups": {name: len(group) for name, group in translated.groups.items()},
@@ -96,7 +96,7 @@ def _head(figures: dict[str, Any]) -> str:
 
 
 def main(script: str, folder: str, chip: str, width: str) -> None:
-    """Run a script, and write its network and what it took into a folder: the outcome last."""
+    """Run a script, and write its network and report into a folder, the outcome last."""
     # chip: as :func:`run_script` takes it; empty for None
     try:
         device = run_script(script, chip or None)
@@ -107,7 +107,7 @@ def main(script: str, folder: str, chip: str, width: str) -> None:
         outcome = {"figures": figures, "text": text}
     except NeuromapError as error:
         outcome = {"error": type(error).__name__, "message": str(error)}
-    except Exception as error:  # the script's own come as InputError
+    except Exception as error:  # exceptions of the script arrive as InputError
         print_exc()
         told = f"internal error, please report it: {type(error).__name__}: {error}"
         outcome = {"error": "NeuromapError", "message": told}

@@ -1,4 +1,4 @@
-"""A network of Brian2 as a float network: which objects go onto the chip, and which stay on the host."""
+"""Translation of a Brian2 network to a float network, and which objects run on the chip or stay on the host."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.spiking_neuron import CurrentNeuron
 from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, FloatSynapses
 
-# A NeuronGroup of Brian2 as float neurons: its equations, threshold, reset and refractoriness, analysed.
+# Analysis of a NeuronGroup as float neurons: equations, threshold, reset and refractoriness.
 
 _EXACT = ("exact", "linear")
-# Methods that make no error where dv/dt is constant.
+# Methods that are exact if dv/dt is constant.
 _EXACT_WITHOUT_DECAY = ("euler", "heun", "rk2", "rk4", "exponential_euler")
 
 
 @dataclass(frozen=True, eq=False)
 class NeuronModel(ReadOnly, Value):
-    """What a group's equations say."""
+    """Parameters of a group, from its equations."""
 
     v: str  # the variable of threshold and reset
-    currents: tuple[str, ...]  # variables that decay by themselves and feed v
+    currents: tuple[str, ...]  # variables that decay independently and feed v
     # taus, gains: of the currents
     taus: tuple[Floats, ...]
     gains: tuple[Floats, ...]
     values: Mapping[str, Floats]  # of :class:`FloatNeuron`: threshold, reset, rest, tau, drive, refractory
-    initial: Mapping[str, Floats]  # of v and the currents at the beginning of the run
+    initial: Mapping[str, Floats]  # of v and the currents at the start of the run
 
     def neuron(self, size: int, pulses: bool) -> FloatNeuron:
-        """Make the float neurons, with a further current for pulses onto v where there are any."""
+        """Make the float neurons, with a further current for pulses onto v, if any."""
         taus, gains = list(self.taus), list(self.gains)
         initial = [self.initial[name] for name in self.currents]
         if pulses or not taus:
@@ -98,7 +98,7 @@ def _quote(group: Any, name: str) -> str:
 
 
 def _linear_rows(group: Any) -> dict[str, tuple[dict[str, Any], Any]]:
-    """Split every differential equation into coefficients of its variables and a constant."""
+    """Split every differential equation into coefficients of its variables, and a constant."""
     equations = group.user_equations
     if equations.is_stochastic:
         noisy = [n for n in equations.diff_eq_names if equations[n].stochastic_variables]
@@ -185,7 +185,7 @@ def _check_flags(group: Any, v: str) -> None:
 
 
 def check_method(group: Any, model: NeuronModel) -> None:
-    """Refuse methods that come close to the solution of the equations, or not even that: the chip follows it."""
+    """Refuse inexact integration methods: the chip follows the exact solution."""
     decays = bool(model.currents) or np.isfinite(model.values["tau"]).any()
     choice = group.state_updater.method_choice
     first = choice[0] if isinstance(choice, (tuple, list)) and choice else choice
@@ -247,14 +247,14 @@ def _require_decay(group: Any, quoted: str, chip: ChipSpec) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Translated(Value):
-    """A network of Brian2 in the terms of the chip."""
+    """A Brian2 network translated for the chip."""
 
-    network: FloatNetwork  # in SI units; names are those of Brian2's objects
+    network: FloatNetwork  # in SI units, with the names of Brian2's objects
     models: Mapping[str, NeuronModel]  # of every group on the chip
-    groups: Mapping[str, Any]  # neuronGroups on the chip
+    groups: Mapping[str, Any]  # NeuronGroups on the chip
     sources: Mapping[str, Any]  # groups whose spikes the host sends
     synapses: tuple[Any, ...]  # synapses on the chip
-    labels: tuple[str, ...]  # of all synapses of the network: object and pathway that they come from
+    labels: tuple[str, ...]  # of all synapses of the network: object and pathway of origin
 
 
 def translate(objects: Iterable[Any], namespace: Mapping[str, Any], chip: ChipSpec, name: str = "brian2") -> Translated:
@@ -270,7 +270,7 @@ def translate(objects: Iterable[Any], namespace: Mapping[str, Any], chip: ChipSp
     for thing in synapses:
         _check_ends(thing, {**groups, **sources}, models)
     statements = [part for thing in synapses for part in synapse_statements(thing, namespace, models)]
-    for key, group in groups.items():  # last, as an equation that is refused says more
+    for key, group in groups.items():  # last, because errors about equations are more specific
         check_method(group, models[key])
     check_monitors(ordered)
     parts = tuple(part for _, part in statements)
@@ -290,7 +290,7 @@ def _one_dt(groups: list[Any]) -> float:
 
 
 def _names(synapses: Any) -> tuple[str, str]:
-    """Name the groups of source and target."""
+    """Return the names of the source and target groups."""
     return str(whole_group(synapses.source).name), str(whole_group(synapses.target).name)
 
 
@@ -303,13 +303,13 @@ def _check_ends(synapses: Any, known: Mapping[str, Any], models: Mapping[str, Ne
         raise refused(synapses.name, " -> ".join(ends), f"{ends[1]} stays on the host", "end at a NeuronGroup")
 
 
-# Synapses of Brian2 as float synapses: statements that add a constant, with weights and delays of their own.
+# Analysis of Synapses as float synapses: statements that add a constant, each with its weights and delays.
 
 
 def synapse_statements(
     synapses: Any, namespace: Mapping[str, Any], models: Mapping[str, NeuronModel]
 ) -> list[tuple[str, FloatSynapses]]:
-    """Analyse an object Synapses: statements ``variable += weight``, each with the name of object and pathway."""
+    """Analyse Synapses: statements ``variable += weight``, each with the names of object and pathway."""
     name = synapses.name
     if not any(part.active for part in synapses.contained_objects):
         return []
@@ -361,7 +361,7 @@ def _statement(
 
 
 def _check_number(synapses: Any, pathway: Any) -> None:
-    """Refuse weights and delays of another number: Brian2 leaves them if a state of other synapses is restored."""
+    """Refuse weights and delays that do not match the number of synapses, as after restoring a different state."""
     mine = [synapses.variables[name] for name, part in synapses.equations.items() if part.type == PARAMETER]
     for variable in (*mine, pathway.variables["delay"], synapses.variables["_synaptic_post"]):
         if not variable.scalar and len(variable.get_value()) != len(_ends(synapses)[0]):
@@ -374,13 +374,13 @@ def _check_number(synapses: Any, pathway: Any) -> None:
 
 
 def _ends(synapses: Any) -> tuple[Ints, Ints]:
-    """Give sources and targets, numbers in the whole groups."""
+    """Return sources and targets as indices in the whole groups."""
     first, second = (synapses.variables[f"_synaptic_{end}"].get_value() for end in ("pre", "post"))
     return np.array(first, np.int64), np.array(second, np.int64)
 
 
 def _constants(synapses: Any, namespace: Mapping[str, Any]) -> Constants:
-    """Values for each synapse: its own parameters, and parameters of source and target."""
+    """Return the values known to each synapse: its own parameters, and those of source and target."""
     i, j = _ends(synapses)
     fixed = [name for name, equation in synapses.equations.items() if equation.type == PARAMETER]
     ends = ((whole_group(synapses.source), "_pre", i), (whole_group(synapses.target), "_post", j))

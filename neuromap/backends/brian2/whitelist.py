@@ -1,4 +1,4 @@
-"""What of Brian2 the chip takes: objects, parts and switches on a whitelist; everything else is refused by name."""
+"""Whitelist of Brian2 objects, parts and settings that the chip supports; everything else is refused by name."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from brian2.utils.stringtools import get_identifiers
 from neuromap.arrays.array_types import Floats
 from neuromap.errors import NotSupportedError
 
-# Functions of Brian2 that give the same at any time.
+# Brian2 functions whose results do not depend on time.
 _FUNCTIONS = (
     "exp",
     "expm1",
@@ -40,23 +40,23 @@ _FUNCTIONS = (
     "sign",
     "clip",
 )
-# Variables that Brian2 makes itself and that do not change.
+# Constant variables that Brian2 creates.
 _CLOCKS = ("dt", "N", "i", "j")
 
 
 class Constants:
-    """Values of names as an object of Brian2 knows them."""
+    """Values of names in the scope of a Brian2 object."""
 
     def __init__(self, group: Any, namespace: Mapping[str, Any], fixed: tuple[str, ...], take: Any = None) -> None:
         self._group, self._namespace = group, namespace
         self._fixed, self._take = {*fixed, *_CLOCKS}, take or (lambda name, values: values)
 
     def of_text(self, text: str, quoted: str) -> Floats:
-        """Give the value of an expression, SI units; ``quoted`` is what an error quotes."""
+        """Return the value of an expression in SI units; errors quote ``quoted``."""
         return self.of_sympy(str_to_sympy(text), quoted)
 
     def of_sympy(self, expression: Any, quoted: str) -> Floats:
-        """Give the value of an expression of sympy, SI units, shape () or that of the variables."""
+        """Return the value of a sympy expression in SI units, shape () or that of the variables."""
         expression = sympy.sympify(expression)
         for call in expression.atoms(sympy.Function):
             if (name := str(call.func.__name__).lower()) not in _FUNCTIONS:
@@ -67,13 +67,13 @@ class Constants:
         return np.asarray(found, np.float64)
 
     def dimensions(self, text: str) -> Any:
-        """Give the physical dimensions of an expression."""
+        """Return the physical dimensions of an expression."""
         return parse_expression_dimensions(text, self._known(text))
 
     def check_units(self, code: str) -> None:
-        """Let Brian2 refuse statements whose units do not fit, which it would do before it ran them itself."""
+        """Let Brian2 refuse statements with inconsistent units, as it would before running them itself."""
         known = self._known(code)
-        for name in _CLOCKS:  # which Brian2 would replace by names that these checks do not know
+        for name in _CLOCKS:  # Brian2 would replace them by names that these checks do not know
             if isinstance(known.get(name), Subexpression):
                 raise refused(self._group.name, code, f"{name} counts within a subgroup here", "connect whole groups")
         check_units_statements(code, known)
@@ -97,7 +97,7 @@ class Constants:
 
 
 def statement(name: str, line: str, quoted: str) -> tuple[str, str, str]:
-    """Take a statement apart into variable, operation and expression; ``name`` is the object's."""
+    """Split a statement into variable, operation and expression; ``name`` is the object's."""
     try:
         variable, operation, expression, _ = parse_statement(line)
     except ValueError:
@@ -105,10 +105,10 @@ def statement(name: str, line: str, quoted: str) -> tuple[str, str, str]:
     return str(variable), str(operation), str(expression)
 
 
-# What may stand in a network of Brian2 that runs on the chip; whatever is not listed here is refused.
+# Objects and settings allowed in a Brian2 network on the chip; anything not listed here is refused.
 #
-# Brian2 lets objects contain others, and lets each be switched off, moved to another slot, or given another order.
-# The translation reads equations and statements only, so everything beside them must be what Brian2 makes by itself.
+# In Brian2, objects can contain others, and each can be switched off, moved to another slot or given another order.
+# The translation reads equations and statements only, so everything else must be as Brian2 creates it.
 
 
 # Groups that stay on the host.
@@ -126,7 +126,7 @@ _POISSON = "a PoissonGroup and Synapses do the same"
 
 
 def check_network(net: Any) -> None:
-    """Refuse what concerns all objects of a network: the order of a step, and Brian2's preferences about it."""
+    """Refuse unsupported settings of a whole network: the schedule of a step, and preferences about timing."""
     name = "brian2" if type(net) is brian2.MagicNetwork else str(net.name)
     if net.schedule != _SCHEDULE:
         raise refused(
@@ -142,7 +142,7 @@ def check_network(net: Any) -> None:
 
 
 def check_objects(objects: Iterable[Any]) -> list[Any]:
-    """Refuse objects, parts and settings that the translation does not read; the objects by name, parts left out."""
+    """Refuse objects, parts and settings that the translation does not read; return top-level objects by name."""
     given = list(objects)
     contained = {id(part) for thing in given for part in thing.contained_objects}
     ordered = sorted((thing for thing in given if id(thing) not in contained), key=lambda thing: str(thing.name))
@@ -152,7 +152,7 @@ def check_objects(objects: Iterable[Any]) -> list[Any]:
 
 
 def check_monitors(objects: Iterable[Any]) -> None:
-    """Refuse monitors that would see the chip otherwise than they see Brian2's own groups."""
+    """Refuse monitors that would record something other than with Brian2's own groups."""
     for thing in objects:
         if type(thing) in _EVENT_MONITORS:
             _check_event_monitor(thing)
@@ -161,7 +161,7 @@ def check_monitors(objects: Iterable[Any]) -> None:
 
 
 def whole_group(group: Any) -> Any:
-    """Give the group that a subgroup is part of, or the group itself."""
+    """Return the group that a subgroup is part of, or the group itself."""
     return getattr(group, "source", group) if type(group).__name__ == "Subgroup" else group
 
 
@@ -201,7 +201,7 @@ def _check_neurons(group: Any) -> None:
         )
     for what, part, kind, when in own:
         if getattr(part, "event", "spike") != "spike":
-            continue  # the translation names all events of the script's own
+            continue  # the translation reports custom events
         if type(part) is not kind or not any(part is mine for mine in group.contained_objects):
             raise refused(group.name, f"{what} {type(part).__name__}", "it is not Brian2's own", _LEAVE)
         _check_part(group, what, part, when, 0)
@@ -214,7 +214,7 @@ def _check_neurons(group: Any) -> None:
 def _check_part(thing: Any, what: str, part: Any, when: str, order: int) -> None:
     if not part.active:
         raise refused(thing.name, f"{what}.active = False", "all neurons of the chip run", "set it True")
-    clock = part.source.clock if type(part) is SynapticPathway else thing.clock  # that of whose spikes it passes on
+    clock = part.source.clock if type(part) is SynapticPathway else thing.clock  # that of its source's spikes
     if part.clock.dt_ != clock.dt_:
         raise refused(thing.name, f"{what}.clock.dt = {part.clock.dt}", "all parts of the chip tick together", _LEAVE)
     if part.when != when:
@@ -228,9 +228,9 @@ def _check_part(thing: Any, what: str, part: Any, when: str, order: int) -> None
 
 
 def _foreign_part(thing: Any, part: Any) -> Exception:
-    """Say what an object contains that Brian2 did not put there by itself."""
+    """Return the error for a contained object that Brian2 did not create itself."""
     inside = [inner for inner in part.contained_objects if type(inner) is CodeRunner]
-    if isinstance(part, (brian2.Subgroup, brian2.Synapses)) and inside:  # Brian2 puts both into their source then
+    if isinstance(part, (brian2.Subgroup, brian2.Synapses)) and inside:  # Brian2 adds both to their source in this case
         return _foreign_part(part, inside[0])
     if isinstance(part, SubexpressionUpdater):
         code = getattr(part, "abstract_code", None) or getattr(part, "code", "")
@@ -242,7 +242,7 @@ def _foreign_part(thing: Any, part: Any) -> Exception:
 
 
 def _check_synapses(synapses: Any) -> None:
-    """Refuse what synapses have beside pathways; differential equations and summed ones are told by the translation."""
+    """Refuse parts of synapses other than pathways; the translation reports differential and summed equations."""
     if not any(part.active for part in synapses.contained_objects):
         return
     for part in synapses.contained_objects:
@@ -259,12 +259,12 @@ def _check_synapses(synapses: Any) -> None:
 
 
 def _check_source(source: Any) -> None:
-    """Refuse sources whose spikes are not there when the chip asks; what else they do, Brian2 does itself."""
+    """Refuse sources whose spikes are not ready when the chip reads them; Brian2 runs them otherwise unchanged."""
     for part in source.contained_objects:
         if type(part) not in (Thresholder, CodeRunner, brian2.Subgroup):
             raise _foreign_part(source, part)
         for inner in part.contained_objects:
-            if type(inner) is not CodeRunner:  # synapses of a subgroup, which no list of the network names
+            if type(inner) is not CodeRunner:  # synapses of a subgroup, which the network does not list
                 raise _foreign_part(source, inner)
     sender = source.thresholder["spike"] if type(source) is brian2.PoissonGroup else source
     if sender.when != "thresholds" or sender.order > 0:
@@ -278,7 +278,7 @@ def _check_source(source: Any) -> None:
 
 def _check_event_monitor(monitor: Any) -> None:
     source = whole_group(monitor.source)
-    if type(source) in SOURCES:  # Brian2 computes all of them
+    if type(source) in SOURCES:  # Brian2 computes all their variables
         return
     is_after = monitor.when in _AFTER_SPIKES | _RESETS | _AFTER_RESETS or (
         monitor.when == "thresholds" and monitor.order >= 1
@@ -313,8 +313,8 @@ def _check_state_monitor(monitor: Any) -> None:
         )
 
 
-# What Brian2 may say and the chip does not compute: one line with the object, the equation and what would do.
-# The supported class in a line.
+# Errors about things that the chip does not compute: one line with the object, the equation and a remedy.
+# The supported class in one line.
 INSIDE = (
     "inside are dv/dt linear in v and in currents that decay exponentially, constant threshold and reset, "
     "refractoriness, and synapses that add to them"
@@ -322,6 +322,6 @@ INSIDE = (
 
 
 def refused(name: str, what: str, why: str, remedy: str = INSIDE) -> NotSupportedError:
-    """Make the error for something that is outside the supported class."""
+    """Return the error for something outside the supported class."""
     quoted = " ".join(str(what).split())
     return NotSupportedError(f"{name}: {quoted}: {why}; {remedy}")

@@ -1,4 +1,4 @@
-"""A back end of Nengo: ``neuromap.backends.nengo.Simulator(network)`` (``docs/nengo.md``)."""
+"""Nengo back end: ``neuromap.backends.nengo.Simulator(network)`` (``docs/nengo.md``)."""
 
 from neuromap.lazy_names import lazy_names
 from neuromap.registry import require_package

@@ -1,4 +1,4 @@
-"""Nengo's builder with the chip in its place: what runs on the host is built as ever, the rest is planned."""
+"""Nengo builder that plans ensembles for the chip and builds everything else for the host as usual."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from neuromap.simulation.run.tick_run import TickSpikes
 
 
 class ChipState:
-    """What a run has done on the chip; mutable, made anew by every reset."""
+    """State and history of a run on the chip; mutable, recreated by every reset."""
 
     # engine: the chip
-    # ticks: all that was sent
-    # inputs: neurons of the input nodes that spiked, tick by tick, numbered through
-    # clipped: values that did not fit their feed
-    # rests: what rounding has left over of every feed's values, in units
+    # ticks: all spikes so far
+    # inputs: indices of spiking neurons among those of all input nodes, tick by tick
+    # clipped: number of values beyond the limits of their feed
+    # rests: rounding remainders of every feed's values, in units
 
     def __init__(self, engine: Engine | None, rests: list[Floats]) -> None:
         self._engine = engine
@@ -72,14 +72,14 @@ class ChipState:
         return other
 
     def take_over(self, past: ChipState) -> None:
-        """Take over what another run has done."""
+        """Copy the history of another run."""
         self.ticks, self.inputs, self.clipped = list(past.ticks), list(past.inputs), past.clipped
         for rest, mine in zip(past.rests, self.rests, strict=True):
             mine[...] = rest
 
 
 class ChipOperator(Operator):
-    """Runs the chip within Nengo's own simulator."""
+    """Runs the chip within Nengo's simulator."""
 
     # 1. sets outputs and voltages
     # 2. incs nothing
@@ -115,19 +115,19 @@ class ChipOperator(Operator):
         return self.__dict__ | {"_loaded": None, "state": None, "past": self.state and self.state.without_engine()}
 
     def replay(self, past: ChipState) -> None:
-        """Bring the chip, which is at tick 0, to where another was, by what that was fed."""
+        """Bring the chip from tick 0 to the state of another run by replaying its inputs."""
         assert self.state is not None
         for tick in past.ticks:
             self.state.engine.step(tick.host_cores, tick.host_axons)
         self.state.take_over(past)
 
     def make_step(self, signals: Any, dt: float, rng: Any) -> Callable[[], None]:
-        """Make the function that takes a step, with a chip in the state before tick 0."""
+        """Return the function that runs a step, with a chip in its initial state."""
         if self._loaded is None:
             self._loaded = make_engine(self.mapped.program, self._choice)
         feeds = self._feeds(signals)
         state = self.state = ChipState(self._loaded.fork(), [feed.rest for feed in feeds])
-        fired = np.zeros(len(self.mapped.neuron_core) + 1)  # the last are those that nobody reads
+        fired = np.zeros(len(self.mapped.neuron_core) + 1)  # the last entry collects neurons that are not read out
         outputs = self._outputs(signals)
         voltages = self._voltages(signals)
 
@@ -175,7 +175,7 @@ class ChipOperator(Operator):
 
 
 def frames_of(mapped: MappedPlan, state: ChipState) -> dict[str, NDArray[np.bool_]]:
-    """Write what ensembles were fed and spiked as frames of their nodes, shape (ticks + 1, size)."""
+    """Convert inputs and spikes of ensembles to frames of their nodes, shape (ticks + 1, size)."""
     network, n_ticks = mapped.built.network, len(state.ticks)
     names = [*mapped.first_input, *(e.name for e in mapped.ensembles)]
     frames = {name: np.zeros((n_ticks + 1, network.nodes[name].size), np.bool_) for name in names}
@@ -203,7 +203,7 @@ def _voltage_writer(signal: Any, mapped: MappedPlan, number: int) -> Callable[[E
 
 
 class _Feed:
-    """Turns values into spikes; what rounding leaves over is added in the next tick, so sums over time are true."""
+    """Encodes values as spikes; the rounding remainder is carried to the next tick, so sums over time are exact."""
 
     def __init__(self, signal: Floats, offset: Floats, feed: PlannedFeed, node: FedNode, first: int) -> None:
         self._signal, self._offset, self._feed, self._node = signal, offset, feed, node
@@ -211,7 +211,7 @@ class _Feed:
         self._mine = slice(first, first + node.code.size(len(node.unit)))
 
     def encode(self, spikes: NDArray[np.bool_], tick: int) -> int:
-        """Write the spikes of the signal's values in a tick; return how many values had to be clipped."""
+        """Write the spikes that encode the signal in a tick; return the number of clipped values."""
         given = self._signal - self._offset
         values = self._within(given)
         code = self._node.code
@@ -222,7 +222,7 @@ class _Feed:
         return int((values != given).sum())
 
     def _within(self, values: Floats) -> Floats:
-        """Shorten a vector, or clip single values, to the limit."""
+        """Scale a vector, or clip single values, to the limit."""
         limit = self._feed.limit
         if self._feed.is_vector:
             length = float(np.linalg.norm(values))
@@ -230,25 +230,25 @@ class _Feed:
         return np.clip(values, -limit, limit)
 
 
-# What currents hold, in parts of what the radius of an ensemble, or of the source of a link, makes of them.
+# Range of currents, relative to the current at the radius of an ensemble or of a link's source.
 _MARGIN = 1.6
-# The same of what single neurons are fed where links add to it.
+# The same for the input of single neurons if links add to it.
 _WIDE = 16.0
 
 
 class ChipBuilder(Builder):
-    """Builds a network for the host, and plans for the chip what runs there."""
+    """Builds the host's part of a network, and plans the chip's part."""
 
-    # placement: what runs where; None before a network is built
-    # mapped: what is on the chip; None where that is nothing
-    # operator: what runs the chip
+    # placement: where everything runs; None before a network is built
+    # mapped: the plan on the chip; None if nothing runs there
+    # operator: the operator that runs the chip
 
     def __init__(self, chip: ChipSpec, choice: EngineChoice, ticks_per_step: int) -> None:
         self.chip, self._choice, self.ticks_per_step = chip, choice, ticks_per_step
         self.placement: Placement | None = None
         self.mapped: MappedPlan | None = None
         self.operator: ChipOperator | None = None
-        self._places: dict[Any, int] = {}  # of ensembles on the chip
+        self._places: dict[Any, int] = {}  # positions of ensembles on the chip
         self._voltages: dict[Any, Floats] = {}
         self._links: list[PlannedLink] = []
 
@@ -276,7 +276,7 @@ class ChipBuilder(Builder):
         return as_chip_neuron(ensemble.neuron_type, model.dt / ticks, self.chip.lists.decay_bits, ticks)
 
     def _build_neurons(self, model: Model, kind: Any, neurons: Any) -> None:
-        """Leave the neurons' operator out; their voltages are there to be probed."""
+        """Omit the neurons' operator; provide their voltages for probes."""
         ensemble = neurons.ensemble
         state = kind.make_state(ensemble.n_neurons, rng=np.random.RandomState(model.seeds[ensemble] + 1))
         self._voltages[ensemble] = np.asarray(state["voltage"], np.float64)
@@ -285,13 +285,13 @@ class ChipBuilder(Builder):
         )
 
     def _build_decoders(self, model: Model, solver: Any, connection: Any, rng: Any) -> Any:
-        """Solve for decoders on the rates of the chip's neurons."""
+        """Solve for decoders using the rates of the chip's neurons."""
         source = connection.pre_obj
         points = get_eval_points(model, connection, rng)
         targets = get_targets(connection, points)
         if solver.weights and not solver.compositional:
             if not isinstance(connection.transform, (Dense, NoTransform)):
-                return Builder.build(model, solver, connection, rng)  # which says why it cannot be
+                return Builder.build(model, solver, connection, rng)  # which raises with the reason
             targets = targets @ _matrix(connection.transform, targets.shape[1], rng).T
             targets = targets @ model.params[connection.post_obj].scaled_encoders.T[connection.post_slice]
         activities = self._rates(model, source, points)
@@ -301,13 +301,13 @@ class ChipBuilder(Builder):
         return points, decoders.T, info
 
     def _rates(self, model: Model, ensemble: Any, points: Floats) -> Floats:
-        """Rates of an ensemble's neurons on the chip at constant values, shape (m, n), in Hz times the amplitude."""
+        """Return rates of an ensemble's neurons on the chip at constant values, shape (m, n), in Hz times amplitude."""
         built = model.params[ensemble]
         drive = built.gain * (points @ built.encoders.T / ensemble.radius) + built.bias
         return self._neuron(model, ensemble).rates(drive)
 
     def _build_connection(self, model: Model, connection: Any) -> None:
-        """Plan a connection from ensemble to ensemble on the chip."""
+        """Plan a connection between ensembles on the chip."""
         rng = np.random.RandomState(model.seeds[connection])
         source, target = connection.pre_obj, connection.post_obj
         points, decoders, info = None, np.eye(source.size_out)[connection.pre_slice], None
@@ -322,17 +322,17 @@ class ChipBuilder(Builder):
         self._link(model, connection, weights, into, points)
 
     def _link(self, model: Model, connection: Any, weights: Floats, into: Floats, points: Floats | None) -> None:
-        """Plan a link, by what a spike adds to the target's value, and to J of its neurons."""
+        """Plan a link, given its weights to the target's value and to J of its neurons."""
         source = connection.pre_obj
         greatest = self._greatest(model, owner(source), into, decoded=not isinstance(source, Neurons))
         self._links.append(PlannedLink(*self._ends(connection), into, greatest, tau_of(connection)))
 
     def _ends(self, connection: Any) -> tuple[int, int]:
-        """Give the positions of a link's source and target among the ensembles on the chip."""
+        """Return the positions of a link's source and target among the ensembles on the chip."""
         return self._places[owner(connection.pre_obj)], self._places[owner(connection.post_obj)]
 
     def _greatest(self, model: Model, source: Any, weights: Floats, *, decoded: bool) -> Floats:
-        """Bound what a link adds to J: decoded, with a margin over all points; else with all neurons at once."""
+        """Bound a link's contribution to J: over all points with a margin if decoded, else with all neurons spiking."""
         neuron = self._neuron(model, source)
         if not decoded:
             up, down = (np.maximum(sign * weights, 0).sum(axis=1) for sign in (1, -1))
@@ -341,7 +341,7 @@ class ChipBuilder(Builder):
         return np.asarray(_MARGIN * np.abs(weights @ rates.T).max(axis=1))
 
     def _encode(self, model: Model, connection: Any, target: Any, weights: Floats) -> Floats:
-        """Turn weights to a target's dimensions, or neurons, into weights to J of all its neurons."""
+        """Convert weights to a target's dimensions or neurons to weights to J of all its neurons."""
         if not isinstance(target, Neurons):
             return np.asarray(model.params[target].scaled_encoders[:, connection.post_slice] @ weights)
         gain = model.params[target.ensemble].gain
@@ -350,7 +350,7 @@ class ChipBuilder(Builder):
         return into
 
     def _finish(self, model: Model, network: nengo.Network) -> None:
-        """Map what is planned, and let an operator run it."""
+        """Map the plan, and add the operator that runs it."""
         assert self.placement is not None
         ensembles = self.placement.ensembles
         with model.decoder_cache:
@@ -376,7 +376,7 @@ class ChipBuilder(Builder):
     def _plan(
         self, model: Model, ensembles: Sequence[Any], feeds: Sequence[PlannedFeed | None]
     ) -> ChipPlan | CrossbarPlan:
-        """Plan what goes onto the chip."""
+        """Make the plan for the chip."""
         assert self.placement is not None
         return ChipPlan(
             float(model.dt) / self.ticks_per_step,
@@ -395,7 +395,7 @@ class ChipBuilder(Builder):
         )
 
     def _feed(self, model: Model, ensemble: Any, network: nengo.Network) -> tuple[Any, PlannedFeed | None, Any]:
-        """Find what the host feeds an ensemble: the signal, the feed, and what of the signal the chip has already."""
+        """Return the host's feed of an ensemble: signal, feed, and the part of the signal already on the chip."""
         assert self.placement is not None
         mine = [
             c for c in self.placement.connections if owner(c.post_obj) is ensemble and not self.placement.is_on_chip(c)
@@ -424,7 +424,7 @@ def _matrix(transform: Any, size: int, rng: Any) -> Any:
 
 
 def node_name(number: int, ensemble: Any, placement: Placement) -> str:
-    """Name the node of an ensemble."""
+    """Return the name of an ensemble's node."""
     label = re.sub("[^A-Za-z0-9_-]+", "_", placement.name(ensemble)) if ensemble.label else ""
     return f"E{number}" + (f".{label[-60:]}" if label else "")
 

@@ -1,9 +1,9 @@
-"""Lines that carry a decoded value: neurons that add up what sources bring and spike in turn, each with a delay.
+"""Lines that carry a decoded value: neurons that sum their sources and spike in turn, each with its own delay.
 
-The k lines of a group add the same, start evenly apart and take their threshold off when they spike, so that they
-spike one after the other: together they are as one neuron with a k-th of the threshold, and nothing is lost. They are
-as many as can take all sources at once, so that no tick adds more than a threshold. The k delays have the mean and the
-spread of the filter, an exponential: what leaves the group in a moment arrives spread as the filter spreads it.
+The k lines of a group receive the same sums, start evenly spaced and subtract their threshold when they spike, so they
+spike in turn: together they act as one neuron with 1/k of the threshold, and nothing is lost. There are enough lines
+for all sources to spike at once, so that no tick adds more than a threshold. The k delays have the mean and the spread
+of the exponential filter: spikes that leave the group together arrive spread as the filter would spread them.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.render.value import Card
 
 _LOW_BITS = 11
-# Power of 2 of the greatest weight, in units.
+# Exponent of the greatest weight, in units: a power of 2.
 GREATEST_POWER = _LOW_BITS - 1
-# Bounds of the integers.
+# Bounds of encoded integers.
 LOWEST, HIGHEST = -(2 << _LOW_BITS), (2 << _LOW_BITS) - 1
-# Spikes of the high part, upwards and downwards.
+# Spikes of the high part, positive and negative.
 _UP, _DOWN = 2, 4
-# Spikes that one value can take.
+# Most spikes per value.
 CODE_SIZE = _LOW_BITS + _UP + _DOWN
 
 
 class BinaryCode:
-    """How chips with synapse lists take whole numbers, one for each of m values."""
+    """Encoding of m integers as spikes for chips with synapse lists."""
 
-    # least and greatest numbers
+    # least and greatest integers
     lowest, highest = np.asarray(LOWEST), np.asarray(HIGHEST)
 
     def extra(self, tick: int) -> Floats:
@@ -44,57 +44,57 @@ class BinaryCode:
         return np.zeros(())
 
     def size(self, n_values: int) -> int:
-        """Spikes that ``n_values`` values can take in a tick."""
+        """Return the number of spike lines of ``n_values`` values."""
         return n_values * CODE_SIZE
 
     def spikes(self, numbers: Ints) -> Bools:
-        """Say which spikes stand for numbers, shape (m,), within the bounds; shape (size(m),)."""
+        """Encode integers within the bounds, shape (m,), as spikes, shape (size(m),)."""
         return as_spikes(numbers).reshape(-1)
 
 
 def unit_of(limit: Floats) -> Floats:
-    """Give the unit in which values up to ``limit`` are sent."""
+    """Return the unit in which values up to ``limit`` are sent."""
     return limit / -LOWEST
 
 
 def code_weights() -> Ints:
-    """Say what every spike of a value is worth in units, shape (CODE_SIZE,)."""
+    """Return the weight of each spike of a value in units, shape (CODE_SIZE,)."""
     half = 1 << (_LOW_BITS - 1)
     return np.concatenate([1 << np.arange(_LOW_BITS), np.full(_UP, half), np.full(_DOWN, -half)])
 
 
 def as_spikes(values: Ints) -> Bools:
-    """Say which spikes stand for integers between ``LOWEST`` and ``HIGHEST``."""
+    """Encode integers between ``LOWEST`` and ``HIGHEST`` as spikes."""
     # shapes: values (m,); returns (m, CODE_SIZE)
     bits = (values[:, None] >> np.arange(_LOW_BITS) & 1).astype(np.bool_)
     high = 2 * (values >> _LOW_BITS)[:, None]
     return np.concatenate([bits, np.arange(_UP) < high, np.arange(_DOWN) < -high], axis=1)
 
 
-# Nengo's spiking neurons as the chip computes them, in units of Nengo: their decays, their rest, their rate curve.
+# Nengo's spiking neurons as computed by the chip, in Nengo's units: decays, refractory period, rate curve.
 #
-# A tick is a step of ``dt``. With leak k and threshold 1, a neuron at rest that is driven by J has in tick n the
-# voltage J (1 - (1 - k)^n), or J k n without a leak, and spikes in the first tick in which that is above 1:
+# A tick is a step of ``dt``. With leak k and threshold 1, a neuron driven from rest by J has in tick n the voltage
+# J (1 - (1 - k)^n), or J k n without a leak, and spikes in the first tick in which that exceeds 1:
 #
 # .. math:: n(J) = \lfloor \log(1 - 1/J) / \log(1 - k) \rfloor + 1
 #
-# After it the neuron rests for R ticks, so that it spikes every R + n(J) ticks.
+# Afterwards it is refractory for R ticks, so it spikes every R + n(J) ticks.
 
 
 @dataclass(frozen=True)
 class ChipNeuron:
-    """What one kind of Nengo's neurons becomes on a chip."""
+    """A type of Nengo neurons, as a chip computes it."""
 
     dt: float  # seconds of a tick
-    voltage_decay: int  # in parts of 2**decay_bits; 0 where nothing leaks
+    voltage_decay: int  # in units of 2**-decay_bits; 0 without a leak
     decay_bits: int  # width of decays
-    refractory: int  # ticks of rest
+    refractory: int  # refractory ticks
     amplitude: float  # of a spike
-    depth: float  # how far below 0 the voltage must be able to fall, in thresholds
+    depth: float  # required range of the voltage below 0, in thresholds
 
     @property
     def share(self) -> float:
-        """What of J a tick adds to the voltage: k, or dt where nothing leaks."""
+        """Fraction of J that a tick adds to the voltage: k, or dt without a leak."""
         return self.voltage_decay / 2**self.decay_bits if self.voltage_decay else self.dt
 
     @property
@@ -104,11 +104,11 @@ class ChipNeuron:
 
     @property
     def greatest_rate(self) -> float:
-        """Of a neuron that spikes whenever it may, in Hz times the amplitude."""
+        """Greatest rate that the refractory period allows, in Hz times the amplitude."""
         return self.spike / (1 + self.refractory)
 
     def ticks_to_spike(self, drive: Floats) -> Floats:
-        """Ticks from rest to the spike at a constant J; infinite where there is none."""
+        """Return the ticks from rest to the spike at constant J; infinite if there is none."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             if self.voltage_decay == 0:
                 ticks = 1 / (drive * self.dt)
@@ -119,21 +119,21 @@ class ChipNeuron:
             return np.where(drive > 1, np.floor(ticks) + 1, np.inf)
 
     def rates(self, drive: Floats) -> Floats:
-        """Rates at constant J, in Hz times the amplitude."""
+        """Return the rates at constant J, in Hz times the amplitude."""
         return self.spike / (self.refractory + self.ticks_to_spike(drive))
 
 
 @dataclass(frozen=True, eq=False)
 class PlannedFeed(ReadOnly, Card):
-    """Values that the host sends an ensemble in every tick, m of them."""
+    """The m values that the host sends an ensemble in every tick."""
 
-    weights: Floats  # (n, m): what a value of 1 adds to J
-    limit: Floats  # (m,): values lie between minus and plus this; what is beyond is clipped
-    is_vector: bool  # whether the values are a vector whose length is at most ``limit[0]``; a longer one is shortened
+    weights: Floats  # (n, m): contribution of a value of 1 to J
+    limit: Floats  # (m,): values are clipped to plus or minus this
+    is_vector: bool  # whether the values are a vector, scaled to a length of at most ``limit[0]``
 
     @property
     def greatest(self) -> Floats:
-        """The greatest magnitude of what it adds to J, shape (n,)."""
+        """Greatest magnitude of its contribution to J, shape (n,)."""
         if self.is_vector:
             return np.asarray(np.linalg.norm(self.weights, axis=1) * self.limit[0])
         return np.asarray(np.abs(self.weights) @ self.limit)
@@ -144,10 +144,10 @@ class PlannedEnsemble(ReadOnly, Card):
     """An ensemble of n neurons."""
 
     name: str  # of its node
-    neuron: ChipNeuron  # kind of its neurons
+    neuron: ChipNeuron  # type of its neurons
     bias: Floats  # (n,): constant part of J
-    voltage: Floats  # (n,): before the first tick, in parts of the threshold
-    feed: PlannedFeed | None  # what the host sends
+    voltage: Floats  # (n,): before the first tick, in thresholds
+    feed: PlannedFeed | None  # input from the host
 
     @property
     def size(self) -> int:
@@ -162,14 +162,14 @@ class PlannedEnsemble(ReadOnly, Card):
 
 @dataclass(frozen=True, eq=False)
 class PlannedLink(ReadOnly, Card):
-    """A connection from ensemble to ensemble on the chip."""
+    """A connection between ensembles on the chip."""
 
     # source, target: positions of the ensembles
     source: int
     target: int
-    weights: Floats  # (n_target, n_source): what a filtered spike train of 1 adds to J
-    greatest: Floats  # (n_target,): the greatest magnitude of what it adds to J
-    tau: float  # time constant of its filter in seconds; 0 where there is none
+    weights: Floats  # (n_target, n_source): contribution of a filtered spike train of 1 to J
+    greatest: Floats  # (n_target,): greatest magnitude of the contribution to J
+    tau: float  # time constant of its filter in seconds; 0 without a filter
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,41 +177,41 @@ class ChipPlan(Card):
     """All that goes onto the chip."""
 
     dt: float  # seconds of a tick
-    ticks_per_step: int  # ticks in a step of Nengo, which is what a spike takes over a link
+    ticks_per_step: int  # ticks in a step of Nengo, which is the delay of a link
     ensembles: tuple[PlannedEnsemble, ...]
     links: tuple[PlannedLink, ...]
 
 
-# Decoders on few axons: which integers a source's weight can be, and which of them lose least of the decoded value.
+# Decoders on few axons: the integers that a source's weight can take, and the choice with the least decoding error.
 #
-# A neuron of a crossbar core has one weight for each axon type, so that a source of several axons weighs the sum of
-# their types' weights. With one axon it is one of as many values as there are types; with r axons it is a sum of at
+# A neuron of a crossbar core has one weight per axon type, so the weight of a source with several axons is the sum of
+# their types' weights. With one axon, it is one of as many values as there are types; with r axons, it is a sum of at
 # most r of 1, b, -1 and -b, which the mapper finds as digits (:mod:`neuromap.mapping.core.core_model`). Rounding goes
-# source by source, and what one loses those after it make up for as far as they can (the optimal brain surgeon of
-# Hassibi and Stork, 1993, as Frantar and Alistarh use it for quantisation, 2022).
-# Axons of one source.
+# source by source, and later sources compensate the error as far as they can (the optimal brain surgeon of Hassibi
+# and Stork, 1993, as used for quantisation by Frantar and Alistarh, 2022).
+# Most axons per source.
 MOST_AXONS = 4
-# Noise that is allowed for, in parts of the greatest activity.
+# Regularisation: assumed noise, relative to the greatest activity.
 _RIDGE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class AxonSums(ReadOnly, Card):
-    """Weights of n sources in integers."""
+    """Integer weights of n sources."""
 
     weights: Ints  # (n,): sums of the weights of axons
-    scale: int  # what 1 of the given weights is in these
-    # the most that a source needs; the mapper may take more for one of them where all together then take fewer
+    scale: int  # integer that stands for a given weight of 1
+    # most axons of a source; the mapper may give one source more if that saves axons in total
     axons: int
-    error: float  # root mean square of the error of the decoded value by that of the value
+    error: float  # RMS error of the decoded value, relative to the RMS of the value
 
 
 def find_axon_sums(
     weights: Floats, activities: Floats, bound: float, *, types: int, most: int, greatest_scale: int
 ) -> AxonSums:
-    """Find the fewest axons for every source with which the decoded value is right within a bound."""
-    # greatest_scale: what 1 of the weights may be at most
-    # gives that with the least error, of at most ``MOST_AXONS`` axons, where none keeps the bound
+    """Find the fewest axons per source for which the error of the decoded value stays within a bound."""
+    # greatest_scale: greatest integer that may stand for a weight of 1
+    # if no choice meets the bound, returns the one with the least error with up to ``MOST_AXONS`` axons
     # shapes: weights (n,); activities (m, n)
     solver = _Rounding(weights, activities)
     best: AxonSums | None = None
@@ -241,13 +241,13 @@ def _candidates(solver: _Rounding, axons: int, types: int, most: int, top: int) 
 
 
 def _sums(axons: int, radix: int) -> Ints:
-    """List the sums of at most ``axons`` of 1 and the radix, of one sign, ascending."""
+    """List the sums of at most ``axons`` terms of one sign, each 1 or the radix, ascending."""
     up = {sum(chosen) for chosen in combinations_with_replacement((0, 1, radix), axons)}
     return np.array(sorted(up | {-value for value in up}))
 
 
 def _few_values(weights: Floats, count: int) -> Ints:
-    """Find the whole values, 0 beside them, that are nearest to all weights: k-means from evenly spaced quantiles."""
+    """Find integers close to all weights, and 0, by k-means that starts from evenly spaced quantiles."""
     values = np.quantile(weights, (np.arange(count) + 0.5) / count)
     for _ in range(30):
         nearest = np.abs(weights[:, None] - values).argmin(axis=1)
@@ -256,7 +256,7 @@ def _few_values(weights: Floats, count: int) -> Ints:
 
 
 class _Rounding:
-    """Rounds decoders to levels; holds what all attempts share."""
+    """Rounds decoders to levels; holds the data shared by all attempts."""
 
     def __init__(self, weights: Floats, activities: Floats) -> None:
         self.weights, self._activities = weights, activities
@@ -265,7 +265,7 @@ class _Rounding:
         noise = (_RIDGE * activities.max(initial=0)) ** 2 + 1e-12
         self._order = np.argsort(-np.diag(gram), kind="stable")
         inverse = np.linalg.inv(gram + noise * np.eye(len(gram)))[np.ix_(self._order, self._order)]
-        self._factor = np.linalg.cholesky(inverse).T  # row i: what source i asks of those after it
+        self._factor = np.linalg.cholesky(inverse).T  # row i: compensation of source i's error by later sources
 
     def round(self, levels: Ints, scale: int, axons: int) -> AxonSums:
         rest, rounded = self.weights[self._order] * scale, np.zeros(len(self.weights))
@@ -279,43 +279,43 @@ class _Rounding:
         return AxonSums(found.astype(np.int64), scale, axons, error / norm if norm else float(error > 0))
 
 
-# Axons of a core that are left for what else it reads.
+# Axons of a core reserved for its other inputs.
 _SPARE_AXONS = 16
-# What lines can fall below their rest, in parts of what they must over all points.
+# Range of lines below their rest, relative to the fall required over all points.
 _ROOM = 1.1
-# Delays that a filter is made of, where the target has axons for them.
+# Delays per filter, if the target has axons for them.
 _FILTER_LINES = 16
-# Mean by spread of delays below which their spread does not count.
+# Ratio of mean to spread of delays below which the spread is not matched.
 _SHORT = 0.5
-# Thresholds below 0 at which the sum of a line stops.
+# Floor of a line's sum, in thresholds below 0.
 _DEPTH = 3
 
 
 @dataclass(frozen=True, eq=False)
 class LineGroup(ReadOnly, Card):
-    """Lines for a share of the sources of a link, and one dimension of its target."""
+    """Lines for a share of a link's sources and one dimension of its target."""
 
     link: int  # position of the link
     dimension: int  # of the target
-    share: int  # which of the groups that share the sources
-    sources: Ints  # (s,): neurons of the source that it adds up
+    share: int  # number of the group among those that share the sources
+    sources: Ints  # (s,): source neurons that it sums
     sums: AxonSums  # weights of all sources of the link in this dimension
-    rest: int  # spikes a tick, of all lines, at the value 0
+    rest: int  # spikes per tick, over all lines, at the value 0
     delays: Ints  # (k,): ticks from each line to the target
 
     @property
     def name(self) -> str:
-        """Of its node."""
+        """Name of its node."""
         return f"L{self.link}.{self.dimension}.{self.share}"
 
     @property
     def threshold(self) -> int:
-        """Of its neurons."""
+        """Threshold of its neurons."""
         return self.sums.scale * len(self.delays)
 
     @property
     def neuron(self) -> LeakNeuron:
-        """What its neurons compute; who is how far ahead is drawn, as delays are in order."""
+        """Model of its neurons; the order of their initial potentials is random, because delays are sorted."""
         k = len(self.delays)
         ahead = np.random.RandomState([self.link, self.dimension, self.share]).permutation(k)
         return LeakNeuron(
@@ -327,7 +327,7 @@ class LineGroup(ReadOnly, Card):
         )
 
     def missing(self, tick: int) -> float:
-        """Spikes of a tick that have not arrived yet, as lines begin with the first tick."""
+        """Return the resting spikes of a tick that are still in flight, because lines start with the first tick."""
         return self.rest * float((self.delays > tick).mean())
 
 
@@ -344,7 +344,7 @@ def line_groups(plan: CrossbarPlan, chip: ChipSpec) -> tuple[LineGroup, ...]:
 
 
 class _Share(NamedTuple):
-    """Sources of a link and a dimension that lie in one core, and the spikes a tick at which their lines rest."""
+    """Sources of a link and a dimension that fit one core, and the resting spikes per tick of their lines."""
 
     link: int
     dimension: int
@@ -375,22 +375,22 @@ def _shares(plan: CrossbarPlan, number: int, link: CrossbarLink, dimension: int,
 
 
 def greatest_rest(n_sources: int, chip: ChipSpec) -> int:
-    """Give the spikes a tick at which the lines of a link and a dimension rest at most, by the number of sources."""
+    """Bound the resting spikes per tick of the lines of a link and a dimension, by the number of sources."""
     return LINK_REST + _n_shares(n_sources, MOST_AXONS, chip)
 
 
 def _n_shares(n_sources: int, axons: int, chip: ChipSpec) -> int:
-    """Count the groups whose sources fit the axons of a core each."""
+    """Count the groups needed so that the sources of each fit the axons of a core."""
     return -(-n_sources * axons // (chip.axons - _SPARE_AXONS)) or 1
 
 
 def _below(weights: Ints, activities: Floats) -> float:
-    """How far below 0 the sum of some sources falls over all points."""
+    """Bound how far below 0 the sum of some sources falls over all points."""
     return 1 + _ROOM * float(np.maximum(0, -(activities @ weights)).max(initial=0))
 
 
 def _group(plan: CrossbarPlan, share: _Share, readers: int, chip: ChipSpec) -> LineGroup:
-    """Give the lines of a share: what they must hold, and as many as make a good filter while the target has axons."""
+    """Make the lines of a share: enough for their sums and, as far as the target has axons, for a good filter."""
     link = plan.links[share.link]
     most = int(np.maximum(0, share.sums.weights[share.sources]).sum())
     host = 2 * host_rest(True) * chip.axon_types
@@ -401,14 +401,14 @@ def _group(plan: CrossbarPlan, share: _Share, readers: int, chip: ChipSpec) -> L
 
 
 def line_delays(tau: float, lines: int, dt: float, ticks_per_step: int) -> Ints:
-    """Give the delays of lines to their target: on average a spike takes as long as Nengo's filter delays it."""
-    # tau: time constant in seconds; 0 where there is no filter
-    # gives in ticks, 1 at least; a spike takes one more to reach the line
+    """Return the delays of lines to their target, whose mean matches the delay of Nengo's filter."""
+    # tau: time constant in seconds; 0 without a filter
+    # returns ticks, at least 1; a spike takes one more to reach the line
     # shapes: returns (lines,)
     if tau <= 0:
         return np.full(lines, max(1, ticks_per_step - 1))
     kept = np.exp(-ticks_per_step * dt / tau)
-    mean = max(0.0, ticks_per_step / (1 - kept) - 2)  # of what is beyond two ticks
+    mean = max(0.0, ticks_per_step / (1 - kept) - 2)  # in excess of two ticks
     spread = ticks_per_step * np.sqrt(kept) / (1 - kept)
     quantiles = -np.log1p(-(np.arange(lines) + 0.5) / lines)
     power = brentq(lambda p: _spread_of(quantiles**p) * mean - spread, 0.01, 20) if mean > _SHORT * spread else 1.0
@@ -418,39 +418,39 @@ def line_delays(tau: float, lines: int, dt: float, ticks_per_step: int) -> Ints:
 
 
 def _spread_of(values: Floats) -> float:
-    """Give the standard deviation by the mean."""
+    """Return the ratio of standard deviation to mean."""
     return float(values.std() / values.mean())
 
 
-# What goes onto a chip with crossbar cores: ensembles in integers, links with their decoders.
+# Plan for a chip with crossbar cores: ensembles in integers, links with their decoders.
 
 
-# Spikes on lines that a value as long as the radius is in a tick.
+# Spikes per tick on lines for a value as long as the radius.
 SPIKES_PER_RADIUS = 4
-# Spikes a tick at which the lines of a link and a dimension rest at most: values of -1.5 radii stop them.
+# Most resting spikes per tick of the lines of a link and a dimension, before rounding up: -1.5 radii stop them.
 LINK_REST = 6
-# How far from 0 the host sends values, in radii.
+# Range of values from the host, in radii.
 HOST_RADII = 1.6
-# Axons of a type of its own on which the host spikes in every tick, where the dimensions leave a type.
+# Bias axons, on which the host spikes in every tick, if the dimensions leave an axon type for them.
 _BIAS_AXONS = 7
-# Greatest part of a threshold that one spike on a line adds.
+# Greatest fraction of a threshold that one spike on a line adds.
 _COARSEST = 0.25
-# Variance of the spikes on the lines of a dimension in a tick: they are as even as whole numbers can be.
+# Variance of the spikes per tick on the lines of a dimension, which are as even as integers can be.
 _VARIANCE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
 class LeakIntegers(ReadOnly, Card):
-    """The n neurons of an ensemble of D dimensions in integers."""
+    """The n neurons of a D-dimensional ensemble in integers."""
 
-    weights: Ints  # (n, D): what a spike on a line adds
-    bias: Ints  # (n,): what a tick adds at the value 0
-    threshold: Ints  # (n,): at which they spike
+    weights: Ints  # (n, D): potential added per spike on a line
+    bias: Ints  # (n,): potential added per tick at the value 0
+    threshold: Ints  # (n,): thresholds
     unit: float  # value of a spike on a line
     spike: float  # what a spike is in Nengo's signals, in Hz
 
     def activities(self, points: Floats) -> Floats:
-        """Give the spikes of a tick at constant values."""
+        """Return the mean spikes per tick at constant values."""
         # shapes: points (m, D); returns (m, n)
         threshold = self.threshold.astype(np.float64)
         mean = ((points / self.unit) @ self.weights.T + self.bias) / threshold
@@ -460,20 +460,20 @@ class LeakIntegers(ReadOnly, Card):
 
 
 def host_rest(is_fed: bool) -> int:
-    """Give the spikes a tick at which the host's lines of a dimension rest."""
+    """Return the resting spikes per tick of the host's lines of a dimension."""
     return int(np.ceil(HOST_RADII * SPIKES_PER_RADIUS)) if is_fed else 0
 
 
 def n_bias_axons(dimensions: int, chip: ChipSpec) -> int:
-    """Give the axons on which the host spikes in every tick, by the dimensions of an ensemble."""
+    """Return the number of axons on which the host spikes in every tick, by the dimensions of an ensemble."""
     return _BIAS_AXONS if dimensions < chip.axon_types else 0
 
 
 def as_leak_integers(
     drive: tuple[Floats, Floats, Floats], radius: float, spike: float, dt: float, rest: int, chip: ChipSpec
 ) -> LeakIntegers:
-    """Put neurons into the greatest integers that the chip's weights and leaks hold."""
-    # rest: spikes a tick at which all lines of a dimension rest at most
+    """Scale neurons to the greatest integers that the chip's weights and leaks hold."""
+    # rest: most resting spikes per tick of all lines of a dimension
     gain, encoders, bias = drive
     per_spike = gain[:, None] * encoders * (dt / SPIKES_PER_RADIUS)
     leak = np.abs(bias) * dt + np.abs(per_spike).sum(axis=1) * rest
@@ -494,19 +494,19 @@ def as_leak_integers(
     )
 
 
-# Relative error of decoded values that axons are replicated for, where nothing is said.
+# Default bound on the relative error of decoded values, for which axons are replicated.
 DECODER_ERROR = 0.002
 
 
 @dataclass(frozen=True, eq=False)
 class CrossbarEnsemble(ReadOnly, Card):
-    """An ensemble of n neurons and D dimensions."""
+    """A D-dimensional ensemble of n neurons."""
 
     name: str  # of its node
     neurons: LeakIntegers  # its neurons
-    voltage: Floats  # (n,): before the first tick, in parts of the threshold
-    feed: PlannedFeed  # what the host sends
-    # whether the host sends any value; else only what stands for spikes that are on their way before the first tick
+    voltage: Floats  # (n,): before the first tick, in thresholds
+    feed: PlannedFeed  # input from the host
+    # whether the host sends values; otherwise it only replaces spikes in flight before the first tick
     is_fed: bool
 
     @property
@@ -522,14 +522,14 @@ class CrossbarEnsemble(ReadOnly, Card):
 
 @dataclass(frozen=True, eq=False)
 class CrossbarLink(ReadOnly, Card):
-    """A connection from ensemble to ensemble on the chip."""
+    """A connection between ensembles on the chip."""
 
     # source, target: positions of the ensembles
     source: int
     target: int
-    decoders: Floats  # (D_target, n_source): what a filtered spike train of 1 adds to the target's value
-    activities: Floats  # (m, n_source): spikes of a tick at the points that the decoders were solved on
-    tau: float  # time constant of its filter in seconds; 0 where there is none
+    decoders: Floats  # (D_target, n_source): contribution of a filtered spike train of 1 to the target's value
+    activities: Floats  # (m, n_source): spikes per tick at the points that the decoders were solved on
+    tau: float  # time constant of its filter in seconds; 0 without a filter
 
 
 @dataclass(frozen=True, eq=False)
@@ -540,4 +540,4 @@ class CrossbarPlan(Card):
     ticks_per_step: int  # ticks in a step of Nengo
     ensembles: tuple[CrossbarEnsemble, ...]
     links: tuple[CrossbarLink, ...]
-    decoder_error: float  # relative error of decoded values that axons are replicated for
+    decoder_error: float  # bound on the relative error of decoded values, for which axons are replicated

@@ -1,4 +1,4 @@
-"""A plan on the chip: its network, its program, and where the host meets it."""
+"""A plan mapped onto the chip: its network, its program, and its interface to the host."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from neuromap.quantise.list_integers import greatest_weight, round_weights
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
 
-# Of networks.
+# Name of networks.
 _NAME = "nengo"
 
 
@@ -81,7 +81,7 @@ def _transform(weights: Ints) -> MatrixTransform:
 
 
 def _rests(ensemble: CrossbarEnsemble, groups: list[LineGroup]) -> Ints:
-    """Spikes a tick at the value 0, by dimension: those of the host, and those of links."""
+    """Return the resting spikes per tick by dimension, summed over the host and links."""
     rests = np.full(ensemble.neurons.weights.shape[1], host_rest(ensemble.is_fed))
     for group in groups:
         rests[group.dimension] += group.rest
@@ -98,7 +98,7 @@ def _host_lines(ensemble: CrossbarEnsemble, groups: list[LineGroup], chip: ChipS
 
 
 def _neuron(ensemble: CrossbarEnsemble, leak: Ints, chip: ChipSpec) -> LeakNeuron:
-    """Write neurons; the remainder of what bias axons share keeps the leak in its range but for single units."""
+    """Write neurons; after bias axons take their share, the leak exceeds its range by single units at most."""
     threshold = ensemble.neurons.threshold
     potential = np.rint(ensemble.voltage * threshold).astype(np.int64).clip(0, threshold - 1)
     return LeakNeuron(threshold=threshold, leak=leak.clip(*chip.leak_range), potential=potential)
@@ -120,82 +120,82 @@ def _encoding(group: LineGroup, target: CrossbarEnsemble) -> Edge:
     return Edge(group.name, target.name, first.transform, first.delay, also=tuple(more))
 
 
-# Values from the host as spikes on lines: as many as the value is long, and some more where it is 0.
+# Values from the host as spikes on lines: as many as the value, plus the spikes that stand for 0.
 @dataclass(frozen=True, eq=False)
 class LineCode(ReadOnly, Value):
-    """How chips with crossbar cores take whole numbers, one for each of m values; as :class:`BinaryCode` for others."""
+    """Encoding of m integers as spikes for chips with crossbar cores; others use :class:`BinaryCode`."""
 
     rest: int  # spikes at the value 0
-    lines: Ints  # (m,): lines of each value
-    # (ticks, m): spikes of the first ticks that links have not brought yet, which the host sends in their place
+    lines: Ints  # (m,): number of lines per value
+    # (ticks, m): spikes missing from links in the first ticks, which the host sends instead
     missing: Floats
-    bias_axons: int  # lines behind all others that spike in every tick
+    bias_axons: int  # lines after all others that spike in every tick
 
     @property
     def lowest(self) -> Ints:
-        """Least numbers, shape (m,)."""
+        """Least integers, shape (m,)."""
         return np.full(len(self.lines), -self.rest)
 
     @property
     def highest(self) -> Ints:
-        """Greatest numbers, shape (m,)."""
+        """Greatest integers, shape (m,)."""
         return self.lines - self.rest
 
     def extra(self, tick: int) -> Floats:
-        """Spikes that a tick adds, shape (m,)."""
+        """Return the extra spikes of a tick, shape (m,)."""
         return self.missing[tick] if tick < len(self.missing) else np.zeros(len(self.lines))
 
     def size(self, n_values: int) -> int:
-        """All lines."""
+        """Return the number of all lines."""
         return int(self.lines.sum()) + self.bias_axons
 
     def spikes(self, numbers: Ints) -> Bools:
-        """Say which lines spike: of each value the first ones."""
+        """Return which lines spike: the first ones of each value."""
         wanted = numbers + self.rest
         values = [np.arange(lines) < n for lines, n in zip(self.lines, wanted, strict=True)]
         return np.concatenate([*values, np.ones(self.bias_axons, np.bool_)])
 
 
-# The network of integers that runs on the chip, and how its inputs stand for values.
+# The integer network that runs on the chip, and how its inputs encode values.
 
 
 @dataclass(frozen=True, eq=False)
 class FedNode(ReadOnly, Card):
-    """An input node whose spikes stand for values."""
+    """An input node whose spikes encode values."""
 
     name: str  # of the node
-    unit: Floats  # (m,): what 1 of the number that each value is rounded to is worth
-    code: BinaryCode | LineCode  # how these numbers become spikes
+    unit: Floats  # (m,): unit to which each value is rounded
+    code: BinaryCode | LineCode  # encoding of the resulting integers as spikes
 
 
 @dataclass(frozen=True, eq=False)
 class ChipNetwork(ReadOnly, Card):
     """A plan in integers."""
 
-    network: Network  # A node for every ensemble, an input node for every feed
+    network: Network  # a node for every ensemble, an input node for every feed
     fed: tuple[FedNode | None, ...]  # by ensemble
-    scales: tuple[Ints, ...]  # (n,): thresholds, by ensemble: the voltage 1 of Nengo
+    scales: tuple[Ints, ...]  # (n,) per ensemble: thresholds, which stand for Nengo's voltage 1
 
 
 @dataclass(frozen=True, eq=False)
 class MappedPlan(ReadOnly, Card):
-    """What is loaded onto the chip."""
+    """A plan as loaded onto the chip."""
 
     plan: ChipPlan | CrossbarPlan  # in units of Nengo
     built: ChipNetwork  # in integers
     program: ChipProgram  # on the chip
-    first_input: Mapping[str, int]  # number of neuron 0 of every input node, among the neurons of all input nodes
-    n_inputs: int  # their number
-    # host_input, host_core, host_axon: (K,): axons that a neuron of the input nodes feeds
+    first_input: Mapping[str, int]  # index of every input node's first neuron among those of all input nodes
+    n_inputs: int  # number of input neurons
+    # host_input, host_core, host_axon: (K,): an input neuron, and an axon that it feeds
     host_input: Ints
     host_core: Ints
     host_axon: Ints
-    # (C, N): number of a neuron among those of all ensembles, in their order; -1 where there is none that is read out
+    # (C, N): index of the neuron among those of all ensembles, in order; -1 if none is read out there
     place: Ints
-    # neuron_core, neuron_slot: (n,): the other way round
+    # neuron_core, neuron_slot: (n,): the inverse
     neuron_core: Ints
     neuron_slot: Ints
-    lines: tuple[LineGroup, ...] = ()  # what carries decoded values on crossbar cores; empty for other chips
+    lines: tuple[LineGroup, ...] = ()  # lines of decoded values on crossbar cores; empty for other chips
 
     @property
     def ensembles(self) -> tuple[PlannedEnsemble | CrossbarEnsemble, ...]:
@@ -204,13 +204,13 @@ class MappedPlan(ReadOnly, Card):
 
     @property
     def places_of_ensembles(self) -> list[slice]:
-        """Where the neurons of each ensemble are among those of all."""
+        """Range of each ensemble's neurons among those of all ensembles."""
         ends = np.cumsum([ensemble.size for ensemble in self.ensembles]).tolist()
         return [slice(first, last) for first, last in pairwise([0, *ends])]
 
 
 def map_plan(plan: ChipPlan | CrossbarPlan, chip: ChipSpec) -> MappedPlan:
-    """Put a plan onto a chip."""
+    """Map a plan onto a chip."""
     lines: tuple[LineGroup, ...] = ()
     if isinstance(plan, CrossbarPlan):
         built, lines = as_crossbar_network(plan, chip)
@@ -248,7 +248,7 @@ def map_plan(plan: ChipPlan | CrossbarPlan, chip: ChipSpec) -> MappedPlan:
 
 
 def _first(names: Iterable[str], network: Network) -> tuple[dict[str, int], int]:
-    """Give the number of neuron 0 of every node where all are numbered through, and how many there are."""
+    """Return the index of every node's first neuron in a joint numbering, and the number of neurons."""
     first, total = {}, 0
     for name in names:
         first[name] = total
@@ -256,8 +256,8 @@ def _first(names: Iterable[str], network: Network) -> tuple[dict[str, int], int]
     return first, total
 
 
-# A plan for synapse lists as the network of integers that runs on the chip.
-# Input node without spikes, for ensembles that only have a bias.
+# Conversion of a plan for synapse lists to the integer network that runs on the chip.
+# Input node without spikes, for ensembles with a bias only.
 SILENT = "silent"
 
 
@@ -291,7 +291,7 @@ def as_chip_network(plan: ChipPlan, chip: ChipSpec) -> ChipNetwork:
 
 
 def _decays(plan: ChipPlan, number: int, chip: ChipSpec) -> list[int]:
-    """List the decays of an ensemble's currents after that of the bias: what the host feeds is forgotten at once."""
+    """List the decays of an ensemble's currents after that of the bias; the host's current decays at once."""
     found = {part.decay for _, part in _filters_into(plan, number, chip)}
     if plan.ensembles[number].feed is not None:
         found |= {part.decay for part in filters_of(0, plan.dt, chip)}
@@ -301,7 +301,7 @@ def _decays(plan: ChipPlan, number: int, chip: ChipSpec) -> list[int]:
 def _terms(
     plan: ChipPlan, scales: tuple[Ints, ...], decays: tuple[list[int], ...], chip: ChipSpec
 ) -> dict[EdgeKey, list[tuple[Ints, int]]]:
-    """Write all links in integers, with their currents; those of one source together, as they share lists."""
+    """Write all links in integers, with their currents; links of one source together, because they share lists."""
     terms: dict[EdgeKey, list[tuple[Ints, int]]] = {}
     for source, sender in enumerate(plan.ensembles):
         mine = [
@@ -320,34 +320,33 @@ def _terms(
     return terms
 
 
-# The plan in integers: scales, thresholds, biases and weights that the chip's cores hold.
+# The plan in integers: scales, thresholds, biases and weights within the ranges of the chip's cores.
 #
-# Every neuron has a scale of its own, S, at which its threshold 1 is held, and what a tick adds to its voltage is J S
-# k (``ChipNeuron.share``). S is as large as the range of its currents allows, for two reasons: rounding toward zero
-# is then far below anything that counts, and the lower rail of the voltage lies as near to 0 as it can. Nengo's
-# neurons stop at 0, so that they answer at once when their input turns; the chip's fall to the rail, -2^23 / S
-# thresholds.
+# Every neuron has its own scale S, which represents its threshold 1; a tick adds J S k to its voltage
+# (``ChipNeuron.share``). S is as large as the range of its currents allows, for two reasons: rounding toward zero is
+# then negligible, and the lower rail of the voltage is as close to 0 as possible. Nengo's neurons stop at 0, so they
+# respond at once when their input changes sign; the chip's fall to the rail, -2^23 / S thresholds.
 #
-# Weights of one source lie in one list: mantissas times one power of 2, in even steps where signs are mixed.
+# Weights of one source share a list: mantissas times one power of 2, in even steps if signs are mixed.
 
 
-# Share of the range of currents that is used: they wrap beyond it.
+# Fraction of the range of currents to use: they wrap beyond the range.
 _ROOM = 0.95
-# Relative error of a decay that is let pass.
+# Tolerated relative error of a decay.
 _DECAY_ERROR = 0.002
 
 
 class Filter(NamedTuple):
-    """A current that filters a share of what comes."""
+    """A current that filters a share of the input."""
 
-    decay: int  # in parts of 2**decay_bits
+    decay: int  # in units of 2**-decay_bits
     share: float  # of the weights
 
 
 def filters_of(tau: float, dt: float, chip: ChipSpec) -> tuple[Filter, ...]:
-    """Give the currents that filter as an exponential of time constant ``tau`` does; one that forgets where it is 0."""
-    # Where the decay that is nearest would be too far from the right one, two currents share the weights, so that the
-    # time by which the filter delays a slow signal is right.
+    """Return currents that act as an exponential filter of time constant ``tau``; for 0, one that decays at once."""
+    # If the nearest decay is too far from the exact one, two currents share the weights, so that the filter delays a
+    # slow signal by the right time.
     whole = 1 << chip.lists.decay_bits
     if tau <= 0:
         return (Filter(whole, 1.0),)
@@ -361,13 +360,13 @@ def filters_of(tau: float, dt: float, chip: ChipSpec) -> tuple[Filter, ...]:
 
 
 def _filters_into(plan: ChipPlan, number: int, chip: ChipSpec) -> list[tuple[PlannedLink, Filter]]:
-    """List the links that end at an ensemble, with each current that filters a share of theirs."""
+    """List the links into an ensemble, each paired with every current that filters a share of it."""
     links = [link for link in plan.links if link.target == number]
     return [(link, part) for link in links for part in filters_of(link.tau, plan.dt, chip)]
 
 
 def link_factor(plan: ChipPlan, link: PlannedLink, part: Filter, chip: ChipSpec) -> float:
-    """Give what a spike over a weight of 1 adds to a current, in thresholds."""
+    """Return the current that a spike adds over a weight of 1, in thresholds."""
     kept = part.share * part.decay / 2**chip.lists.decay_bits
     return float(plan.ensembles[link.target].neuron.share * kept * plan.ensembles[link.source].neuron.spike)
 
@@ -389,7 +388,7 @@ def neuron_scales(plan: ChipPlan, number: int, chip: ChipSpec) -> Ints:
 
 
 def _drives(plan: ChipPlan, number: int, chip: ChipSpec) -> list[Floats]:
-    """List the greatest J of every current of an ensemble; that of the bias is the first."""
+    """List the greatest J of every current of an ensemble, that of the bias first."""
     ensemble = plan.ensembles[number]
     drives: dict[int, Floats] = {}
     if ensemble.feed is not None:
@@ -401,8 +400,8 @@ def _drives(plan: ChipPlan, number: int, chip: ChipSpec) -> list[Floats]:
 
 def as_current_neuron(ensemble: PlannedEnsemble, scales: Ints, decays: Sequence[int], chip: ChipSpec) -> CurrentNeuron:
     """Write an ensemble's neurons in integers."""
-    # The bias is a current that nothing decays, which is wider than the chip's biases, and exact. Neurons whose bias is
-    # beyond all bounds, as their intercept is at the edge of what can come, stay silent as they should.
+    # The bias is a current without decay, which is wider than the chip's biases, and exact. Neurons with a bias beyond
+    # all bounds, because their intercept is at the edge of possible inputs, stay silent as they should.
     # shapes: scales (n,)
     most = chip.lists.current_range[1]
     return CurrentNeuron(
@@ -418,7 +417,7 @@ def as_current_neuron(ensemble: PlannedEnsemble, scales: Ints, decays: Sequence[
 
 
 def held_weights(weights: Floats, chip: ChipSpec) -> Ints:
-    """Round weights, all that a source has, to mantissas times one power of 2 per source; clip what is too great."""
+    """Round all weights of each source to mantissas times one power of 2, after clipping to the greatest weight."""
     # shapes: weights (n_target, n_source); returns (n_target, n_source)
     most, n_sources = greatest_weight(chip), weights.shape[1]
     source = np.tile(np.arange(n_sources), len(weights))

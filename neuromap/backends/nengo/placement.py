@@ -1,4 +1,4 @@
-"""What of a Nengo network runs on the chip, what on the host, and why: decided before anything is built."""
+"""Placement of a Nengo network on chip and host, with reasons, decided before anything is built."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.render.value import Card
 
 Where = Literal["chip", "host"]
-# What can be probed of an ensemble on the chip, or of its neurons.
+# Probeable attributes of ensembles on the chip and of their neurons.
 _PROBED = ("output", "spikes", "rates", "voltage", "decoded_output", "scaled_encoders")
-# Time constants of an ensemble's links: each may take two currents, beside those of the bias and the host.
+# Most time constants of an ensemble's links: each may take two currents, besides those of the bias and the host.
 _MOST_TAUS = 7
-# Connections that take the place of those out of a node: 64 ensembles to 64 others, each to each.
+# Most connections that replace those out of a node: 64 ensembles to 64 others, all to all.
 _MOST_LINKS = 4096
 
 
@@ -42,8 +42,8 @@ class Placed(Card):
 
     object: Any  # an ensemble, node or connection
     where: Where  # "chip" or "host"
-    why: str  # the reason; empty for what is on the chip because nothing speaks against it
-    name: str  # its path: the labels of the networks around it and its own
+    why: str  # the reason it is not on the chip; empty if it is
+    name: str  # path: labels of the enclosing networks and its own
 
     def _facts(self) -> dict[str, object]:
         return {"object": self.name, "where": self.where, "why": self.why}
@@ -51,13 +51,13 @@ class Placed(Card):
 
 @dataclass(frozen=True, eq=False)
 class Placement(Card):
-    """Where everything of a network runs."""
+    """Where all objects of a network run."""
 
-    # ensembles, then nodes, then connections, in the order of the network; where nodes that only pass values on lie
-    # between ensembles of the chip, the connections that lead past them, in place of those through them
+    # ensembles, then nodes, then connections, in the order of the network; connections via passthrough nodes between
+    # ensembles on the chip are replaced by connections that bypass these nodes
     places: Mapping[Any, Placed]
-    origins: Mapping[Any, Any]  # of connections that lead past nodes: the one of the network whose decoders they have
-    replaced: frozenset[Any]  # connections of the network that are not computed, since others lead past their node
+    origins: Mapping[Any, Any]  # for bypass connections: the original connection whose decoders they have
+    replaced: frozenset[Any]  # original connections not computed, because others bypass their node
 
     def __iter__(self) -> Iterator[Placed]:
         return iter(self.places.values())
@@ -71,16 +71,16 @@ class Placement(Card):
         }
 
     def is_on_chip(self, thing: Any) -> bool:
-        """Whether an object runs on the chip; what is not of the network runs on the host."""
+        """Return whether an object runs on the chip; objects outside the network run on the host."""
         return thing in self.places and self.places[thing].where == "chip"
 
     def name(self, thing: Any) -> str:
-        """Give the path of an object; what is not of the network is named as Nengo does."""
+        """Return the path of an object; objects outside the network have Nengo's name."""
         return self.places[thing].name if thing in self.places else str(thing)
 
     @property
     def connections(self) -> tuple[Any, ...]:
-        """Connections that are computed, on the chip or the host."""
+        """Connections to compute, on the chip or the host."""
         return tuple(p.object for p in self if isinstance(p.object, nengo.Connection))
 
     @property
@@ -90,17 +90,16 @@ class Placement(Card):
 
     @property
     def boundary(self) -> tuple[Any, ...]:
-        """Connections over which host and chip meet: those on the host with an end on the chip."""
+        """Connections between host and chip: those on the host with an end on the chip."""
         links = [p.object for p in self if p.where == "host" and isinstance(p.object, nengo.Connection)]
         return tuple(c for c in links if any(map(self.is_on_chip, (owner(c.pre_obj), owner(c.post_obj)))))
 
 
 def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placement:
-    """Decide what of a network runs on the chip."""
-    # Ensembles are on the chip unless something speaks against it; connections between two of them too. What an
-    # ensemble is told and what it asks within one step decides as well: a chip computes a step in one go, so where a
-    # way without a synapse leads from the chip over the host back to the chip, the ensemble at its end is moved to the
-    # host.
+    """Decide which objects of a network run on the chip."""
+    # Ensembles run on the chip unless something prevents it, and so do connections between two of them. Dependencies
+    # within a step matter too: the chip computes a step at once, so if a path without a synapse leads from the chip via
+    # the host back to the chip, the ensemble at its end is moved to the host.
     reasons: dict[Any, str] = {}
     names = _paths(network)
     probed = {probe.obj for probe in network.all_probes}
@@ -129,7 +128,7 @@ def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placemen
 
 
 def _paths(network: nengo.Network) -> dict[Any, str]:
-    """Name ensembles and nodes by labels from the network down; without one of its own a thing counts in its list."""
+    """Return paths of labels for ensembles and nodes; objects without a unique label get their index in their list."""
     names: dict[Any, str] = {}
     for word in ("ensembles", "nodes", "networks"):
         things = getattr(network, word)
@@ -143,7 +142,7 @@ def _paths(network: nengo.Network) -> dict[Any, str]:
 
 
 def _name(thing: Any, names: Mapping[Any, str]) -> str:
-    """Name a thing of the network: an object, its neurons, a part of it, a connection, or what one learns with."""
+    """Return the name of an object, its neurons, a slice of it, a connection or a learning rule."""
     if isinstance(thing, nengo.Connection):
         computes = re.search(r" computing '.*'(?=>$)", str(thing))
         ends = f"{_name(thing.pre, names)} -> {_name(thing.post, names)}"
@@ -158,9 +157,9 @@ def _name(thing: Any, names: Mapping[Any, str]) -> str:
 
 
 def _past_nodes(network: nengo.Network, probed: set[Any], chip: set[Any]) -> tuple[list[Any], dict[Any, Any]]:
-    """Lead connections between ensembles of the chip past nodes that only pass values on, which the host would run."""
-    # Gives the connections to compute, and those of the network whose decoders the new ones have. What the host reads
-    # of such a node, by a probe or a connection that cannot be led past it, it gets as ever.
+    """Bypass passthrough nodes between ensembles on the chip, which the host would run."""
+    # Returns the connections to compute, and the original connection of each new one. Probes and connections that
+    # cannot bypass such a node still read it on the host.
     connections = network.all_connections
     inputs, outputs = find_all_io(connections)
     nodes = {n for n in network.all_nodes if n.output is None}
@@ -173,8 +172,8 @@ def _past_nodes(network: nengo.Network, probed: set[Any], chip: set[Any]) -> tup
     order = list(nx.topological_sort(graph))
     matrices = {c: _matrix_of(c, probed) for n in order for c in (*inputs[n], *outputs[n])}
 
-    # From the chip on: what of a node's value each connection from outside makes, and whether a filter lay on the way;
-    # two filters in a row are not one.
+    # Forward from the chip: which parts of a node's value each outside connection contributes, and whether a filter is
+    # on the path; two filters in a row are not one.
     made: dict[Any, NDArray[np.bool_]] = {}
     filtered: set[Any] = set()
     passing: set[Any] = set()
@@ -191,7 +190,7 @@ def _past_nodes(network: nengo.Network, probed: set[Any], chip: set[Any]) -> tup
         if sum(np.count_nonzero((matrices[c] @ made[node]).any(axis=0)) for c in outs) <= _MOST_LINKS:
             passing.update(outs)
 
-    # From the chip back: what leads there, and what the host reads still.
+    # Backward from the chip: connections that lead there, and those that the host still reads.
     led: set[Any] = set()
     gone: set[Any] = set()
     for node in reversed([n for n in order if n in made]):
@@ -207,7 +206,7 @@ def _past_nodes(network: nengo.Network, probed: set[Any], chip: set[Any]) -> tup
     origins: dict[Any, Any] = {}
 
     def lead(before: Any, after: Any) -> Any:
-        # Nengo's own takes neither the decoders' points and solver over nor the slice that a function reads
+        # Nengo's own version loses the decoders' points and solver, and the slice that a function reads
         transform = full_transform(after, allow_scalars=False) @ full_transform(
             before, slice_pre=False, allow_scalars=False
         )
@@ -240,7 +239,7 @@ def _past_nodes(network: nengo.Network, probed: set[Any], chip: set[Any]) -> tup
 
 
 def _matrix_of(connection: Any, probed: set[Any]) -> Any:
-    """Tell which of a source's values, or a function's, a connection makes its target's of; None if it does more."""
+    """Return which values of its source, or function, each target value depends on; None if a connection does more."""
     transform = connection.transform
     is_known = isinstance(transform, NoTransform) or (
         type(transform) is Dense and isinstance(transform.init, np.ndarray)
@@ -249,7 +248,7 @@ def _matrix_of(connection: Any, probed: set[Any]) -> Any:
         return None
     try:
         return full_transform(connection, allow_scalars=False) != 0
-    except NotImplementedError:  # indices that repeat
+    except NotImplementedError:  # repeated indices
         return None
 
 
@@ -265,7 +264,7 @@ def _move(
 
 
 def _against(network: nengo.Network, names: Mapping[Any, str], ensemble: Any, dt: float, chip: ChipSpec) -> str:
-    """Say what keeps an ensemble from the chip, whatever the others are."""
+    """Return why an ensemble cannot run on the chip, regardless of the others; empty if it can."""
     if asked_place(network, ensemble) is False:
         return "on_chip = False"
     if reason := _against_neurons(network, ensemble, dt, chip):
@@ -303,7 +302,7 @@ def _move_beyond_capacity(
     chip: ChipSpec,
     reasons: dict[Any, str],
 ) -> None:
-    """Move ensembles to the host, the last first, until synapses and neurons of the rest fit by their numbers."""
+    """Move ensembles to the host, the last first, until the estimated cores of the rest fit."""
     mine = [e for e in network.all_ensembles if e not in reasons]
     demand = _demanded_cores if chip.kind.computes(CurrentNeuron) else demanded_cores
     while mine:
@@ -319,7 +318,7 @@ def _move_beyond_capacity(
 
 
 def _demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: ChipSpec) -> float:
-    """Estimate the cores with synapse lists that ensembles and the links among them take."""
+    """Estimate the synapse-list cores that ensembles and the links among them take."""
     feeds = sum(e.n_neurons * max(1, e.dimensions) * CODE_SIZE for e in ensembles)
     pairs = sum(owner(c.pre_obj).n_neurons * owner(c.post_obj).n_neurons for c in links)
     neurons = sum(3 * e.n_neurons for e in ensembles)
@@ -328,7 +327,7 @@ def _demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: Chi
 
 
 def _against_ends(connection: Any, names: Mapping[Any, str], reasons: Mapping[Any, str]) -> str:
-    """Say which end keeps a connection from the chip."""
+    """Return which end keeps a connection off the chip; empty if none."""
     for name, end in (("source", owner(connection.pre_obj)), ("target", owner(connection.post_obj))):
         if not isinstance(end, nengo.Ensemble):
             return f"its {name} runs on the host"
@@ -340,7 +339,7 @@ def _against_ends(connection: Any, names: Mapping[Any, str], reasons: Mapping[An
 
 
 def _against_link(connection: Any, probed: set[Any], dt: float, chip: ChipSpec) -> str:
-    """Say what keeps a connection of two ensembles on the chip from it."""
+    """Return why a connection between ensembles on the chip cannot run there; empty if it can."""
     if connection.learning_rule_type is not None:
         return "it learns"
     if not isinstance(connection.transform, (Dense, NoTransform, Sparse)):
@@ -360,7 +359,7 @@ def _against_link(connection: Any, probed: set[Any], dt: float, chip: ChipSpec) 
 
 
 def _refuse_more_taus(links: dict[Any, str]) -> None:
-    """Let connections go over the host whose time constants are more than the currents of their target."""
+    """Route connections via the host if their target has no currents left for their time constants."""
     taus: dict[Any, set[float]] = {}
     for connection in [c for c, why in links.items() if not why]:
         mine, tau = taus.setdefault(owner(connection.post_obj), set()), tau_of(connection)
@@ -370,17 +369,17 @@ def _refuse_more_taus(links: dict[Any, str]) -> None:
 
 
 def owner(thing: Any) -> Any:
-    """Give the ensemble of neurons; others as they are."""
+    """Return the ensemble of neurons; other objects unchanged."""
     return thing.ensemble if isinstance(thing, Neurons) else thing
 
 
 def tau_of(connection: Any) -> float:
-    """Give the time constant of a connection's Lowpass in seconds; 0 where it has no synapse."""
+    """Return the time constant of a connection's Lowpass in seconds; 0 without a synapse."""
     return 0.0 if connection.synapse is None else float(connection.synapse.tau)
 
 
 def _within_a_step(network: nengo.Network, links: Mapping[Any, str], reasons: Mapping[Any, str]) -> Any:
-    """Find an ensemble on the chip which a way without a synapse leads to, from the chip over the host."""
+    """Find an ensemble on the chip at the end of a path without a synapse from the chip via the host."""
     graph: nx.DiGraph[Any] = nx.DiGraph()
     for connection, why in links.items():
         if not why or connection.synapse is not None or isinstance(connection.post_obj, LearningRule):
@@ -400,33 +399,33 @@ def _is_on_chip(thing: Any, reasons: Mapping[Any, str]) -> bool:
     return isinstance(thing, nengo.Ensemble) and thing not in reasons
 
 
-# The user's word on what runs on the chip: ``on_chip`` in the configuration of a network.
+# The user's choice of what runs on the chip: ``on_chip`` in the configuration of a network.
 def add_params(network: Network) -> None:
-    """Let the configuration of a network say what runs on the chip."""
+    """Add ``on_chip`` to the configuration of a network, to choose what runs on the chip."""
     # Afterwards ``network.config[ensemble].on_chip`` is None (on the chip if it can be), True (an error if it cannot
-    # be) or False (on the host); ``network.config[nengo.Ensemble].on_chip`` is that of all ensembles which say nothing.
+    # be) or False (on the host); ``network.config[nengo.Ensemble].on_chip`` is the default of all ensembles.
     config = network.config[Ensemble]
     if "on_chip" not in config._extra_params:
         config.set_param("on_chip", BoolParam("on_chip", default=None, optional=True))
 
 
 def asked_place(network: Network, ensemble: Ensemble) -> bool | None:
-    """Give ``on_chip`` of an ensemble; None where nothing is said."""
+    """Return ``on_chip`` of an ensemble; None if not set."""
     if "on_chip" not in network.config[Ensemble]._extra_params:
         return None
     asked: Any = network.config[ensemble].on_chip
     return None if asked is None else bool(asked)
 
 
-# What of a Nengo network a chip with crossbar cores can take, and why not.
-# Ticks of the longest time constant: the latest line takes a few times as long, in relays of at most 15.
+# Objects of a Nengo network that a chip with crossbar cores supports, with reasons if not.
+# Longest time constant in ticks: the latest line takes a few times as long, in relays of at most 15.
 LONGEST_TICKS = 1000
-# Lines of a link and dimension, about.
+# Approximate lines per link and dimension.
 _LINES = 40
 
 
 def against_ensemble(network: nengo.Network, ensemble: Any, chip: ChipSpec) -> str:
-    """Say what keeps an ensemble from the chip; empty where nothing does."""
+    """Return why an ensemble cannot run on the chip; empty if it can."""
     if type(ensemble.neuron_type) is LIF:
         return (
             f"its neurons leak, tau_rc dv/dt = J - v; a neuron of {chip.name} adds a constant leak, V := V + leak; "
@@ -445,7 +444,7 @@ def against_ensemble(network: nengo.Network, ensemble: Any, chip: ChipSpec) -> s
 
 
 def feeds_neurons(connection: Any, ensemble: Any) -> bool:
-    """Whether a connection adds to the J of an ensemble's neurons, past their encoders."""
+    """Return whether a connection adds to J of an ensemble's neurons directly, bypassing their encoders."""
     post = connection.post_obj
     if isinstance(post, Neurons):
         return bool(post.ensemble is ensemble)
@@ -453,7 +452,7 @@ def feeds_neurons(connection: Any, ensemble: Any) -> bool:
 
 
 def against_link(connection: Any, dt: float, chip: ChipSpec) -> str:
-    """Say what keeps a connection of two ensembles on the chip from it; empty where nothing does."""
+    """Return why a connection between ensembles on the chip cannot run there; empty if it can."""
     if isinstance(connection.pre_obj, Neurons):
         return f"it comes from neurons, not decoded; lines of {chip.name} carry values"
     synapse = connection.synapse
@@ -473,15 +472,15 @@ def demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: Chip
     return neurons / chip.neurons
 
 
-# Which of Nengo's neurons a chip with synapse lists computes, and as what.
+# Nengo neuron types that a chip with synapse lists computes, and their conversion.
 
 
-# Thresholds below 0 that are as good as no bound.
+# Range below 0, in thresholds, that is as good as unbounded.
 _DEEPEST = 64.0
 
 
 def why_not(neuron: Any, dt: float, greatest_refractory: int) -> str:
-    """Say why the chip cannot compute a type of neurons; empty where it can."""
+    """Return why the chip cannot compute a type of neurons; empty if it can."""
     if type(neuron) not in (LIF, SpikingRectifiedLinear):
         return f"its neurons are {type(neuron).__name__}; the chip computes LIF and SpikingRectifiedLinear"
     if type(neuron) is LIF and (rest := _rest(neuron, dt)) > greatest_refractory:
@@ -495,8 +494,8 @@ def why_not(neuron: Any, dt: float, greatest_refractory: int) -> str:
 
 
 def as_chip_neuron(neuron: Any, dt: float, decay_bits: int, ticks_per_step: int) -> ChipNeuron:
-    """Give what a type of neurons, LIF or SpikingRectifiedLinear, is on the chip."""
-    # ticks_per_step: ticks of a step, in which Nengo's LIF spikes once at most
+    """Convert a type of neurons, LIF or SpikingRectifiedLinear, for the chip."""
+    # ticks_per_step: ticks of a step, in which Nengo's LIF spikes at most once
     amplitude = float(neuron.amplitude)
     if not isinstance(neuron, LIF):
         return ChipNeuron(float(dt), 0, decay_bits, 0, amplitude, 1.0)
@@ -506,5 +505,5 @@ def as_chip_neuron(neuron: Any, dt: float, decay_bits: int, ticks_per_step: int)
 
 
 def _rest(neuron: Any, dt: float) -> int:
-    """Ticks of rest: half a tick less than tau_ref, as a spike waits so long for the end of its tick; rounded down."""
+    """Return the refractory ticks: tau_ref minus half a tick, the mean wait of a spike for the end of its tick."""
     return max(0, int(np.ceil(neuron.tau_ref / dt - 1 - 1e-9)))

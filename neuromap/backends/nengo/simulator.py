@@ -1,4 +1,4 @@
-"""Nengo's simulator, with the ensembles that fit on a simulated chip."""
+"""Nengo simulator that runs ensembles on a simulated chip where they fit."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ from neuromap.simulation.run.tick_run import run_again
 
 
 class Simulator(nengo.Simulator):
-    """Runs a Nengo network: ensembles that fit on a chip, all else on the host by Nengo itself."""
+    """Runs a Nengo network: ensembles that fit on a chip, everything else on the host with Nengo itself."""
 
-    # network: what is built; None if ``model`` has been built already
+    # network: network to build; None if ``model`` is already built
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Simulator(nengo.Simulator):
         ticks_per_step: int | None = None,
         decoder_error: float = DECODER_ERROR,
     ) -> None:
-        self.closed = True  # as long as nothing is built
+        self.closed = True  # until the network is built
         spec = chip if isinstance(chip, ChipSpec) else load_chip(chip)
         is_crossbar = not spec.kind.computes(CurrentNeuron)
         ticks_per_step = (1 if is_crossbar else 2) if ticks_per_step is None else ticks_per_step
@@ -84,7 +84,7 @@ class Simulator(nengo.Simulator):
         super().__init__(network, dt, seed, model, progress_bar, optimize)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Go on where another simulator was written to bytes; its chip is fed anew all that it was fed."""
+        """Resume from a pickled simulator, by replaying all inputs of its chip."""
         builder = state["model"].builder
         past = builder.operator.past if isinstance(builder, ChipBuilder) and builder.operator is not None else None
         super().__setstate__(state)
@@ -98,37 +98,37 @@ class Simulator(nengo.Simulator):
 
     @property
     def placement(self) -> Placement | None:
-        """What runs where, and why; None for a model that was built without a chip."""
+        """Where everything runs, with reasons; None for a model built without a chip."""
         return self._builder.placement if self._builder is not None else None
 
     @property
     def mapped(self) -> MappedPlan | None:
-        """What is on the chip; None where that is nothing."""
+        """The plan on the chip; None if nothing runs there."""
         return self._builder.mapped if self._builder is not None else None
 
     @property
     def _state(self) -> ChipState | None:
-        """What the chip has done since the last reset; None where nothing is on it."""
+        """State of the chip since the last reset; None if nothing runs there."""
         operator = self._builder.operator if self._builder is not None else None
         return operator.state if operator is not None else None
 
     def report(self) -> RunReport:
-        """Tell what ran where since the last reset, and what the chip did: cores, spikes, hops, energy, latency."""
+        """Report what ran where since the last reset, and the chip's figures: cores, spikes, hops, energy, latency."""
         mapped, state = self.mapped, self._state
         chip = None if mapped is None or state is None else _report_chip(mapped, state)
         return RunReport(int(self.n_steps), float(self.dt), self.placement, chip)
 
     def train_distance(self, ensemble: Any, original: ArrayLike, time_constant: float = 0.01) -> TrainDistance:
-        """Tell how far the spike trains of an ensemble on the chip are from others: van Rossum's distance.
+        """Compute the van Rossum distance of an ensemble's spike trains from given ones.
 
         Parameters
         ----------
         ensemble : nengo.Ensemble
-            One that is on the chip.
+            Ensemble on the chip.
         original : array_like, shape (n_steps, n_neurons)
-            The other spikes: whatever is not 0.
+            Spikes to compare with, where not 0.
         time_constant : float
-            Seconds: spikes further apart are different ones.
+            Time constant in seconds: spikes further apart count as different.
 
         Returns
         -------
@@ -153,18 +153,17 @@ class Simulator(nengo.Simulator):
 
     @property
     def chip_frames(self) -> dict[str, NDArray[np.bool_]]:
-        """Frames of ensembles on the chip and of what they were fed, for :func:`neuromap.reference` to check."""
-        # Frame i + 1 of an ensemble is what it spiked in tick i, frame i of an input node what it was fed in tick i, so
-        # the last frame of the input nodes is silent. They begin with the last reset. Empty where nothing is on the
-        # chip.
+        """Return frames of ensembles on the chip and of their inputs, to check with :func:`neuromap.reference`."""
+        # Frame i + 1 of an ensemble holds its spikes of tick i, frame i of an input node the inputs of tick i, so the
+        # last frame of input nodes is silent. Frames begin with the last reset. Empty if nothing runs on the chip.
         return {} if self.mapped is None or self._state is None else frames_of(self.mapped, self._state)
 
 
-# The builder for chips with crossbar cores: neurons with a constant leak, links that carry decoded values.
+# Builder for chips with crossbar cores: neurons with a constant leak, links that carry decoded values.
 
 
 class CrossbarBuilder(ChipBuilder):
-    """Builds a network for the host, and plans for a chip with crossbar cores what runs there."""
+    """Builds the host's part of a network, and plans the part of a chip with crossbar cores."""
 
     def __init__(self, chip: ChipSpec, choice: EngineChoice, ticks_per_step: int, decoder_error: float) -> None:
         super().__init__(chip, choice, ticks_per_step)
@@ -173,7 +172,7 @@ class CrossbarBuilder(ChipBuilder):
         self._decoded: list[CrossbarLink] = []
 
     def _integers(self, model: Model, ensemble: Any) -> LeakIntegers:
-        """Give an ensemble's neurons, which its decoders are solved on, so that they come before all links."""
+        """Return an ensemble's integer neurons, cached; decoders are solved on them, so they precede all links."""
         if ensemble not in self._neurons:
             assert self.placement is not None
             built, dt = model.params[ensemble], float(model.dt) / self.ticks_per_step
@@ -221,22 +220,22 @@ class CrossbarBuilder(ChipBuilder):
         return CrossbarPlan(dt, self.ticks_per_step, tuple(planned), tuple(self._decoded), self._decoder_error)
 
 
-# What a run came to: what ran where, how long spikes take, and what the chip did for it.
+# Report of a run: what ran where, latencies and the chip's figures.
 
 
-# What decoded values lose on crossbar cores: axons for every source, error, lines, delays.
+# Accuracy and cost of decoded values on crossbar cores: axons per source, error, lines, delays.
 @dataclass(frozen=True)
 class DecodedValue(Card):
-    """A dimension of a link on crossbar cores."""
+    """One dimension of a link on crossbar cores."""
 
     link: str  # nodes of source and target
     dimension: int  # of the target
-    axons: int  # axons that the spikes of a source come on, at most, in the mean over sources
-    # root mean square of what rounding the decoders changes, by that of the value, over the points of the solver
+    axons: int  # most axons per source, on average over sources
+    # RMS error from rounding the decoders, relative to the RMS of the value, over the solver's points
     error: float
-    bound: float  # what was asked of the error
+    bound: float  # requested bound of the error
     lines: int  # neurons that carry the value
-    delays: tuple[int, int]  # least and greatest ticks from these to the target
+    delays: tuple[int, int]  # least and greatest delay from lines to the target, in ticks
 
     def __str__(self) -> str:
         kept = "" if self.error <= self.bound else f", above the bound of {self.bound:.2%}"
@@ -248,7 +247,7 @@ class DecodedValue(Card):
 
 
 def decoded_values(mapped: MappedPlan) -> tuple[DecodedValue, ...]:
-    """Tell what all decoded values of a plan lose; nothing where the chip has no crossbar cores."""
+    """Return the figures of all decoded values of a plan; empty if the chip has no crossbar cores."""
     plan = mapped.plan
     if not isinstance(plan, CrossbarPlan):
         return ()
@@ -273,10 +272,10 @@ def _decoded(plan: CrossbarPlan, groups: list[LineGroup]) -> DecodedValue:
 
 @dataclass(frozen=True, eq=False)
 class ChipReport(Card):
-    """What the chip did."""
+    """Figures of the chip."""
 
     chip: str  # name of the chip
-    # cores, usable_cores: in use, and of the chip
+    # cores, usable_cores: cores in use, and usable cores of the chip
     cores: int
     usable_cores: int
     # neurons, compartments: neurons, and compartments that their currents take
@@ -285,20 +284,19 @@ class ChipReport(Card):
     synapses: int  # on all axons
     ticks_per_step: int  # ticks in a step of the simulator
     tick_seconds: float  # length of a tick in the time of the model
-    activity: Activity  # spikes, hops, synaptic events, from the first tick to the last
+    activity: Activity  # spikes, hops and synaptic events of all ticks
     energy: Energy  # by the chip file
-    # fed_values, clipped_values: values that a tick takes from the host; those that were beyond their limits, over the
-    # run
+    # fed_values, clipped_values: values from the host per tick, and values clipped to their limits over the run
     fed_values: int
     clipped_values: int
     is_crossbar: bool  # whether its cores are crossbars
-    decoded: tuple[DecodedValue, ...]  # what decoded values lose there, by link and dimension; empty for other chips
+    decoded: tuple[DecodedValue, ...]  # figures of decoded values, by link and dimension; empty for other chips
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """Write it as lines of text."""
+        """Write the report as lines of text."""
         traffic, work = self.activity.traffic, self.activity.work
         step = seconds(self.tick_seconds * self.ticks_per_step)
         ticks = counted(self.ticks_per_step, "tick")
@@ -327,12 +325,12 @@ class ChipReport(Card):
 
 @dataclass(frozen=True, eq=False)
 class RunReport(Card):
-    """What ran where, and what it took."""
+    """Report of a run: what ran where, and the chip's figures."""
 
     steps: int  # of the simulator since the last reset
     dt: float  # seconds of a step
-    placement: Placement | None  # what ran where, and why
-    chip: ChipReport | None  # none where nothing ran on the chip
+    placement: Placement | None  # what ran where, with reasons
+    chip: ChipReport | None  # None if nothing ran on the chip
 
     def __str__(self) -> str:
         lines = [f"{counted(self.steps, 'step')} of {seconds(self.dt)}"]
@@ -369,7 +367,7 @@ def _report_chip(mapped: MappedPlan, state: ChipState) -> ChipReport:
 
 
 def _compartments(mapped: MappedPlan) -> int:
-    """Count what neurons take: a compartment for every current, or neurons of crossbar cores with all that is added."""
+    """Count a compartment per current or, on crossbar cores, all neurons including lines, relays and copies."""
     if mapped.lines:
         return int((mapped.program.neuron_node >= 0).sum())
     nodes = mapped.built.network.nodes.values()

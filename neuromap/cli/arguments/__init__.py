@@ -1,1 +1,1 @@
-"""Arguments that commands share."""
+"""Arguments shared by commands."""

@@ -1,4 +1,4 @@
-"""Commands: what typer shows and reads is made of options, those of a command's parameters and of groups among them.
+"""Commands: typer's parameters and help are built from options, those of a command's parameters and of its groups.
 
 ``--help`` shows arguments, common options and the names of the groups, ``--help-all`` every option under its group.
 """
@@ -23,22 +23,22 @@ from neuromap.errors import InputError, NetworkError, NeuromapError
 from neuromap.options import COMMON, Option, named, options_of
 
 Asked = TypeVar("Asked")
-# What typer makes of words, by the type of an option; all else is text, which the option itself reads.
+# Types that typer converts words to, by the type of an option; all others are text, which the option itself reads.
 _READ_BY_TYPER = {"bool": bool, "Path": Path, "list[Path]": list[Path], "list[str]": list[str]}
 
 
 class Given(dict[str, Any], Generic[Asked]):
-    """Options of a class that were typed, by name: ``Given[TrainingOptions]`` is a parameter with all its flags.
+    """Typed options of a class, by name: ``Given[TrainingOptions]`` is a parameter with all its flags.
 
-    A class derived from it adds options, or says those of the library's class in other words. As attributes options
-    have their defaults where they were not typed.
+    Subclasses add options, or describe those of the library's class differently. As attributes, options that were not
+    typed have their defaults.
     """
 
-    library: ClassVar[Any] = None  # whose options they are
+    library: ClassVar[Any] = None  # class of the options
     said: ClassVar[Mapping[str, Option]] = {}  # all options, by name
-    flags: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # options that have other flags here
-    first: ClassVar[tuple[str, ...]] = ()  # options that the help shows before the library's
-    without: ClassVar[tuple[str, ...]] = ()  # options that are not typed here
+    flags: ClassVar[Mapping[str, tuple[str, ...]]] = {}  # options with other flags here
+    first: ClassVar[tuple[str, ...]] = ()  # options shown before the library's in the help
+    without: ClassVar[tuple[str, ...]] = ()  # options not available here
 
     def __init_subclass__(cls) -> None:
         found = dict(cls.said)
@@ -50,7 +50,7 @@ class Given(dict[str, Any], Generic[Asked]):
             said = vars(cls)[name].metadata["option"]
             group = said.group or getattr(cls, "_group", "")
             found[name] = named(replace(said, group=group), name, cls.__annotations__[name])
-            delattr(cls, name)  # so that attributes are values, by __getattr__
+            delattr(cls, name)  # so that attributes are values, from __getattr__
         found |= {name: replace(found[name], flags=flags) for name, flags in cls.flags.items()}
         cls.said = {name: found[name] for name in (*cls.first, *found) if name not in cls.without}
 
@@ -61,27 +61,27 @@ class Given(dict[str, Any], Generic[Asked]):
 
     @property
     def keywords(self) -> dict[str, Any]:
-        """Those that are of the library's class."""
+        """Typed options of the library's class."""
         theirs = options_of(self.library)
         return {name: self[name] for name in self if name in theirs}
 
     def made(self, **others: Any) -> Asked:
-        """Make the library's value; what is given here stands for what was typed."""
+        """Make an instance of the library's class; arguments override typed options."""
         return self.library(**self.keywords | others)  # type: ignore[no-any-return]
 
     @property
     def words(self) -> list[str]:
-        """The options that were typed, with their values."""
+        """The typed options, with their values."""
         return [self.said[name].typed(value) for name, value in self.items()]
 
     def refuse(self, why: str) -> None:
-        """Refuse the first option that was typed."""
+        """Refuse the first typed option, if any."""
         if self:
             raise InputError(f"{self.words[0]}: {why}")
 
 
 def command(run: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of its parameters and groups; what was typed is read before it runs."""
+    """Add the options of parameters and groups to a command; typed values are parsed before it runs."""
     shown = inspect.signature(run, eval_str=True)
     groups: dict[str, type[Given[Any]]] = {}
     plain: dict[str, Option] = {}
@@ -116,7 +116,7 @@ def command(run: Callable[..., None]) -> Callable[..., None]:
 
 
 def _shown(name: str, said: Option, default: Any) -> inspect.Parameter:
-    """Make the parameter that typer reads."""
+    """Make the parameter for typer."""
     kind: Any = list[str] if said.repeats or said.items else _READ_BY_TYPER.get(said.kind, str)
     how: dict[str, Any] = {"metavar": said.metavar or None, "help": said.told, "show_default": False}
     if said.choices or said.metavar in _WORDS:
@@ -134,17 +134,17 @@ def _shown(name: str, said: Option, default: Any) -> inspect.Parameter:
     )
 
 
-# What shells complete, beside commands, options and files.
+# Shell completion of values, besides commands, options and files.
 
 
 def _completion(said: Option) -> Callable[[typer.Context, str], list[str]]:
-    """Make what completes the value of an option; of several with commas between the last one."""
+    """Return the completion function for an option's value; in a comma-separated list, for the last one."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         before, comma, word = incomplete.rpartition(",")
         try:
             words = said.choices or _WORDS[said.metavar](ctx)
-        except NeuromapError:  # a file that cannot be read: the command will say so
+        except NeuromapError:  # a file that cannot be read: the command will report it
             words = ()
         return [f"{before}{comma}{one}" for one in map(str, words) if one.startswith(word)]
 
@@ -158,8 +158,8 @@ def _chips(_: typer.Context) -> Iterable[str]:
 
 
 def _patterns(_: typer.Context) -> Iterable[str]:
-    """Give the patterns of the network file that was typed before."""
-    # nothing is parsed up to an option without its value, so that file is looked for among the words
+    """Return the patterns of the network file typed before."""
+    # nothing is parsed before an option without its value, so the file is searched among the words
     from neuromap.files.toml_table import read_toml
     from neuromap.network.network import RESERVED_PATTERNS
     from neuromap.network.network_file import MAX_FILE_BYTES
@@ -179,7 +179,7 @@ def _formats(_: typer.Context) -> Iterable[str]:
 
 
 _EXECUTIONS = ("windowed", "pipelined", "pipelined:best")
-# By what stands for the value.
+# By metavar.
 _WORDS: Mapping[str, Callable[[typer.Context], Iterable[str]]] = {
     "CHIP": _chips,
     "NAME|PATH": _chips,
@@ -190,17 +190,17 @@ _WORDS: Mapping[str, Callable[[typer.Context], Iterable[str]]] = {
     "FORMAT": _formats,
 }
 
-# What is shown: ``--help`` and ``--help-all``.
+# Help pages: ``--help`` and ``--help-all``.
 
 # Columns of help pages.
 WIDTH = 80
 
 
 class Command(TyperCommand):
-    """A command that shows its common options first, and all of them under the names of their groups when asked to."""
+    """A command whose help shows common options first, and on request all options by group."""
 
     def format_options(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
-        """Write arguments, common options and the groups: all of each where that was asked for, else its flags."""
+        """Write arguments, common options and the groups: on request in full, otherwise only their flags."""
         is_all = "all" in ctx.meta
         parts: dict[str, list[Any]] = {"Arguments": [], "Options": []}
         groups: dict[str, list[Any]] = {}
@@ -228,7 +228,7 @@ class Command(TyperCommand):
                     formatter.write_dl(records)
 
     def format_epilog(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
-        """Write examples as they are typed, long ones over several lines."""
+        """Write examples as typed, long ones over several lines."""
         formatter.write(f"\n{in_columns(self.epilog or '')}")
 
 
@@ -258,7 +258,7 @@ _HELP_ALL = inspect.Parameter(
 
 
 def in_columns(epilog: str) -> str:
-    """Break command lines that are wider than a page before an option, as a shell takes them."""
+    """Break command lines wider than a page before an option, in shell syntax."""
     lines = []
     for line in epilog.replace("\n\b\n", "\n\n").removeprefix("\b\n").splitlines():
         broken = f"  {line}"
@@ -270,6 +270,6 @@ def in_columns(epilog: str) -> str:
 
 
 def _cuts(line: str) -> list[int]:
-    """Find the blanks before options at which a line may be broken so that it fits."""
+    """Find the blanks before options at which to break a line so that it fits."""
     found = [match.start() for match in re.finditer(r"(?<=\S) (?=--?[a-z])", line)]
     return [cut for cut in found if cut <= WIDTH - 4 and all(line[:cut].count(q) % 2 == 0 for q in "\"'")]

@@ -1,4 +1,4 @@
-"""The options of the mapper, shared by the commands that map."""
+"""Options of the mapper, shared by commands that map."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MappingFlags(Given[MappingOptions]):
     defects: Path | None = option("FILE  Dead cores, routers and links (TOML) instead of the chip's own.")
 
     def require_none(self, program_file: Path | None) -> None:
-        """Refuse options of the mapper where a program is given, which is mapped already."""
+        """Refuse options of the mapper if a program is given, which is already mapped."""
         if program_file is not None:
             for name in self:
                 raise InputError(
@@ -33,11 +33,11 @@ class MappingFlags(Given[MappingOptions]):
 
     @property
     def files(self) -> dict[str, Path | None]:
-        """The files that are read, by what they are."""
+        """Files to read, by their role."""
         return {"pins file": self.get("pins"), "defects file": self.defects, "activity file": self.get("activity")}
 
     def chip(self, name: str, figures: Mapping[str, Any] | None = None) -> nm.ChipSpec:
-        """Load a chip, with other figures and the defects of the file if they are given."""
+        """Load a chip, with other figures and the defects of a file if given."""
         from neuromap.errors import ChipError
 
         spec = nm.load_chip(name, figures)
@@ -50,7 +50,7 @@ class MappingFlags(Given[MappingOptions]):
             raise ChipError(f"{self.defects}: {error}") from None
 
     def options(self, network: nm.Network, chip: nm.ChipSpec) -> MappingOptions:
-        """Make the mapper's options of what was typed."""
+        """Make the mapper's options from typed ones."""
         from neuromap.mapping.options.pins_file import check_pins, load_pins
 
         file = self.get("pins")
@@ -60,7 +60,7 @@ class MappingFlags(Given[MappingOptions]):
         except InputError as error:
             raise InputError(f"{file}: {error}") from None
         options = self.made(pins=pins)
-        for name in OF_CROSSBARS:  # it says how neurons share crossbars: elsewhere it would change nothing
+        for name in OF_CROSSBARS:  # controls how neurons share crossbars; elsewhere it would have no effect
             if name in self and name not in chip.kind.structure.OPTIONS:
                 raise InputError(
                     f"{self.said[name].typed(self[name])}: is about crossbar cores, and chip {chip.name} has "
@@ -70,7 +70,7 @@ class MappingFlags(Given[MappingOptions]):
 
 
 class SeededMappingFlags(MappingFlags):
-    """The same for a command that has no other seed: ``--seed`` means that of the mapper."""
+    """The same for a command without another seed: ``--seed`` is that of the mapper."""
 
     flags: ClassVar = {"seed": ("--seed", "--mapping-seed")}
 
@@ -93,7 +93,7 @@ def given_program(
     flags: MappingFlags,
     progress: Callable[[int, int, str], None],
 ) -> tuple[nm.Rollout, ChipProgram]:
-    """Read a program and make the rollout that it is held against, or map one."""
+    """Read a program and make the rollout to compare it with, or map one."""
     if program_file is not None:
         program = nm.load_program(program_file)
         return read_rollout(net, program, program_file, pattern, execution), program
@@ -102,4 +102,4 @@ def given_program(
     spec = flags.chip(chip)
     options = flags.options(net, spec)
     mapping = nm.mapping.map_with_stages(rollout, spec, options, progress)
-    return mapping.rollout, mapping.program  # splitters may have made the schedule one in ticks
+    return mapping.rollout, mapping.program  # splitters may have turned the schedule into one in ticks

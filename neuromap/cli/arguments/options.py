@@ -1,4 +1,4 @@
-"""Options that several commands share, and what is chosen by them."""
+"""Options shared by several commands, and what they select."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, str | Path | None]) -> None:
-    """Refuse files that cannot be written, or must not be, before long work begins."""
-    # outputs: option and the file to be; ``None`` where none was asked for
+    """Refuse output files that cannot or must not be written, before long work begins."""
+    # outputs: options and their files; ``None`` if not given
     wanted = {flag: path for flag, path in outputs.items() if path is not None}
     taken: dict[Path, str] = {}
     for flag, path in wanted.items():
-        if path.startswith("-"):  # stdout, or another option, is meant
+        if path.startswith("-"):  # probably meant as stdout or another option
             raise InputError(f"{flag} {path}: is not a file; give a name (./{path} for this one), or /dev/stdout")
         try:
             target = check_target(path)
@@ -37,21 +37,21 @@ def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, s
             if source is not None and _is_same(path, source):
                 raise InputError(f"{flag} {path}: is the {name} itself; give another file")
         if target is None:
-            continue  # a device or pipe, which is not replaced
+            continue  # a device or pipe, which is not overwritten
         if target in taken:
             raise InputError(f"{flag} {path}: is named twice, by {taken[target]} too; give each a file of its own")
         taken[target] = flag
 
 
 def weights_beside(output: str | None) -> str | None:
-    """Name the file that ``Network.save`` writes beside the network file; it refuses other suffixes itself."""
+    """Return the file that ``Network.save`` writes beside the network file; it refuses other suffixes itself."""
     if output is None or not output.lower().endswith(".toml"):
         return None
     return str(Path(output).with_suffix(".safetensors"))
 
 
 def _all_read(inputs: Mapping[str, str | Path | None]) -> dict[str, str | Path | None]:
-    """Add the weights of every network to the files that are read."""
+    """Add the weights files of networks to the files to read."""
     found = dict(inputs)
     for name, path in inputs.items():
         if name == "network file":
@@ -64,7 +64,7 @@ def _all_read(inputs: Mapping[str, str | Path | None]) -> dict[str, str | Path |
 def _is_same(path: str, source: str | Path) -> bool:
     try:
         return Path(path).samefile(source)
-    except (OSError, ValueError):  # no such file; whoever reads it says so
+    except (OSError, ValueError):  # no such file; reading it will report that
         return False
 
 
@@ -77,7 +77,7 @@ def _weights_file(network: str | Path | None) -> Path | None:
     try:
         named = read_toml(Path(network), "network file", MAX_FILE_BYTES, NetworkError)["weights"]["file"]
         return Path(network).parent.joinpath(named)
-    except (NetworkError, KeyError, TypeError):  # whoever loads it says so
+    except (NetworkError, KeyError, TypeError):  # loading it will report that
         return None
 
 
@@ -111,7 +111,7 @@ LIMIT = option("N  Only the first N images of every part, for a quick look.")
 
 
 def check_workers(asked: Mapping[str, Any]) -> None:
-    """Refuse processes and a cluster together."""
+    """Refuse processes combined with a cluster."""
     if "scheduler" in asked and "processes" in asked:
         raise InputError(
             f"--scheduler {asked['scheduler']} and --processes {asked['processes']}: give one of them, a cluster has "
@@ -120,24 +120,24 @@ def check_workers(asked: Mapping[str, Any]) -> None:
 
 
 def chosen_chip(chip: str | None, program_file: Path | None = None) -> str:
-    """Give the chip asked for, or the default one."""
+    """Return the requested chip, or the default one."""
     if chip is not None and program_file is not None:
         raise InputError(f"--program and --chip {chip}: give one of them, a program holds its chip")
     return DEFAULT_CHIP if chip is None else chip
 
 
 def chip_file_of(chip: str) -> str | None:
-    """Give the path, where a chip is given by one."""
+    """Return the path of a chip given as a file, else None."""
     from neuromap.hardware.chip.chip_file import is_chip_path
 
     return chip if is_chip_path(chip) else None
 
 
-# Figures of a chip as they are typed: ``--set core.axons=256,512``.
+# Figures of a chip on the command line: ``--set core.axons=256,512``.
 
 
 class OtherFigures(Given[None]):
-    """Figures in place of a chip's own, which make one chip or several."""
+    """Figures that replace a chip's own, and result in one chip or several."""
 
     other_figures: list[str] | None = option(
         "--set FIGURE=VALUES  Give the chip another figure, named as in chip files: core.axons=512. Several values, "
@@ -157,12 +157,12 @@ class OtherFigures(Given[None]):
 
     @property
     def of_one(self) -> dict[str, Any]:
-        """The figures of the only chip; of several each has its own."""
+        """The figures of a single chip; empty for several, which each have their own."""
         return {} if self.make_several else one_value_each(self.figures)
 
     def refuse_with_several(self, **given: object) -> None:
-        """Refuse options that are about one chip."""
-        # **given: what was typed, by the name of its option; what was not is None or False
+        """Refuse options that concern a single chip."""
+        # **given: values by the names of their options; None or False if not typed
         for name, value in given.items():
             if value is not None and value is not False:
                 flag = f"--{name.replace('_', '-')}"
@@ -172,24 +172,24 @@ class OtherFigures(Given[None]):
 
 
 class ChipFlags(OtherFigures):
-    """A chip, and figures in place of its own."""
+    """A chip, and figures that replace its own."""
 
     first = ("chip",)
     chip: str | None = CHIP
 
     @property
     def name(self) -> str:
-        """The chip asked for, or the default one."""
+        """The requested chip, or the default one."""
         return chosen_chip(self.chip)
 
     @property
     def file(self) -> str | None:
-        """The path, where the chip is given by one."""
+        """Path of the chip if given as a file, else None."""
         return chip_file_of(self.name)
 
 
 def read_figures(given: list[str] | None) -> dict[str, list[Any]]:
-    """Take the values of ``--set`` apart."""
+    """Parse the values of ``--set``."""
     figures: dict[str, list[Any]] = {}
     for words in given or ():
         name, sign, values = words.partition("=")
@@ -203,12 +203,12 @@ def read_figures(given: list[str] | None) -> dict[str, list[Any]]:
 
 
 def one_value_each(figures: dict[str, list[Any]]) -> dict[str, Any]:
-    """Give the only value of every figure."""
+    """Return the only value of every figure."""
     return {name: values[0] for name, values in figures.items()}
 
 
 def _at_commas(text: str) -> list[str]:
-    """Split at commas outside of brackets and quotation marks."""
+    """Split at commas outside brackets and quotation marks."""
     cuts, depth, quote = [-1], 0, ""
     for place, character in enumerate(text):
         quote = "" if character == quote else quote or (character if character in "\"'" else "")
@@ -219,22 +219,22 @@ def _at_commas(text: str) -> list[str]:
 
 
 def _value(text: str) -> Any:
-    """Read a value as in a file; what is none there is a text, which needs no quotation marks here."""
+    """Parse a value as in a TOML file; anything else is a string, which needs no quotation marks here."""
     from neuromap.files.toml_table import parse_toml
 
     try:
         found = parse_toml(f"value = {text}".encode(errors="replace"), ChipError)
-        repr(found)  # a whole number that Python does not write in digits is refused like any text
+        repr(found)  # an integer too long for Python to print is treated as text
     except (ChipError, ValueError):
         return text
     return found["value"] if len(found) == 1 else text
 
 
-# Patterns as they are typed at the command line.
+# Patterns on the command line.
 
 
 def read_pattern(network: nm.Network, text: str) -> nm.RolloutPattern:
-    """Read one pattern; :func:`neuromap.rollout.pattern.pattern_of_text`, imported when it is needed."""
+    """Read one pattern with :func:`neuromap.rollout.pattern.pattern_of_text`, imported lazily."""
     from neuromap.rollout.pattern import pattern_of_text
 
     return pattern_of_text(network, text)
@@ -243,8 +243,8 @@ def read_pattern(network: nm.Network, text: str) -> nm.RolloutPattern:
 def read_rollout(
     network: nm.Network, program: ChipProgram, path: Path, pattern: str | None, execution: str | None
 ) -> nm.Rollout:
-    """Make the rollout that a program is held against: what is not given, its own labels say."""
-    # Where nothing is given, hidden nodes have the program's phases, if these are possible: they may be at least cost.
+    """Make the rollout to compare a program with; the program's labels supply what is not given."""
+    # If nothing is given, hidden nodes get the program's phases, if possible: these may be phases at least cost.
 
     if pattern is None and program.pattern in ("", "unnamed"):
         raise InputError(f"{path}: does not name its pattern; give one")
@@ -256,7 +256,7 @@ def read_rollout(
 
 
 def _as_labelled(rollout: nm.Rollout, program: ChipProgram) -> nm.Rollout:
-    """Give hidden nodes the phases that a program's clocks tell; responses depend on inputs and outputs only."""
+    """Set phases of hidden nodes from a program's clocks; responses depend only on inputs and outputs."""
     step, first = program.ticks_per_step, rollout.network.outputs[0]
     ticks = {port.name: port.sample_tick for port in program.nodes}
     if first not in ticks or rollout.network.is_spiking or program.period != rollout.frame_period * step:
@@ -270,7 +270,7 @@ def _as_labelled(rollout: nm.Rollout, program: ChipProgram) -> nm.Rollout:
 
 
 def split_patterns(values: Sequence[str]) -> list[str]:
-    """Take the values of a repeatable option apart: names at commas, patterns by edges as they are."""
+    """Split the values of a repeatable option: names at commas, but not patterns given by edges."""
     return [
         part.strip() for value in values for part in ([value] if "->" in value else value.split(",")) if part.strip()
     ]

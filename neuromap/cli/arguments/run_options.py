@@ -1,4 +1,4 @@
-"""How ``simulate`` runs a program: on one machine or on ranks of MPI, and with which checkpoints."""
+"""Options of ``simulate``: frames, engine, MPI ranks and checkpoints."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from neuromap.simulation.engine.engine_choice import ENGINES, MAX_THREADS, Engin
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
 
-# Ticks that one run of the command line may have; hours of work, and more output than anyone reads.
+# Most ticks of a run from the command line: hours of work, and more output than anyone reads.
 MAX_TICKS = 10_000_000
 
 
 class FrameFlags(Given[RandomFrames]):
-    """Input frames, as keywords of the library's functions: a file, or random ones."""
+    """Input frames, from a file or random, as keywords of the library's functions."""
 
     _group: ClassVar = "stimulus"
     first = ("frames",)
@@ -35,7 +35,7 @@ class FrameFlags(Given[RandomFrames]):
     )
 
     def random(self) -> RandomFrames:
-        """Say which random frames are asked for, where no file of frames is given."""
+        """Return the requested random frames, used if no file of frames is given."""
         if self.frames is not None and "n_frames" in self:
             raise InputError("--stimulus and --frames: give one of them, frames from a file or random frames")
         if self.frames is not None and "density" in self:
@@ -44,7 +44,7 @@ class FrameFlags(Given[RandomFrames]):
 
 
 class StimuliFlags(FrameFlags):
-    """The same for commands that feed several stimuli."""
+    """The same for commands with several stimuli."""
 
     n_stimuli: int = option(
         f"--stimuli N  Without --stimulus: random stimuli, 1 to {MOST_STIMULI}, over which energy and traffic per "
@@ -54,7 +54,7 @@ class StimuliFlags(FrameFlags):
     )
 
     def random(self) -> RandomFrames:
-        """Say which random frames are asked for, the first of several."""
+        """Return the requested random frames, the first of several."""
         found = super().random()
         if "n_stimuli" in self and self.frames is not None:
             raise InputError("--stimulus and --stimuli: give one of them, frames from a file are the only stimulus")
@@ -63,7 +63,7 @@ class StimuliFlags(FrameFlags):
 
 
 def check_run_length(frames: int, program: ChipProgram | None = None) -> None:
-    """Refuse runs that would take too long."""
+    """Refuse runs that are too long."""
     period = 1 if program is None else program.period
     first = 0 if program is None else max((port.tick(period, 0) for port in program.nodes), default=0)
     if first + frames * period > MAX_TICKS:
@@ -76,9 +76,9 @@ def check_run_length(frames: int, program: ChipProgram | None = None) -> None:
 
 
 def read_stimuli(path: Path, program: ChipProgram) -> dict[str, Any] | None:
-    """Read many stimuli from a file, where its tensors say that it holds them."""
-    # gives checked; ``None`` where no tensor has three axes, or five with those of its node: then the file holds
-    # frames, or what is refused as such
+    """Read many stimuli from a file, if the shapes of its tensors indicate them."""
+    # returns checked stimuli; ``None`` if no tensor has three axes, or five including those of its node: then the file
+    # holds frames, or is refused as such
     # shapes: returns (stimuli, frames, size)
     from neuromap.simulation.stimulus import check_stimuli, load_frames
 
@@ -94,25 +94,25 @@ def read_stimuli(path: Path, program: ChipProgram) -> dict[str, Any] | None:
         raise StimulusError(f"{path}: {error}") from None
 
 
-# What fails everywhere is told by rank 0, which ends the others: they wait so long before they speak.
+# Rank 0 reports failures common to all ranks and ends the others, which wait this long before reporting.
 _RANK_0_SECONDS = 1.0
-# mpiexec drops what it has not passed on of a rank's last words when that rank ends all of them.
+# Time for mpiexec to forward a rank's last output, which it drops when that rank ends all.
 _FORWARDING_SECONDS = 0.3
 
 
 class Runner(NamedTuple):
-    """What runs a program."""
+    """Functions that load and run a program."""
 
-    # simulate, simulate_to_file: as :func:`neuromap.simulate` and :func:`neuromap.simulate_to_file`, engine, threads
-    # and seed given; they return None on ranks that do not speak
+    # simulate, simulate_to_file: like :func:`neuromap.simulate` and :func:`neuromap.simulate_to_file`, with engine,
+    # threads and seed set; they return None on ranks that do not speak
     simulate: Callable[..., Any]
     simulate_to_file: Callable[..., Any]
-    load: Callable[..., Any]  # as :func:`neuromap.load_program`
-    speaks: bool  # whether this process prints and writes: of several ranks the first
+    load: Callable[..., Any]  # like :func:`neuromap.load_program`
+    speaks: bool  # whether this process prints and writes; with several ranks, only the first
 
 
 class RunFlags(Given[EngineChoice]):
-    """Engine, threads and seed of ``simulate``, which also runs on ranks."""
+    """Engine, threads and seed of ``simulate``, which can also run on MPI ranks."""
 
     _group: ClassVar = "engine"
     engine: str = option(
@@ -138,8 +138,8 @@ class RunFlags(Given[EngineChoice]):
         return self.engine == "mpi" or self.ranks is not None
 
     def start(self, words: Sequence[str]) -> int | None:
-        """Start ranks that run the command line where they are asked for, and wait for them."""
-        # gives their exit code; None where there are none to be started
+        """Start ranks that run the command line, if requested, and wait for them."""
+        # returns their exit code; None if none were to be started
         if self.ranks is None:
             return None
         if self.engine not in ("fast", "mpi"):
@@ -152,7 +152,7 @@ class RunFlags(Given[EngineChoice]):
 
     @contextmanager
     def runner(self) -> Iterator[Runner]:
-        """Give what runs a program; where it fails on one rank, all ranks end with the exit code of that."""
+        """Provide the functions that run a program; if one rank fails, all end with its exit code."""
         if not self.on_ranks:
             how = self.keywords
             yield Runner(partial(nm.simulate, **how), partial(nm.simulate_to_file, **how), nm.load_program, True)
@@ -175,13 +175,13 @@ class RunFlags(Given[EngineChoice]):
 
 @contextmanager
 def _ending_all(rank: int, abort: Callable[[int], object]) -> Iterator[None]:
-    """Let an error of one rank, once it is told, end all of them with its exit code."""
+    """End all ranks with the exit code of an error on one of them, after it is reported."""
     try:
         yield
     except BaseException as error:
         code = error.exit_code if isinstance(error, NeuromapError) else 1
         atexit.register(abort, 130 if isinstance(error, KeyboardInterrupt) else code)
-        atexit.register(time.sleep, _FORWARDING_SECONDS)  # what is registered last is called first
+        atexit.register(time.sleep, _FORWARDING_SECONDS)  # registered last, called first
         if rank > 0 and isinstance(error, Exception):
             time.sleep(_RANK_0_SECONDS)
             error.args = (f"rank {rank}: {error}",)
@@ -201,7 +201,7 @@ class CheckpointFlags(Given[None]):
     )
 
     def asked(self) -> nm.simulation.Checkpoints:
-        """Say which checkpoints are asked for."""
+        """Return the requested checkpoints."""
         from neuromap.simulation.trace.checkpoint import DEFAULT_EVERY
 
         if self.every is not None and self.checkpoint is None:
@@ -213,7 +213,7 @@ class CheckpointFlags(Given[None]):
         )
 
     def check_parts(self, output: str | None, read: Mapping[str, str | Path | None]) -> None:
-        """Refuse names of files that are parts of a checkpoint: one would be written in the other's place."""
+        """Refuse file names that are parts of a checkpoint, since one would overwrite the other."""
         from neuromap.simulation.trace.checkpoint import is_part
 
         written = {"--output": output, "--checkpoint": self.checkpoint}
@@ -229,7 +229,7 @@ class CheckpointFlags(Given[None]):
                 )
 
     def refuse_for_batches(self, on_ranks: bool) -> None:
-        """Refuse checkpoints and ranks where many stimuli run, one per thread."""
+        """Refuse checkpoints and ranks for many stimuli, which run one per thread."""
         given = "--checkpoint" if self.checkpoint is not None else "--resume" if self.resume is not None else None
         if on_ranks or given is not None:
             raise InputError(

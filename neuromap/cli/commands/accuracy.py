@@ -1,4 +1,4 @@
-"""``neuromap accuracy``: run labelled images through a network on a chip and count the right answers."""
+"""``neuromap accuracy``: run labelled images through a network on a chip and measure its accuracy."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def accuracy(
     n_shown = len(images.images) + (0 if training is None else len(training.images))
     check_run_length(frames * n_shown)
     require_margin(asked, frames, images, training)
-    ImageFrames.of(rollout, images, frames, seed)  # what does not fit is told before the mapping, which may take long
+    ImageFrames.of(rollout, images, frames, seed)  # mismatches are reported before the mapping, which may take long
     with progress_bar("mapping") as progress:
         mapping = nm.mapping.map_with_stages(rollout, spec, options, progress)
     check_run_length(frames * n_shown, mapping.program)
@@ -121,7 +121,7 @@ def _numbers(text: str) -> list[int]:
 
 
 def _lead(text: str) -> int | float | str:
-    """Read votes, a part of the sure answers, or ``all``."""
+    """Read a number of votes, a fraction of sure answers, or ``all``."""
     if text == "all":
         return text
     if text.endswith("%"):

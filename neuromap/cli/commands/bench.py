@@ -1,4 +1,4 @@
-"""``neuromap bench``: how fast this machine runs a chip, and how far that is from what its memory allows."""
+"""``neuromap bench``: how fast this machine runs a chip, compared with the limit of its memory bandwidth."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Examples:
 _SCALED_RATES = (2.0, 20.0, 100.0)
 _LEAST_CORES = 16
 _SCALINGS = ("cores", "rate", "threads")
-# Programs, their settings, and what makes others of their kinds with other numbers of cores.
+# Programs, their settings, and functions that make similar ones with other numbers of cores.
 _Made = tuple[list["nm.Program"], list[list[tuple[str, object]]], "list[Callable[[int], nm.Program]] | None"]
 
 
@@ -122,7 +122,7 @@ def _read_program(asked: NetworkFlags, program_file: Path) -> _Made:
 
 
 def _made_programs(asked: NetworkFlags, scaling: str | None, progress: Callable[..., None]) -> _Made:
-    """Make the networks that are asked for, with their settings."""
+    """Make the requested networks, with their settings."""
     chosen = {name: getattr(asked, name) for name in asked.said}
     programs: list[nm.Program] = []
     settings: list[list[tuple[str, object]]] = []

@@ -53,14 +53,14 @@ def chips(
 
 
 def chip_object(spec: nm.ChipSpec) -> dict[str, Any]:
-    """Make the JSON form of a chip: the tables of its file, and the ranges that follow from them.
+    """Return the JSON form of a chip: the tables of its file, and derived ranges.
 
-    Figures that nobody has published are absent.
+    Unpublished figures are absent.
     """
     from neuromap.hardware.chip.chip_document import chip_document
 
     derived = {"n_cores": spec.n_cores, "weight_range": list(spec.weight_range)}
-    if spec.leak_bits:  # others may scale their thresholds
+    if spec.leak_bits:  # chips without a leak may scale their thresholds
         derived["leak_range"] = list(spec.leak_range)
         derived["threshold_range"] = list(spec.threshold_range)
         derived["potential_range"] = list(spec.potential_range)

@@ -1,4 +1,4 @@
-"""``neuromap experiment``: train several patterns of networks, several times, and draw their curves."""
+"""``neuromap experiment``: train networks repeatedly under several patterns, and draw their accuracy."""
 
 from __future__ import annotations
 

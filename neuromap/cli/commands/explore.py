@@ -1,4 +1,4 @@
-"""``neuromap explore``: which rollout to run, as Pareto fronts over patterns, executions and chips."""
+"""``neuromap explore``: Pareto fronts of rollouts over patterns, executions and chips."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class DeadlineOptions(Given[None]):
 
     @property
     def files(self) -> dict[str, str]:
-        """Files that are read, by what they are."""
+        """Files to read, by their role."""
         return {f"trained network {file}": file for _, file in map(_split, self.trained or [])}
 
     def arguments(self, network: nm.Network) -> dict[str, Any]:
-        """Make the arguments of ``explore``: read the images, take patterns and files apart."""
+        """Make the arguments of ``explore``: load images, parse patterns and files."""
         from neuromap.render.quantities import parse_quantity
 
         if self.deadline is None:
@@ -90,7 +90,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _pattern(network: nm.Network, text: str) -> nm.RolloutPattern | str:
-    """Read streaming edges, as they are typed; names and digits are the library's."""
+    """Read a pattern given by streaming edges; names and digits are left to the library."""
     return read_pattern(network, text) if "->" in text else text
 
 
@@ -178,7 +178,7 @@ def explore(
     watched = ClosestRow(limits)
     with progress_bar("explore") as progress:
         found = nm.explore(net, specs, pattern, limits=watched if limits else None, progress=progress, **how)
-    # what --chip and --set take; a chip's name need not be that
+    # as --chip and --set take it, which a chip's name need not be
     chip_files = {
         spec.name: [name, *(f"--set={words}" for words in other.other_figures or ())]
         for spec, name in zip(specs, named, strict=True)
@@ -199,7 +199,7 @@ def explore(
 
 
 def _check_accuracy_is_known(objective: Objective | None, limits: Limits, reached: DeadlineOptions) -> None:
-    """Refuse what is about accuracy at a deadline where there is none."""
+    """Refuse objectives and limits of accuracy at a deadline if it is not known."""
     from neuromap.explorer.answer.objectives import ACCURACY
 
     if reached.deadline is not None:
@@ -217,7 +217,7 @@ def _advice_or_refusal(
     watched: ClosestRow,
     names: tuple[str, dict[str, list[str]]],
 ) -> tuple[Advice | None, DoesNotFitError | None]:
-    """Find the best row if one was asked for, and say why there is none within the limits, or at all."""
+    """Find the best row if requested, and the reason if there is none within the limits, or at all."""
     from neuromap.explorer.answer.advice import advise
     from neuromap.explorer.answer.objectives import objective_named
 
@@ -257,12 +257,12 @@ def _print(
 
 
 def leave(found: nm.explorer.Exploration, refusal: DoesNotFitError | None) -> None:
-    """Say in the exit code what the tables say: nothing within the limits, or a chip that computes something else.
+    """Set the exit code: nothing within the limits, or a chip that differs from the reference.
 
     Raises
     ------
     typer.Exit
-        With 5 where a row is not verified, 3 where there is a refusal.
+        With 5 if a row is not verified, 3 if there is a refusal.
     """
     wrong = [row for row in found.rows if row.verified is False]
     if wrong:

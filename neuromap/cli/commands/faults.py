@@ -40,7 +40,7 @@ Examples:
 
 
 class FaultFrames(StimuliFlags):
-    """Input frames that every chip is shown."""
+    """Input frames for every chip."""
 
     n_stimuli: int = option(
         f"--stimuli N  Without --stimulus: random stimuli, 1 to {MOST_STIMULI}, with the seeds from --seed on; every "
@@ -118,7 +118,7 @@ def _rollouts(net: nm.Network, patterns: list[str] | None, executions: list[str]
 
 
 def _stimuli(fed: FaultFrames, data: str | None, accuracy_frames: int | None, limit: int | None) -> dict[str, Any]:
-    """Make the library's arguments ``stimuli`` and ``n_stimuli``."""
+    """Return the library's arguments ``stimuli`` and ``n_stimuli``."""
     if data is None:
         for flag, value in (("--accuracy-frames", accuracy_frames), ("--limit", limit)):
             if value is not None:

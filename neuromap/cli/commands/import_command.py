@@ -1,4 +1,4 @@
-"""``neuromap import``: a network file out of a file or script of another tool."""
+"""``neuromap import``: convert a file or script of another tool to a network file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def import_of_script(format: str, script: Path, found: FromScript) -> Imported:
-    """Give the network of a script as an import, with what its run told as notes."""
+    """Convert the network of a script to an import, with the figures of its run as notes."""
     from neuromap.exchange.imported import Imported, Note
     from neuromap.quantise.quantisation import read_quantisation
 
@@ -161,7 +161,7 @@ def import_command(
 
 
 def _write(found: Imported, output: str | None, html: str | None) -> None:
-    """Write the network, then the page, which is made before either."""
+    """Write the network and the page; both are made before either is written."""
     from neuromap.files.whole_file import write_whole
 
     page = None if html is None else found.to_html()
@@ -174,7 +174,7 @@ def _write(found: Imported, output: str | None, html: str | None) -> None:
 def _import_script(
     format: str, script: Path, output: str | None, chip: str | None, html: str | None, *, every: bool, as_json: bool
 ) -> None:
-    """Run a script of another simulator on a chip, and write its network in integers."""
+    """Run a script of another simulator on a chip, and write its integer network."""
     from neuromap.backends.scripts import import_script
     from neuromap.render.table import print_rest
 

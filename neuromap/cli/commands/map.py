@@ -1,4 +1,4 @@
-"""``neuromap map``: put a rolled-out network onto a chip."""
+"""``neuromap map``: map a rolled-out network onto a chip."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Examples:
   neuromap map examples/digits/sr.toml --set core.axons=128,256,512 --html sweep.html
 """
 
-# Seconds for which remedies of a refusal are tried, where ``--seconds`` does not say.
+# Default time for trying remedies of a refusal, in seconds, without ``--seconds``.
 TRYING = 10.0
 
 
@@ -123,7 +123,7 @@ def map_command(
 
 
 def _with_remedies(refusal: DoesNotFitError, request: Request, seconds: float) -> DoesNotFitError:
-    """Try the remedies of a refusal, for so many seconds."""
+    """Try the remedies of a refusal, for at most ``seconds``."""
     from neuromap.mapping.diagnosis.remedies import try_remedies
 
     with progress_bar("trying what would fit") as progress:
@@ -208,7 +208,7 @@ def _dry_run(request: Request, flags: MappingFlags, *, as_json: bool) -> None:
 
 
 def _print_dry_run(found: nm.mapping.DryRun, console: Console) -> None:
-    """Print whether a rollout fits, what its nodes ask for, and what would help."""
+    """Print whether a rollout fits, the demands of its nodes, and remedies."""
     say = partial(print_line, console)
     label = f"{found.network} ({found.pattern}, {found.execution}) on {found.chip.name}"
     room = counted(found.chip.n_usable_cores, "core")
@@ -237,7 +237,7 @@ def _head(problem: nm.mapping.Infeasibility) -> str:
 
 
 def _print_nodes(found: nm.mapping.DryRun, console: Console) -> None:
-    chip, has_copies = found.chip, found.chip.kind.structure.ONE_TARGET  # a neuron of other cores sends anywhere itself
+    chip, has_copies = found.chip, found.chip.kind.structure.ONE_TARGET  # else no copies are needed
     has_parts = any(node.parts for node in found.nodes)
     added = [f"copies\nof {chip.neurons}", "relays", "splitters"] if has_copies else ["relays"]
     added += ["parts\nof sums"] if has_parts else []

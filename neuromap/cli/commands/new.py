@@ -14,10 +14,10 @@ from neuromap.options import argument, option
 
 
 class Template(NamedTuple):
-    """A file that is read as it stands."""
+    """A template that is a valid file."""
 
     text: str
-    then: str  # what to do with it, FILE for its path
+    then: str  # next command to run, with FILE for its path
 
 
 TEMPLATES = {

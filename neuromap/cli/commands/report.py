@@ -151,7 +151,7 @@ def report(
         spec = flags.chip(onto.name, onto.of_one)
         options = flags.options(net, spec)
         names = named or net.pattern_names
-        # the report finds and counts the most sequential patterns in one go
+        # the report finds and counts the most sequential patterns together
         chosen = [name if name == "sequential" else read_pattern(net, name) for name in names]
         if onto.make_several:
             with progress_bar("report") as progress:
@@ -197,7 +197,7 @@ def report(
 
 
 def _check_data_options(data: str | None, frames: int | None, limit: int | None, program_file: Path | None) -> None:
-    """Refuse options of labelled images where there are none, or where nothing is mapped."""
+    """Refuse options of labelled images if there are none, or if nothing is mapped."""
     for name, value in (("--accuracy-frames", frames), ("--limit", limit)):
         if data is None and value is not None:
             raise InputError(f"{name} {value}: is of labelled images; give --data, or drop it")

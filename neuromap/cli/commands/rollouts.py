@@ -122,7 +122,7 @@ def _over_cores(
     *,
     every: bool,
 ) -> nm.report.SecondsOverCores | None:
-    """Time the patterns over numbers of cores, if a chip is given, and draw that, if it is asked for."""
+    """Time the patterns over numbers of cores if a chip is given, and draw the result on request."""
     if chip is None:
         fed.refuse("is for --chip; give that too")
         for flag, value in (("--cores", cores), ("--svg", svg)):
@@ -159,7 +159,7 @@ def _print_seconds(over: nm.report.SecondsOverCores, *, every: bool) -> None:
 
 
 def _work_per_tick(network: nm.Network, node_times: str | None, given: int | None) -> int | None:
-    """Give the multiply-accumulates of a tick, if nodes take as long as their work."""
+    """Return the multiply-accumulates per tick if nodes take as long as their work."""
     if node_times is None:
         if given is not None:
             raise InputError(f"--work-per-tick {given}: is for --node-times work; give that too")
@@ -175,7 +175,7 @@ def _work_per_tick(network: nm.Network, node_times: str | None, given: int | Non
 
 
 def _chosen_patterns(network: nm.Network, values: Sequence[str]) -> list[nm.RolloutPattern]:
-    """Read the patterns asked for."""
+    """Read the requested patterns."""
     names = split_patterns(values) or list(values)
     if not names:
         names = list(dict.fromkeys(["streaming", "sequential", *network.patterns]))
@@ -183,7 +183,7 @@ def _chosen_patterns(network: nm.Network, values: Sequence[str]) -> list[nm.Roll
 
 
 def _every_pattern(network: nm.Network, limit: int) -> tuple[list[nm.RolloutPattern], bool]:
-    """List the first ``limit`` valid patterns, and tell whether these are all."""
+    """Return the first ``limit`` valid patterns, and whether these are all."""
     from itertools import islice
 
     found = list(islice(nm.rollout.enumerate_valid(network), limit + 1))

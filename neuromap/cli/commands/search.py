@@ -1,4 +1,4 @@
-"""``neuromap search``: which network under which rollout is right most often, patterns and weights together."""
+"""``neuromap search``: search for the most accurate network and rollout, patterns and weights together."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Examples:
 
 
 class TrainingFlags(Given[TrainingOptions]):
-    """Options of a full training; a search sees to seed and threads itself."""
+    """Options of a full training; a search sets seed and threads itself."""
 
     _group: ClassVar = "training"
     without = ("seed", "threads")
@@ -47,7 +47,7 @@ class TrainingFlags(Given[TrainingOptions]):
     )
 
 
-# what is not typed is chosen for the chip, as train --for does, and is none of the defaults of a plain training
+# options that are not typed are chosen for the chip, like train --for, rather than the defaults of plain training
 TrainingFlags.said = {name: replace(said, default=None, group="training") for name, said in TrainingFlags.said.items()}
 
 

@@ -1,4 +1,4 @@
-"""``neuromap simulate``: run a program on input frames, or on many stimuli of them."""
+"""``neuromap simulate``: run a program on input frames, or on many stimuli."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def studio(
 
 
 def _token(file: Path | None) -> str:
-    """Read the token from its file, or from the environment where none is given; neither is seen by other users."""
+    """Read the token from its file, or else from the environment; other users can see neither."""
     from neuromap.files.foreign import read_bytes
     from neuromap.files.messages import show_name
 
@@ -100,7 +100,7 @@ def _token(file: Path | None) -> str:
 
 
 def _name(path: Path, every: list[Path]) -> str:
-    """Name a network by its file, with its folder where two files are called alike."""
+    """Return a network's name by its file, with its folder if two files have the same name."""
     return path.stem if sum(other.stem == path.stem for other in every) == 1 else str(path)
 
 

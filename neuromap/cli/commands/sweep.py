@@ -1,4 +1,4 @@
-"""``neuromap sweep``: many runs, on the processes of this machine or on a cluster, into one store."""
+"""``neuromap sweep``: do many runs in processes of this machine or on a cluster, and keep them in one store."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Examples:
 
 
 class WorkerFlags(Given[None]):
-    """Who does the runs."""
+    """Workers that do the runs."""
 
     processes: int | None = option(
         "N  Runs at the same time, each on one thread; the rows are the same.  [default: the cores of the machine]",
@@ -64,7 +64,7 @@ def sweep(
 
 
 def _print_plan(spec: nm.sweep.SweepSpec, store: str, *, as_json: bool) -> None:
-    """Say how many runs there are and how many are left; the store is not made."""
+    """Print the number of runs and of those left, without creating the store."""
     from neuromap.sweep.sweep_spec import runs_of
 
     keys = {run.key for _, runs in runs_of(spec) for run in runs}

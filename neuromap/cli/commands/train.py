@@ -66,7 +66,7 @@ def train(
     from neuromap.files.whole_file import write_whole
     from neuromap.training.options.training_options import require_torch
 
-    flags.made()  # what is out of bounds is told before anything is read
+    flags.made()  # out-of-range options are reported before anything is read
     _check_chip_options(chip, hardware, output)
     if with_validation and not test:
         raise InputError(
@@ -100,7 +100,7 @@ def train(
 
 
 def _trained(network: nm.Network, patterns: list[str], execution: str) -> nm.training.LearnedPattern | list[nm.Rollout]:
-    """Give what is trained: a rollout for every pattern, or a pattern that is learned."""
+    """Return what to train: a rollout for every pattern, or a pattern to learn."""
     from neuromap.training.network_training import LEARNED
 
     if LEARNED not in patterns:
@@ -114,7 +114,7 @@ def _trained(network: nm.Network, patterns: list[str], execution: str) -> nm.tra
 
 
 def _weights(output: str | None) -> str | None:
-    """Name the file that ``Network.save`` writes beside the network file."""
+    """Return the file that ``Network.save`` writes beside the network file."""
     return None if output is None else str(Path(output).with_suffix(".safetensors"))
 
 

@@ -1,4 +1,4 @@
-"""``neuromap verify``: show that the simulated chip computes what the rollout defines."""
+"""``neuromap verify``: check that the simulated chip computes what the rollout defines."""
 
 from __future__ import annotations
 

@@ -40,14 +40,14 @@ speed, q ends.
 """
 
 _SPEED = 10.0
-# Seconds between two pictures.
+# Seconds between two updates of the screen.
 _DRAWN = 0.1
-# Rows of text of a terminal that does not say how many it has.
+# Rows of a terminal of unknown size.
 _SIZE_WITHOUT = 24
 
 
 class WatchFrames(FrameFlags):
-    """Input frames of a watched run, which need not end."""
+    """Input frames of a watched run, which may be endless."""
 
     n_frames: int = option(
         "--frames, --random N  Without --stimulus: make N random frames, frame 0 included, and end after them, as "
@@ -109,7 +109,7 @@ def _check_classes(program: ChipProgram, classes: int | None) -> None:
 def _source(
     program: ChipProgram, fed: WatchFrames, random: RandomFrames, in_terminal: bool
 ) -> tuple[FrameSource | None, int | None]:
-    """Choose the input frames, and the ticks after which they end."""
+    """Select the input frames, and the number of ticks after which they end."""
     from neuromap.simulation.choose_frames import choose_frames
     from neuromap.simulation.run.tick_run import ticks_to_run
 
@@ -123,7 +123,7 @@ def _source(
 
 
 def _tell(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) -> None:
-    """Print a line for every frame of an output."""
+    """Print one line per output frame."""
     from neuromap.cli.printing.watch_screen import frame_line, head_lines, output_seen
 
     console = text_console()
@@ -147,7 +147,7 @@ def _tell(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) 
 
 
 def _show(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) -> None:
-    """Draw the screen again and again, as keys ask for."""
+    """Redraw the screen repeatedly, controlled by keys."""
     from rich.live import Live
 
     from neuromap.cli.printing.watch_screen import Player, Watcher, watch_screen
@@ -159,7 +159,7 @@ def _show(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) 
         return watch_screen(run.program, watcher.look(run), player.pace, console, has_keys=has_keys)
 
     def advance(most: int) -> None:
-        """Run so many ticks, or as many as there is time for until the next picture."""
+        """Run ``most`` ticks, or as many as there is time for until the next update."""
         began = run.now
         until = time.monotonic() + _DRAWN
         while run.now - began < most and (n_ticks is None or run.now < n_ticks):
@@ -185,7 +185,7 @@ def _show(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) 
 
 
 def _screen() -> Console:
-    """Make the console of the terminal; some terminals say that they have no size."""
+    """Make the console of the terminal; some terminals report no size."""
     from rich.console import Console
 
     console = Console(file=sys.stdout, highlight=False)
@@ -194,20 +194,20 @@ def _screen() -> Console:
     return console
 
 
-# Keys that are pressed while it runs, read one by one where stdin is a terminal that tells them.
+# Keys pressed while it runs, read one by one if stdin is a terminal that supports it.
 
-# Waits for a key so many seconds and gives it; an empty text where none was pressed.
+# Waits for a key for some seconds and returns it; an empty string if none was pressed.
 Keys = Callable[[float], str]
 
 
 @contextmanager
 def pressed_keys() -> Iterator[Keys | None]:
-    """Read keys as they are pressed, without echo, until the block ends.
+    """Read keys as they are pressed, without echo, within the block.
 
     Yields
     ------
     callable or None
-        ``keys(seconds)``; None where stdin is no terminal, or the system's terminals are not those of POSIX.
+        ``keys(seconds)``; None if stdin is not a terminal, or the system has no POSIX terminals.
     """
     try:
         import termios
@@ -230,7 +230,7 @@ def pressed_keys() -> Iterator[Keys | None]:
         ready, _, _ = select.select([stream], [], [], wait)
         found = os.read(stream, 1) if ready else b" "
         if not found:
-            ended = True  # the terminal is gone: there is nobody to stop the run
+            ended = True  # the terminal is gone: nobody can stop the run
             return "q"
         return found.decode("ascii", "replace") if ready else ""
 

@@ -1,4 +1,4 @@
-"""What commands print with ``--json`` where it is no value of the library: descriptions of the documents."""
+"""Descriptions of JSON documents that commands print with ``--json``, other than values of the library."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from neuromap.verification.verdict import Mismatch, Stray, Verification
 
 
 def labels_of(network: Network, rollout: Rollout, program: ChipProgram) -> dict[str, str]:
-    """Name what is held against what."""
+    """Return the labels of the compared network, rollout and program."""
     return {
         "network": network.name,
         "chip": program.chip.name,
@@ -51,7 +51,7 @@ def labels_of(network: Network, rollout: Rollout, program: ChipProgram) -> dict[
     }
 
 
-# How people read these labels.
+# These labels for people.
 TITLE = "{network} ({pattern}, {execution}) on {chip}"
 _LABELS = {"network": TEXT, "chip": TEXT, "pattern": PATTERN, "execution": EXECUTION}
 _POPULATION = record_of(PopulationBound)
@@ -144,7 +144,7 @@ _CHIP = define(
         name=TEXT,
         grid=record(cores=_RANGE, chips=_RANGE, reach=pair(INTEGER.or_null).optional)(additionalProperties=True),
         core=by_name(kind("integer", "number", "string", "boolean", "array"))(
-            required=["axons", "neurons", "weight_bits"]  # kinds of cores differ in all others
+            required=["axons", "neurons", "weight_bits"]  # all others depend on the kind of core
         ),
         time=record(
             tick_seconds=NUMBER,

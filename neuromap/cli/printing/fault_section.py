@@ -1,4 +1,4 @@
-"""``neuromap report --faults``: its options, and the study of faults that becomes a section of the report."""
+"""``neuromap report --faults``: its options, and the fault study added to the report as a section."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class FaultSection(Given[None]):
-    """Which faults strike the programs of a report."""
+    """Faults of the programs in a report."""
 
     _group: ClassVar = "faults"
     faults: list[str] | None = option(
@@ -41,12 +41,12 @@ class FaultSection(Given[None]):
     )
 
     def require_none(self, why: str = "") -> None:
-        """Refuse options of a study where there is none, or all of them for a reason."""
+        """Refuse options of a study if there is none, or all of them for a given reason."""
         if why or self.faults is None:
             self.refuse(why or "is of a study of faults; give --faults, or drop it")
 
     def arguments(self) -> dict[str, Any]:
-        """Make the library's arguments."""
+        """Return the library's arguments."""
         found = {name.removeprefix("fault_"): value for name, value in self.items() if name != "faults"}
         return found if "all" in (self.faults or ()) else {**found, "kinds": self.faults}
 
@@ -58,7 +58,7 @@ class FaultSection(Given[None]):
         choice: EngineChoice,
         progress: Callable[..., object],
     ) -> nm.report.LatencyReport:
-        """Give a report with the study as a section: of all rows that were mapped; the same where none was."""
+        """Return the report with a study of all mapped rows as a section; unchanged if none was mapped."""
         network = report.network
         rollouts = [
             nm.Rollout(
@@ -78,7 +78,7 @@ class FaultSection(Given[None]):
 
 
 def shown_to_faults(fed: StimuliFlags, images: nm.datasets.ImageSet | None, n_frames: int | None) -> dict[str, Any]:
-    """Make the library's arguments ``stimuli`` and ``n_stimuli``: the images, else what the report is shown."""
+    """Return the library's arguments ``stimuli`` and ``n_stimuli``: the images, else the stimuli of the report."""
     random = fed.random()
     if images is not None:
         n_frames = 1 if n_frames is None else n_frames

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def pattern_counts(network: nm.Network) -> dict[str, Any]:
-    """Count the valid patterns of a network, with Lemma 1's bounds and what of it is proven."""
+    """Count the valid patterns of a network, with the bounds of Lemma 1 and whether each figure is proven."""
     valid = nm.rollout.count_valid_patterns(network)
     bounds = nm.rollout.lemma1_bounds(network)
     sequential = nm.rollout.most_sequential_summary(network)
@@ -46,14 +46,14 @@ def pattern_counts(network: nm.Network) -> dict[str, Any]:
 def pattern_figures(
     pattern: nm.RolloutPattern, behaviour_class: int | None, latencies: Mapping[EdgeKey, int] | None = None
 ) -> dict[str, Any]:
-    """Time one pattern in both executions, in update steps, or ticks with latencies; invalid ones name their cycle."""
+    """Time a pattern in both executions, in update steps, or ticks with latencies; invalid ones name their cycle."""
     from neuromap.rollout.schedule.execution import EXECUTIONS
 
     network = pattern.network
     streaming = nm.RolloutPattern.streaming(network)
     valid = pattern.is_valid
     shift = nm.rollout.equivalent(streaming, pattern) if valid else None
-    busiest = max(latencies.values()) if latencies else 1  # a node takes in no frame before it is done with the last
+    busiest = max(latencies.values()) if latencies else 1  # a node accepts no frame before it has finished the last
     bridging = {_label(key): r for key, r in pattern.bridging_edges.items()}
     return {
         "name": pattern.name,
@@ -93,9 +93,9 @@ def _label(key: EdgeKey) -> str:
 
 def count_members(name: str, number: int | None) -> dict[str, Any]:
     """Make the JSON members of a count."""
-    # number: the count; ``None`` where it was not counted
-    # gives ``{name: number, name_log2: float}``; the number is a decimal string from 2^53 on, because readers that use
-    # doubles would round it. Both are ``None`` where it was not counted, and the logarithm of 0 is ``None``
+    # number: the count; ``None`` if not counted
+    # returns ``{name: number, name_log2: float}``; from 2^53 on, the number is a decimal string, because readers that
+    # use doubles would round it. Both are ``None`` if not counted, and the logarithm of 0 is ``None``
     if number is None:
         return {name: None, f"{name}_log2": None}
     return {name: json_count(number), f"{name}_log2": math.log2(number) if number > 0 else None}

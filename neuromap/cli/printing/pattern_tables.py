@@ -63,7 +63,7 @@ def print_rollouts(figures: Mapping[str, Any], *, every: bool = True) -> None:
 
 
 def _unit(figures: Mapping[str, Any]) -> str:
-    """Say what times count, and F."""
+    """Return the unit of times, and F."""
     if figures.get("work_per_tick") is None:
         return "Times in update steps."
     return (

@@ -1,4 +1,4 @@
-"""What a program takes of its chip, as figures for people and programs."""
+"""A program's use of its chip, as figures for people and programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from neuromap.mapping.bounds.lower_bounds import CoreBound
 
 
-# What stands beside a figure in the table.
+# Descriptions beside figures in the table.
 UNITS = {
     "cores": "of {usable_cores}",
     "shared_cores": "hold neurons of several nodes",
@@ -46,12 +46,12 @@ UNITS = {
     "sampling_frequency_hz": "frames per second",
 }
 
-# The same where it is another on cores with synapse lists.
+# Those that differ on synapse-list cores.
 _ON_LISTS: Mapping[str, str] = ReadOnlyMapping(
     {"synapses": "in lists", "neuron_utilisation": "of the compartments of the cores in use"}
 )
 
-# What a neuron needs that sends to one axon only.
+# Figures that only apply if a neuron sends to one axon.
 _OF_CROSSBARS = ("copies", "replicas", "splitters")
 
 _NOT_IN_TABLE = frozenset(
@@ -60,8 +60,8 @@ _NOT_IN_TABLE = frozenset(
 
 
 def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dict[str, Any]:
-    """Count what a program takes of its chip."""
-    # gives labels; the members of ``Usage``; with a bound ``core_bound``, an object;
+    """Return the figures of a program's use of its chip."""
+    # returns labels; the members of ``Usage``; with a bound, ``core_bound``, an object;
     # frame period and ticks per step in ticks, sampling frequency in frames per second
     from dataclasses import asdict
 
@@ -83,7 +83,7 @@ def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dic
 
 
 def figure_rows(figures: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Write figures for people."""
+    """Format figures for people."""
     rows, has_lists = [], figures["compartments"] is not None
     bound, gaps = figures.get("core_bound"), figures.get("intervals")
     for key, value in figures.items():
@@ -107,9 +107,9 @@ def figure_rows(figures: dict[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def main_rows(figures: dict[str, Any], rollout: nm.Rollout, program: ChipProgram) -> list[tuple[str, str, str]]:
-    """Write the six figures by which one rollout is preferred to another."""
-    # gives cores, neurons, hops, frame period in ticks, and the responses that the schedule predicts, in ticks: over
-    # all outputs the least first and the greatest full one
+    """Format the six main figures for comparing rollouts."""
+    # cores, neurons, hops, frame period in ticks, and the responses predicted by the schedule, in ticks: the least
+    # first and the greatest full response over outputs
     scale = 1 if rollout.is_tick_level else program.ticks_per_step
     outputs = rollout.network.outputs
     first = scale * min(rollout.first_response(name) for name in outputs)
@@ -133,7 +133,7 @@ def main_rows(figures: dict[str, Any], rollout: nm.Rollout, program: ChipProgram
 
 
 def _neurons_line(figures: dict[str, Any]) -> str:
-    """Say what the neurons in use are; on cores with synapse lists none is a copy, but one may take compartments."""
+    """Describe the neurons in use; synapse-list cores have no copies, but a neuron may take several compartments."""
     compartments = figures["compartments"]
     one_of = {"copies": "copy", "splitters": "splitter", "relays": "relay", "parts": "part of a sum"}
     extra = [

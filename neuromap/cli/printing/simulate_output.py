@@ -1,4 +1,4 @@
-"""What ``neuromap simulate`` prints: one run, or a batch of stimuli, as text and as JSON."""
+"""Output of ``neuromap simulate``: one run or a batch of stimuli, as text and as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ROWS_SHOWN = 20
 
 
 def run_object(program: ChipProgram, counts: FrameCounts, trace: Trace | None, output: str | None) -> dict[str, Any]:
-    """Make the JSON form of a run; without its trace (it is in an HDF5 file) single neurons are not listed."""
+    """Return the JSON form of a run; without its trace (which is in an HDF5 file), single neurons are not listed."""
     nodes: dict[str, dict[str, Any]] = {"output": {}, "hidden": {}}
     for position, port in enumerate(counts.nodes):
         frames = None if trace is None else trace.frames(port.name)
@@ -50,7 +50,7 @@ def run_object(program: ChipProgram, counts: FrameCounts, trace: Trace | None, o
 
 
 def _print_columns(console: Console, headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a column for every node, as many as fit."""
+    """Print one column per node, as many as fit."""
     table = text_table(headers, rows, (), repeated=(0,))
     table.print(console, brief=True)
     if left := table.left_out(console.width):
@@ -58,7 +58,7 @@ def _print_columns(console: Console, headers: Sequence[str], rows: Sequence[Sequ
 
 
 def print_run(program: ChipProgram, counts: FrameCounts, output: str | None) -> None:
-    """Print spikes frame by frame, then in all."""
+    """Print spikes by frame, and totals."""
     console = text_console()
     _print_head(console, program, f"{counted(counts.n_frames, 'frame')}, {counted(counts.n_ticks, 'tick')}")
     spikes, sent = dict(zip(counts.nodes, counts.spikes, strict=True)), _sent(program)
@@ -81,7 +81,7 @@ def print_run(program: ChipProgram, counts: FrameCounts, output: str | None) -> 
 
 
 def batch_object(program: ChipProgram, batch: nm.simulation.Batch, output: str | None) -> dict[str, Any]:
-    """Make the JSON form of a batch."""
+    """Return the JSON form of a batch."""
     nodes: dict[str, dict[str, Any]] = {"output": {}, "hidden": {}}
     for port in batch.nodes:
         counts = batch.counts(port.name)
@@ -103,7 +103,7 @@ def batch_object(program: ChipProgram, batch: nm.simulation.Batch, output: str |
 
 
 def print_batch(program: ChipProgram, batch: nm.simulation.Batch, output: str | None) -> None:
-    """Print spikes stimulus by stimulus, then in all."""
+    """Print spikes by stimulus, and totals."""
     console = text_console()
     _print_head(
         console,
@@ -135,7 +135,7 @@ def _sent(program: ChipProgram) -> str:
 
 
 def _print_left_out(console: Console, program: ChipProgram, recorded: Sequence[NodePort]) -> None:
-    """Say which nodes are not among those that are recorded because the program does not hold them."""
+    """Print which nodes are not recorded because the program does not contain them."""
     from neuromap.hardware.program.ports import left_out_line
 
     if program.left_out and any(port.kind == "hidden" for port in recorded):

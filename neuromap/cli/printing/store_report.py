@@ -1,4 +1,4 @@
-"""``neuromap report --from``: the rows of a store, its options and what it prints and writes."""
+"""``neuromap report --from``: its options, and the output of rows of a store."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class StoreOptions(Given[None]):
-    """A store and what is shown of it."""
+    """A store, and which part of it to show."""
 
     _group: ClassVar = "store"
     store: str | None = option(
@@ -38,12 +38,12 @@ class StoreOptions(Given[None]):
     parquet: str | None = option("FILE  Write with --from: all runs as Parquet (extra parquet) to this file.")
 
     def require_none(self) -> None:
-        """Refuse options that are about a store where none is given."""
+        """Refuse options of a store if none is given."""
         self.refuse("is about runs of a store; give one with --from")
 
     def require_alone(self, others: Sequence[object], groups: Sequence[Given[Any]]) -> None:
-        """Refuse all that says how to map or simulate, and what needs another option."""
-        # others: what was typed of other options; ``None`` where they were not
+        """Refuse options of mapping and simulation, and options without the one they need."""
+        # others: values of other options; ``None`` if not typed
         if any(other is not None for other in others) or any(groups):
             raise InputError(
                 f"--from {self.store}: the runs are done; only --over, --figure, --svg, --csv, --parquet, --json-file "
@@ -55,7 +55,7 @@ class StoreOptions(Given[None]):
 
 
 def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, *, every: bool, as_json: bool) -> None:
-    """Write the files that are asked for, and print the runs, or a figure over parameters."""
+    """Write the requested files, and print the runs, or a figure over parameters."""
     from neuromap.sweep.over_forms import print_over
     from neuromap.sweep.run_forms import print_runs
 
@@ -81,7 +81,7 @@ def _over(table: nm.sweep.RunTable, kept: StoreOptions) -> RunsOver | None:
 
 
 def leave_with(table: nm.sweep.RunTable) -> None:
-    """Say in the exit code, and in one line, what is wrong with the runs of a table."""
+    """Report problems with the runs of a table, in one line and the exit code."""
     if not table.exit_code:
         return
     wrong = [row for row in table.rows if row.outcome is not None and row.outcome.exit_code == table.exit_code]

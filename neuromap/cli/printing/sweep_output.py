@@ -1,4 +1,4 @@
-"""What a command prints and writes where ``--set`` makes several chips."""
+"""Output of commands if ``--set`` makes several chips."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from neuromap.cli.printing.text_output import fail, give_shown, write_forms
 
 
 def give_sweep(sweep: nm.sweep.ChipSweep, files: Mapping[str, str | None], *, every: bool, as_json: bool) -> None:
-    """Write the files that are asked for, print the table, and say in the exit code whether any chip is enough."""
+    """Write the requested files, print the table, and set the exit code by whether it fits any chip."""
     from neuromap.sweep.chip_sweep import print_sweep
 
     forms: dict[str, Callable[[], str]] = {"html": sweep.to_html, "csv": sweep.to_csv, "json": sweep.to_json}

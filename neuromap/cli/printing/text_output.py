@@ -1,4 +1,4 @@
-"""What commands print and write: lines that any terminal can show, tables, one JSON document, files."""
+"""Output of commands: lines safe for any terminal, tables, one JSON document, files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Callable[..., None]]:
-    """Show a bar while the block runs."""
+    """Show a progress bar while the block runs."""
     if not sys.stderr.isatty():
         yield silent
         return
@@ -64,7 +64,7 @@ def progress_bar(description: str) -> Iterator[Callable[..., None]]:
 
 
 class _Notes(logging.Handler):
-    """Shows what the library says above the bar."""
+    """Shows log messages of the library above the bar."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(logging.INFO)
@@ -76,53 +76,53 @@ class _Notes(logging.Handler):
 
 
 _LONGEST_LINE = 1000
-# What a line on stderr begins with: the program and its command.
+# Prefix of lines on stderr: the program and its command.
 PROGRAM = ContextVar("PROGRAM", default="neuromap")
 
 
 def one_line(text: str) -> str:
-    """Make text of any origin fit for one line of a terminal: blanks joined, control characters escaped, middle cut."""
+    """Make any text safe for one line of a terminal: join blanks, escape control characters, cut the middle."""
     text = " ".join(text.split())
     if len(text) > _LONGEST_LINE:
-        text = f"{text[: _LONGEST_LINE - 300]} ... {text[-295:]}"  # what would help stands at the end
+        text = f"{text[: _LONGEST_LINE - 300]} ... {text[-295:]}"  # keep the end, which has the remedy
     return escaped(text)
 
 
 def print_error(line: str) -> None:
-    """Write a line of :func:`one_line` to stderr; a stderr that takes nothing is no further error."""
+    """Write a line of :func:`one_line` to stderr, ignoring a stderr that cannot be written."""
     with suppress(OSError):
         sys.stderr.write(f"{PROGRAM.get()}: {line}\n")
         sys.stderr.flush()
 
 
 def fail(line: str, exit_code: int) -> NoReturn:
-    """End a command whose result is printed with one line that says what is wrong with it."""
+    """End a command whose result is already printed, with one line on what is wrong with it."""
     print_error(one_line(line))
     raise typer.Exit(exit_code)
 
 
 def text_width() -> int:
-    """Columns for text on stdout: those of the terminal, else of ``COLUMNS``, else 80; from 40 to 1000 there."""
+    """Return the columns for text on stdout: those of the terminal, else ``COLUMNS`` (40 to 1000), else 80."""
     if sys.stdout.isatty():
-        return os.get_terminal_size(sys.stdout.fileno()).columns or 80  # some terminals say 0
-    width = int(os.environ.get("COLUMNS", 0))  # a number: see boundary.py
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80  # some terminals report 0
+    width = int(os.environ.get("COLUMNS", 0))  # a number: see main.py
     return min(width, 1000) if width >= 40 else 80
 
 
 def text_console() -> Console:
-    """Make the console for tables on stdout."""
+    """Return the console for tables on stdout."""
     from rich.console import Console
 
     return Console(file=sys.stdout, width=text_width(), highlight=False)
 
 
 def print_line(console: Console, text: str) -> None:
-    """Print a text, whatever is in it, broken between words."""
+    """Print any text literally, broken between words."""
     print_text(console, one_line(text))
 
 
 def print_form(console: Console, text: str) -> None:
-    """Print a text of tables, which fit, and of sentences, which are broken between words."""
+    """Print a text of tables, which fit, and sentences, which are broken between words."""
     for line in text.rstrip("\n").splitlines():
         if len(line) > console.width:
             print_text(console, line, indent="  ")
@@ -131,21 +131,21 @@ def print_form(console: Console, text: str) -> None:
 
 
 def print_written(console: Console, *paths: str | None) -> None:
-    """Say where something was written to, if it was."""
+    """Print the paths of written files, if any."""
     for path in paths:
         if path is not None:
             console.print(f"written to {one_line(path)}", markup=False, soft_wrap=True)
 
 
 def write_forms(*forms: tuple[str | None, Callable[[], str | bytes]]) -> list[str]:
-    """Make the forms that a file is named for, write all of them or none, and give their files."""
+    """Make the forms for which a file is given, write all or none of them, and return their files."""
     contents = [(path, make()) for path, make in forms if path is not None]
     write_all(contents)
     return [path for path, _ in contents]
 
 
 def give_form(value: Card, *written: str | None, as_json: bool, **members: Any) -> None:
-    """Print the text of a value and where it was written; or its JSON document, with these members behind its own."""
+    """Print a value as text with the files written, or its JSON document with further members."""
     from neuromap.render.value import form
 
     if as_json:
@@ -157,7 +157,7 @@ def give_form(value: Card, *written: str | None, as_json: bool, **members: Any) 
 
 
 def give_shown(value: Documented, show: Callable[[Console], object], *written: str | None, as_json: bool) -> None:
-    """Show a value on a console, and where it was written; or write the JSON that its files have."""
+    """Show a value on a console with the files written, or print its JSON document."""
     if as_json:
         sys.stdout.write(value.to_json())
         return
@@ -166,11 +166,11 @@ def give_shown(value: Documented, show: Callable[[Console], object], *written: s
     print_written(console, *written)
 
 
-# JSON on stdout: one document, and nothing else; the one for an error too.
+# JSON on stdout: exactly one document, also for an error.
 
 
 def _plain(value: Any) -> Any:
-    """Turn values of the library into what JSON can hold."""
+    """Convert values of the library to JSON types."""
     if hasattr(value, "to_dict"):
         return value.to_dict()
     if is_dataclass(value) and not isinstance(value, type):
@@ -185,7 +185,7 @@ def _plain(value: Any) -> Any:
 
 
 def _layout(value: Any, indent: str = "") -> str:
-    """Lay JSON out for readers: one member a line, but lists of plain values on one line."""
+    """Format JSON for readers: one member per line, but lists of plain values on one line."""
     inner = indent + "  "
     if isinstance(value, Mapping) and value:
         members = (f"{inner}{json.dumps(str(key))}: {_layout(item, inner)}" for key, item in value.items())
@@ -202,10 +202,10 @@ def print_json(data: Any) -> None:
 
 
 def error_object(error: BaseException, message: str, exit_code: int) -> dict[str, Any]:
-    """Make the JSON document that ``--json`` prints where a command fails."""
+    """Return the JSON document that ``--json`` prints if a command fails."""
     kind = type(error).__name__
     if not isinstance(error, (NeuromapError, OSError)) and exit_code == 2:
-        kind = "UsageError"  # whatever typer calls it
+        kind = "UsageError"  # instead of typer's class name
     fields: dict[str, Any] = {"kind": kind, "message": message, "exit_code": exit_code}
     infeasibility = getattr(error, "infeasibility", None)
     if infeasibility is not None:

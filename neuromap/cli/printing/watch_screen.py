@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from rich.console import Console, Group, RenderableType
     from rich.table import Table
 
-# Columns of text below which bars are short and columns of tables stand close.
+# Width of text below which bars are short and table columns are close together.
 _NARROW = 80
 _LEAST_ROWS = 3
-# Columns of text between tables that stand side by side.
+# Columns of text between tables side by side.
 _BETWEEN = 4
 _LONGEST = 400
 _LONGEST_NAME = 20
@@ -34,18 +34,18 @@ _KEYS = "keys: space pause | t tick | f frame | + - speed | q quit"
 
 
 class Pace(NamedTuple):
-    """How fast a run goes."""
+    """Speed of a run."""
 
-    plays: bool  # whether it goes on by itself
-    wanted: float  # ticks per second of wall time; 0 for as many as there can be
-    measured: float | None  # the same, as it was of late
+    plays: bool  # whether it runs by itself
+    wanted: float  # ticks per second of wall time; 0 for as many as possible
+    measured: float | None  # the same, as measured recently
 
 
 _TIMED = ", ticks as long as their work"
 
 
 def head_lines(program: ChipProgram) -> list[str]:
-    """Say what runs, and how often it takes a frame in, a line each."""
+    """Describe the program and its sampling of frames, one line each."""
     label = f" ({program.pattern}, {program.execution})" if program.pattern else ""
     period = program.period
     every = "tick" if period == 1 else f"{period} ticks" + (" in the mean" if period.denominator > 1 else "")
@@ -58,7 +58,7 @@ def head_lines(program: ChipProgram) -> list[str]:
 
 
 def frame_line(shown: OutputSeen) -> str:
-    """Write what an output showed in a frame."""
+    """Write the line of an output frame."""
     sent = "spike" if shown.values is None else "message"
     found = f"tick {shown.tick}: frame {shown.frame} of {shown.node}, {counted(len(shown.neurons), sent)}"
     if shown.named is None:
@@ -78,13 +78,13 @@ def watch_screen(program: ChipProgram, look: Look, pace: Pace, console: Console,
 
 
 def _tables(program: ChipProgram, look: Look, console: Console) -> list[RenderableType]:
-    """Draw nodes and cores, side by side where there is room, and outputs below."""
+    """Draw nodes and cores, side by side if there is room, and outputs below."""
     from rich.measure import Measurement
     from rich.table import Table
 
     width, neurons = console.width, program.chip.neurons
     sent = "spikes" if program.value_ranges is None else "messages"
-    for parts in (2, 3):  # tables one below the other: each has a head of two lines, a rule, a last line and a blank
+    for parts in (2, 3):  # stacked tables: each has a header of two lines, a rule, a last line and a blank
         rows = max(_LEAST_ROWS, (console.height - 6 - 5 * parts) // parts)
         nodes, cores = _node_table(look.nodes, rows, width, sent), _core_table(look, neurons, rows, width, sent)
         wide = sum(
@@ -181,7 +181,7 @@ def _say_more(table: Table, n_more: int) -> None:
 
 
 def _bar(part: float, width: int) -> str:
-    """Draw a part of one as a bar, to an eighth of a column."""
+    """Draw a fraction as a bar, to an eighth of a column."""
     columns = 16 if width >= _NARROW else 8
     eighths = max(round(8 * columns * min(1.0, part)), int(part > 0))
     bar = "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
@@ -201,45 +201,45 @@ def _line(text: str, style: str) -> RenderableType:
     return Text(printable_line(text, _LONGEST), style=style, no_wrap=True, overflow="ellipsis")
 
 
-# What a watcher sees of a live run: numbers of nodes, cores and outputs after its last tick.
+# State of a live run: figures of nodes, cores and outputs after its last tick.
 
 
-# Frames of every output that a look has, the last one first.
+# Most output frames in a ``Look``, the latest first.
 _FRAMES_KEPT = 32
 
 
 class NodeSeen(NamedTuple):
-    """A node."""
+    """Figures of a node."""
 
-    # name, kind: the node, and whether it is an input, hidden or an output
+    # name, kind: name of the node, and whether it is an input, hidden or an output
     name: str
     kind: str
-    size: int  # its neurons
-    spikes: int  # of the last frame period; of an input those of the frame that was sampled last
-    mean: float | None  # spikes of a frame period, over the ticks that are remembered; None of inputs
+    size: int  # number of neurons
+    spikes: int  # spikes in the last frame period; for an input, in the last sampled frame
+    mean: float | None  # mean spikes per frame period over the remembered ticks; None for inputs
 
 
 class CoreSeen(NamedTuple):
-    """A core."""
+    """Figures of a core."""
 
     core: int  # its row in the program
-    # x, y: its place on the board
+    # x, y: its coordinates on the board
     x: int
     y: int
-    spikes: float  # of a tick, over the ticks that are remembered
+    spikes: float  # mean spikes per tick over the remembered ticks
 
 
 class OutputSeen(NamedTuple):
     """A frame of an output."""
 
     node: str  # the output
-    # frame, tick: which frame it is, and when it was shown
+    # frame, tick: number of the frame, and the tick at which it was shown
     frame: int
     tick: int
-    neurons: NDArray[np.int64]  # those that spiked
-    named: int | None  # the class with the most votes, where classes are asked for
-    votes: int  # for that class; of graded outputs the sum of its values
-    values: NDArray[np.int32] | None = None  # what each of ``neurons`` sent; None of spikes
+    neurons: NDArray[np.int64]  # neurons that spiked
+    named: int | None  # the class with the most votes, if classes are requested
+    votes: int  # votes for that class; for graded outputs, the sum of its values
+    values: NDArray[np.int32] | None = None  # values that ``neurons`` sent; None for spikes
 
 
 class _Counted(NamedTuple):
@@ -251,34 +251,34 @@ class _Counted(NamedTuple):
 
 
 class Look(NamedTuple):
-    """A live run after a tick."""
+    """State of a live run after a tick."""
 
-    n_ticks: int  # ticks that were run
-    n_frames: int  # the last frame that an output showed
-    n_remembered: int  # ticks that means are over
-    nodes: list[NodeSeen]  # inputs first, then as the program has them
-    cores: list[CoreSeen]  # the busiest first; those that did not spike are left out
-    outputs: list[OutputSeen]  # the last ones, the latest first
-    n_strays: int  # spikes of outputs that belonged to no frame
+    n_ticks: int  # number of ticks run
+    n_frames: int  # number of the last frame that an output showed
+    n_remembered: int  # number of ticks over which means are taken
+    nodes: list[NodeSeen]  # inputs first, then in the program's order
+    cores: list[CoreSeen]  # the busiest first; silent ones are left out
+    outputs: list[OutputSeen]  # the last frames, the latest first
+    n_strays: int  # output spikes that belong to no frame
 
 
 class Watcher:
-    """Looks at a live run again and again; counts every tick once, as long as the run remembers it."""
+    """Observes a live run repeatedly; counts every tick once, as long as the run remembers it."""
 
-    # remembered: ticks that means are over, at most
+    # remembered: most ticks over which means are taken
 
     def __init__(self, program: ChipProgram, classes: int | None = None, remembered: int = 256) -> None:
         self._program, self._classes = program, classes
         node, index = node_labels(program)
         sizes = np.array([port.size for port in program.nodes], np.int64)
-        starts = np.append(np.cumsum(sizes) - sizes, sizes.sum())  # the last place is that of neurons of no node
+        starts = np.append(np.cumsum(sizes) - sizes, sizes.sum())  # the last place is for neurons of no node
         self._place = starts[node] + np.where(node >= 0, index, 0)
         self._node_of = np.repeat(np.arange(len(sizes) + 1), np.append(sizes, 1))
         self._spiked = np.zeros(len(self._node_of), np.bool_)
         self._counted: deque[_Counted] = deque(maxlen=remembered)
 
     def look(self, run: LiveRun) -> Look:
-        """Look at a run after any number of ticks."""
+        """Return the state of a run after any number of further ticks."""
         last = self._counted[-1].tick if self._counted else -1
         self._counted.extend(self._count(sent) for sent in run.history if sent.tick > last)
         shown = [output_seen(one, self._classes) for one in run.outputs[: -_FRAMES_KEPT - 1 : -1]]
@@ -293,7 +293,7 @@ class Watcher:
         )
 
     def _count(self, sent: TickSpikes) -> _Counted:
-        """Count the spikes of a tick: of nodes without copies, relays and parts of sums, of cores all."""
+        """Count the spikes of a tick: for nodes, without copies, relays and parts of sums; for cores, all."""
         self._spiked[:] = False
         self._spiked[self._place[sent.cores, sent.neurons]] = True
         nodes = np.bincount(self._node_of[self._spiked], minlength=len(self._program.nodes) + 1)[:-1]
@@ -323,7 +323,7 @@ class Watcher:
 
 
 def output_seen(shown: OutputFrame, classes: int | None) -> OutputSeen:
-    """Say what an output showed, and which class it named."""
+    """Return what an output showed, and its predicted class."""
     neurons = np.flatnonzero(shown.spikes)
     values = None if shown.spikes.dtype == np.bool_ else shown.spikes[neurons]
     if classes is None:
@@ -333,23 +333,23 @@ def output_seen(shown: OutputFrame, classes: int | None) -> OutputSeen:
     return OutputSeen(shown.node, shown.frame, shown.tick, neurons, named, votes, values)
 
 
-# Wanted speed that means as fast as it goes.
+# Speed that means as fast as possible.
 FASTEST = 0.0
 # Seconds over which the pace is measured.
 _SPAN = 2.0
-# Ticks per second that keys reach; beyond them a run goes as fast as it goes.
+# Range of ticks per second by keys; above it, a run goes as fast as possible.
 _RANGE = (1 / 64, 2.0**20)
 
 
 class Player:
-    """Says how many ticks to run now; times are seconds of any clock that only goes forward.
+    """Decides how many ticks to run now; times are seconds of any monotonic clock.
 
     Parameters
     ----------
     speed : float
         Ticks per second, or :data:`FASTEST`.
     now : float
-        The time.
+        Current time.
     """
 
     def __init__(self, speed: float, now: float) -> None:
@@ -360,12 +360,12 @@ class Player:
         self._seen: deque[tuple[float, int]] = deque([(now, 0)])
 
     def press(self, key: str, now: float) -> str:
-        """Take a key.
+        """Handle a key.
 
         Returns
         -------
         str
-            ``"tick"`` or ``"frame"`` where one more of them is wanted, ``""`` else.
+            ``"tick"`` or ``"frame"`` to run one more of them, else ``""``.
         """
         if key == " ":
             self.plays = not self.plays
@@ -379,7 +379,7 @@ class Player:
         return {"t": "tick", "f": "frame"}.get(key, "")
 
     def due(self, now: float) -> int | None:
-        """Ticks that should run now; None for as many as there is time for."""
+        """Return the number of ticks to run now; None for as many as there is time for."""
         if not self.plays:
             return 0
         if self.speed == FASTEST:
@@ -387,7 +387,7 @@ class Player:
         return max(0, int((now - self._since) * self.speed) + 1 - self._done)
 
     def ran(self, n_ticks: int, now: float) -> None:
-        """Take down what was run; what a slow machine could not keep up with is not made up for."""
+        """Record ticks that were run; ticks missed by a slow machine are not caught up."""
         self._done += n_ticks
         if self.speed != FASTEST and (now - self._since) * self.speed > self._done + 1:
             self._since, self._done = now, 0
@@ -397,7 +397,7 @@ class Player:
 
     @property
     def pace(self) -> Pace:
-        """What the screen says of it."""
+        """Speed for display."""
         (first, before), (last, after) = self._seen[0], self._seen[-1]
         measured = (after - before) / (last - first) if last > first else None
         return Pace(self.plays, self.speed, measured)

@@ -1,1 +1,1 @@
-"""Crossbar cores: a bit for every axon and neuron, types of axons, one target for a neuron (TrueNorth, RANC)."""
+"""Crossbar cores: one bit per axon and neuron, axon types, one target per neuron (TrueNorth, RANC)."""

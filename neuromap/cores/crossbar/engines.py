@@ -1,4 +1,4 @@
-"""What runs programs of crossbars."""
+"""Engines for crossbar programs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENGINES = {"fast": _fast, "numpy": _numpy}
 
 
 def side_by_side(program: Program) -> SideBySide:
-    """Make what runs many stimuli at once, a bit for each."""
+    """Make an engine that runs many stimuli at once, one bit each."""
     from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide  # as above
 
     return SideBySide(program)

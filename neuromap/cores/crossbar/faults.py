@@ -1,4 +1,4 @@
-"""What faults and edits do to a program of crossbars."""
+"""Faults and edits of crossbar programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NO_MORE = (
 
 
 def with_stuck(program: Program, stuck: Bools, fires: bool) -> Program:
-    """Let neurons never fire, or fire in every tick, whatever reaches them."""
+    """Make neurons never fire, or fire in every tick, for any input."""
     # Their potential stays 0: no weight, no leak, no noise. A threshold of 1 is out of reach then, one of 0 is reached.
     # shapes: stuck (C, N)
     table = program.neurons
@@ -33,7 +33,7 @@ def with_stuck(program: Program, stuck: Bools, fires: bool) -> Program:
 
 
 def without_ways(program: Program, cut: Bools) -> Program:
-    """Take their target from neurons."""
+    """Remove the targets of neurons."""
     # shapes: cut (n,)
     wires = program.wires
     tables = {name: getattr(program, name).copy() for name in ("target_core", "target_axon", "delay")}
@@ -43,7 +43,7 @@ def without_ways(program: Program, cut: Bools) -> Program:
 
 
 def flipped(program: Program, places: Ints, faults: Faults) -> tuple[Program, int, int]:
-    """Turn bits over at the crossings of axons in use with neurons in use."""
+    """Flip bits where axons in use cross neurons in use."""
     # shapes: places (C,)
     crossbar = program.crossbar.copy()
     struck = at_risk = 0
@@ -59,7 +59,7 @@ def flipped(program: Program, places: Ints, faults: Faults) -> tuple[Program, in
 
 
 def axons_in_use(program: Program) -> Bools:
-    """Find the axons that a neuron or the host feeds, or that have a synapse: shape (C, A)."""
+    """Mask the axons that a neuron or the host feeds, or that have a synapse, shape (C, A)."""
     used = np.asarray(program.crossbar.any(axis=2))
     wires, host = program.wires, program.host
     used[wires.target_core, wires.target_axon] = True
@@ -77,7 +77,7 @@ def _cleared(table: NDArray[Any] | None, stuck: Bools) -> NDArray[Any] | None:
 
 def with_threshold(program: Program, at: tuple[Ints, Ints], edit: ThresholdEdit) -> Program:
     """Raise or lower thresholds."""
-    # A frame neuron compares with 0, and its leak is its threshold taken from the sum; so its leak moves.
+    # A frame neuron compares with 0 and subtracts its threshold from the sum as a leak, so its leak changes.
     core, neuron = at
     table = program.neurons
     compares_with_0 = (table.threshold[at] == 0) & (table.negative_threshold[at] == 0) & (table.reset_mode[at] == 0)
@@ -90,8 +90,8 @@ def with_threshold(program: Program, at: tuple[Ints, Ints], edit: ThresholdEdit)
 
 def with_weight(program: Program, places: Sequence[tuple[int, int]], edit: WeightEdit) -> Program:
     """Change the weight of a connection."""
-    # There are bits where axons and neurons cross, and a neuron has one weight for every type of axon: what a
-    # connection can weigh is a sum over the axons that bring its source here.
+    # Synapses are bits, and a neuron has one weight per axon type: the weight of a connection is a sum over the axons
+    # that carry its source.
     crossbar = program.crossbar.copy()
     for core, neuron in places:
         siblings = np.packbits(_of_target(program, core, edit.target), bitorder="little")
@@ -111,7 +111,7 @@ def with_weight(program: Program, places: Sequence[tuple[int, int]], edit: Weigh
 
 
 def _subset(edit: WeightEdit, weights: Sequence[int]) -> tuple[int, ...]:
-    """Choose axons whose weights add up to what is asked for, as few as can be."""
+    """Choose as few axons as possible whose weights add up to the wanted weight."""
     every = range(len(weights))
     sums = {
         sum(weights[k] for k in some): some

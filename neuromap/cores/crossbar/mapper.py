@@ -27,7 +27,7 @@ core_bound = crossbar_core_bound
 
 
 def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
-    """Put the neurons of a rollout into cores, with copies or splitters where they feed several axons."""
+    """Partition the neurons of a rollout into cores, with copies or splitters where they feed several axons."""
     if rollout.network.is_spiking:
         require_leak_widths(rollout.network, chip)
         pins = replace(context.options.pins, splitters=frozenset())
@@ -46,7 +46,7 @@ def emit(rollout: Rollout, parts: Parts, where: Ints, chip: ChipSpec) -> Program
 
 
 def most_axons(sources: Sources, population: Population, chip: ChipSpec, gathers: bool) -> int | None:
-    """Count the axons that the neediest neuron takes alone, on a core with as many as one could wish for."""
+    """Return the most axons that any single neuron needs, on a core with unlimited axons."""
     if population.neuron is not None and not gathers:
         return None
     core = core_of(chip)
@@ -63,9 +63,9 @@ _SCALE = Remedy("neuron", None, "scale or round weights, thresholds and leaks of
 
 
 def require_leak_widths(network: Network, chip: ChipSpec) -> None:
-    """Refuse neurons that the chip's widths cannot hold exactly, whatever arrives."""
-    # Between ticks a potential lies from -floor to below the threshold, so in a tick it can go so far beyond as all its
-    # positive, or negative, weights and the leak take it. Inside the rails the order of events does not matter.
+    """Refuse neurons that the chip's widths cannot hold exactly for every input."""
+    # Between ticks a potential lies from -floor to below the threshold; in a tick, all its positive, or negative,
+    # weights and the leak can take it beyond. Inside the rails the order of events does not matter.
     for node in network.nodes.values():
         if isinstance(node.neuron, LeakNeuron):
             _require(network, node, node.neuron, chip)

@@ -25,12 +25,12 @@ _AT_ONCE = 1024
 class NeuronTable(ReadOnly, Card):
     """Parameters of all neurons; C cores of the program, N neurons per core, G axon types."""
 
-    # The letters are those of Cassidy et al. (IJCNN 2013). The last three tables are the stochastic modes; None where
-    # no neuron has the mode, which is the same as a table of zeros and takes no memory.
+    # Symbols follow Cassidy et al. (IJCNN 2013). The last three tables are the stochastic modes; None if no neuron has
+    # the mode, which equals a table of zeros and takes no memory.
 
     weights: NDArray[np.int16]  # (C, N, G): s_G, one signed weight per axon type
     leak: NDArray[np.int16]  # (C, N): lambda, added every tick
-    leak_reversal: NDArray[np.bool_]  # (C, N): eps: the leak is multiplied with the sign of the potential
+    leak_reversal: NDArray[np.bool_]  # (C, N): eps: the leak is multiplied by the sign of the potential
     threshold: NDArray[np.int32]  # (C, N): alpha: at or above it the neuron spikes
     negative_threshold: NDArray[np.int32]  # (C, N): beta: the negative threshold is -beta
     reset: NDArray[np.int32]  # (C, N): R, the value after a reset of mode 0
@@ -39,7 +39,7 @@ class NeuronTable(ReadOnly, Card):
     saturate_negative: NDArray[np.bool_]  # (C, N): kappa: below the negative threshold the potential stays at -beta
     potential: NDArray[np.int32]  # (C, N): V before the first tick
     # (C, N, G): b_G: an event of this axon type adds 1 in the direction of s_G, with a probability that grows with its
-    # magnitude, and not s_G itself
+    # magnitude, instead of s_G itself
     stochastic_weight: NDArray[np.bool_] | None = None
     # (C, N): c: the leak adds 1 in the direction of lambda, with a probability that grows with its magnitude
     stochastic_leak: NDArray[np.bool_] | None = None
@@ -104,11 +104,11 @@ class Program(ChipProgram):
     TABLES: ClassVar[Mapping[str, type]] = {"neurons": NeuronTable}
 
     def extents(self) -> dict[str, int]:
-        """Lengths of the axes that only crossbars have."""
+        """Return the lengths of the axes specific to crossbars."""
         return {"B": (self.chip.neurons + 7) // 8, "G": self.chip.axon_types}
 
     def misfit(self) -> str:
-        """Say whether spare bits of a row are set."""
+        """Describe spare bits of rows that are set; empty if none is."""
         spare, neurons = self.chip.neurons % 8, self.chip.neurons
         if not spare or not np.any(self.crossbar[:, :, -1] >> spare):
             return ""
@@ -116,13 +116,13 @@ class Program(ChipProgram):
 
     @property
     def wires(self) -> Wires:
-        """Where every neuron's spikes go: to one axon, or none."""
+        """Connections from neurons to axons, at most one per neuron."""
         core, neuron = np.nonzero(self.target_core >= 0)
         found = (self.target_core, self.target_axon, self.delay)
         return Wires(core, neuron, *(table[core, neuron].astype(np.int64) for table in found))
 
     def sent_by(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Sent:
-        """Say where spikes of some neurons go: to one axon, or none."""
+        """Return the targets of spikes of the given neurons, at most one each."""
         target = self.target_core[cores, neurons]
         spike = np.flatnonzero(target >= 0)
         here = (cores[spike], neurons[spike])
@@ -134,14 +134,14 @@ class Program(ChipProgram):
         )
 
     def synapses_of(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> Synapses:
-        """List the bits that are set."""
+        """List the set bits of the given axons."""
         bits = np.unpackbits(self.crossbar[cores, axons], axis=-1, count=self.shape[1], bitorder="little")
         row, neuron = np.nonzero(bits)
         weight = self.neurons.weights[cores[row], neuron, self.axon_types[cores, axons][row]].astype(np.int64)
         return Synapses(row, neuron, weight, np.zeros(len(row), np.int64))
 
     def of_cores(self, cores: NDArray[np.int64], local: NDArray[np.int64]) -> dict[str, Any]:
-        """Take some cores out, renumbered."""
+        """Return the fields of some cores, renumbered."""
         target = local[self.target_core[cores]].astype(np.int32)
         here = target >= 0
         return {
@@ -155,25 +155,25 @@ class Program(ChipProgram):
 
     @property
     def n_synapses(self) -> int:
-        """Bits that are set."""
+        """Number of set bits."""
         parts = range(0, self.n_cores, _AT_ONCE)
         return sum(int(np.bitwise_count(self.crossbar[k : k + _AT_ONCE]).sum(dtype=np.int64)) for k in parts)
 
     @property
     def neurons_in_use(self) -> NDArray[np.bool_]:
-        """Neurons that bear a node's label, have a synapse, or send spikes: shape (C, N)."""
+        """Mask of neurons that carry a node's label, have a synapse or send spikes, shape (C, N)."""
         columns = np.bitwise_or.reduce(self.crossbar, axis=1)
         read = np.unpackbits(columns, axis=-1, count=self.shape[1], bitorder="little").astype(np.bool_)
         return read | (self.neuron_node >= 0) | (self.target_core >= 0)
 
     @property
     def axon_counts(self) -> NDArray[np.int64]:
-        """Axons that every core has, shape (C,): as many as the chip's cores."""
+        """Number of axons of each core, shape (C,): that of the chip's cores."""
         return np.full(self.n_cores, self.axon_types.shape[1], np.int64)
 
     @property
     def greatest_delay(self) -> int:
-        """The longest way of a spike to its axon, in ticks."""
+        """Greatest delay from a spike to its axon, in ticks."""
         return int(self.delay.max(initial=0))
 
 

@@ -1,4 +1,4 @@
-"""What a neuron of a crossbar computes: lemmas of ``docs/theorems/program-proofs.md``."""
+"""What neurons of a crossbar compute: lemmas of ``docs/theorems/program-proofs.md``."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _values_of(program: Program, core: int) -> dict[str, Ints]:
 
 
 def forgetting(program: Program, core: int, low: Ints, high: Ints) -> tuple[Ints, Codes]:
-    """Give the sum from which each neuron spikes, and why it is no neuron that forgets; 0 where it is (Lemma 3)."""
+    """Return each neuron's least spiking sum, and why it does not forget, 0 if it does (Lemma 3)."""
     neurons = program.neurons
     alpha, beta, leak, reset = (
         table[core].astype(np.int64)
@@ -38,7 +38,7 @@ def forgetting(program: Program, core: int, low: Ints, high: Ints) -> tuple[Ints
     )
     gamma, kappa = neurons.reset_mode[core], neurons.saturate_negative[core]
     least, most = low + leak, high + leak
-    # from which potential on it is below the negative threshold
+    # greatest potential that counts as below the negative threshold
     under = -beta if program.chip.rules.negative_comparison == "<=" else -beta - 1
     # Every potential that a tick can leave must be 0: after a spike, below the negative threshold, and in between.
     spike_leaves = np.where(
@@ -59,7 +59,7 @@ def forgetting(program: Program, core: int, low: Ints, high: Ints) -> tuple[Ints
 
 
 def _only(low: Ints, high: Ints, value: Ints) -> NDArray[np.bool_]:
-    """Whether nothing but a value lies between two bounds."""
+    """Whether no number but ``value`` lies between two bounds, both included."""
     only: NDArray[np.bool_] = (low > high) | ((low == high) & (low == value))
     return only
 
@@ -76,7 +76,7 @@ def _random(program: Program, core: int) -> NDArray[np.bool_]:
 def remembering(
     program: Program, core: int, wanted: Mapping[str, Ints], part: Ints, power: Ints, low: Ints, high: Ints
 ) -> Codes:
-    """Say why each neuron is not the network's neuron of these parameters; 0 where it is (Lemma 7)."""
+    """Return why each neuron is not the network's neuron with these parameters; 0 if it is (Lemma 7)."""
     neurons, found = program.neurons, np.zeros(program.shape[1], np.uint8)
     has = _values_of(program, core)
     if set(has) != set(wanted):
@@ -92,19 +92,19 @@ def remembering(
 
 
 class Counting(NamedTuple):
-    """A neuron of which nothing is random: what it does is a function of its potential."""
+    """A deterministic neuron: its behaviour is a function of its potential."""
 
     potential: int
     leak: int
     threshold: int
-    below: int  # potential from which on it is below the negative threshold
-    after_spike: int  # where a spike leaves it, or how much it takes off
+    below: int  # greatest potential that counts as below the negative threshold
+    after_spike: int  # potential after a spike if gamma is 0, else its change
     after_below: int
     gamma: int
     kappa: bool
 
     def step(self, total: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        """Give potentials after a tick, and spikes, for potentials to which all has been added that arrives."""
+        """Return potentials after a tick, and spikes, given potentials that include all arrivals."""
         total = total + self.leak
         spikes = total >= self.threshold
         below = ~spikes & (total <= self.below)
@@ -114,7 +114,7 @@ class Counting(NamedTuple):
 
 
 def counting(program: Program, core: int, neuron: int) -> Counting | None:
-    """Read a neuron as one that counts; None where it draws at random, or leaks by the sign of its potential."""
+    """Read a deterministic neuron; None if it draws at random, or its leak takes the sign of its potential."""
     neurons = program.neurons
     names = ("potential", "leak", "threshold", "negative_threshold", "reset", "reset_mode")
     potential, leak, alpha, beta, reset, gamma = (int(getattr(neurons, name)[core, neuron]) for name in names)
@@ -127,9 +127,9 @@ def counting(program: Program, core: int, neuron: int) -> Counting | None:
 
 
 def _meets_rails(program: Program, of: Mapping[str, Ints], low: Ints, high: Ints) -> NDArray[np.bool_]:
-    """Whether the potential of a neuron with a leak and a floor may leave what the chip holds."""
-    # From below the threshold a tick adds at most ``high``; where that exceeds a threshold which spikes take off, the
-    # potential grows without end.
+    """Whether the potential of a neuron with a leak and a floor may meet the chip's rails."""
+    # From below the threshold a tick adds at most ``high``; where that exceeds a threshold that spikes subtract, the
+    # potential grows without bound.
     start = np.maximum(of["threshold"] - 1, of["potential"])
     gain = np.maximum(high + np.maximum(of["leak"], 0), 0)
     grows = (of["subtract"] == 1) & (gain > of["threshold"])
@@ -139,7 +139,7 @@ def _meets_rails(program: Program, of: Mapping[str, Ints], low: Ints, high: Ints
     return meets
 
 
-# Why a neuron is no :class:`~neuromap.network.spiking_neuron.LeakNeuron`.
+# Reasons why a neuron is not a :class:`~neuromap.network.spiking_neuron.LeakNeuron`.
 NO_NEURON = (
     "",
     "draws at random",
@@ -155,12 +155,12 @@ EITHER: Mapping[str, int] = {"threshold": 1, "leak": 0, "floor": 0, "potential":
 
 
 def lifted(program: Program, core: int, low: Ints, high: Ints, clock: Ints) -> LiftedNeurons:
-    """Say which neurons of networks these are; ``clock`` comes in every tick, and is not in ``low`` and ``high``."""
+    """Find the network neurons that these are; ``clock`` arrives in every tick, not counted in ``low`` and ``high``."""
     neurons = program.neurons
     least, most = low + np.minimum(clock, 0), high + np.maximum(clock, 0)
     reaches, code = forgetting(program, core, least, most)
     mine = _values_of(program, core)
-    # What never gets below 0 has no use for kappa and the negative threshold, and for a floor as little.
+    # A potential that never gets below 0 needs neither kappa and the negative threshold nor a floor.
     inclusive = program.chip.rules.negative_comparison == "<="
     above = (least + np.minimum(mine["leak"], 0) >= 0) & (mine["potential"] >= 0) & (mine["floor"] >= inclusive)
     wrong = np.zeros(len(reaches), np.uint8)
@@ -175,9 +175,10 @@ def lifted(program: Program, core: int, low: Ints, high: Ints, clock: Ints) -> L
         outside,
         _meets_rails(program, mine, least, most),
     )
-    for k in range(len(causes), 0, -1):  # the first to apply is the one that is told
+    for k in range(len(causes), 0, -1):  # the first that applies is reported
         wrong[causes[k - 1]] = k
-    # A neuron that forgets is 1 where its sum is: V = sum + 1 - reaches is 1 or more then, and 0 or less else.
+    # A neuron that forgets is 1 where its sum is ``reaches`` or more: V = sum + 1 - reaches is 1 or more then, else
+    # 0 or less.
     forgets = code == 0
     takes = (wrong > 0) & forgets
     values = {name: np.where(takes, EITHER[name], mine[name]) for name in mine}
@@ -186,5 +187,5 @@ def lifted(program: Program, core: int, low: Ints, high: Ints, clock: Ints) -> L
 
 
 def either(program: Program) -> tuple[dict[str, int], int]:
-    """Give the neuron that is 1 where something arrives, and how many may arrive."""
+    """Return the neuron that is 1 if anything arrives, and the most that may arrive."""
     return dict(EITHER), 2**31 - 1

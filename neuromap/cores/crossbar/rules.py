@@ -1,8 +1,8 @@
-"""Rules that a program of crossbars must keep.
+"""Rules for crossbar programs.
 
-Every rule is a function from a well-formed program to findings. No rule relies on another one, and none on the mapper:
-what it needs it reads from the program. Rules of mapped programs keep that the chip computes the rollout
-(``docs/mapping.md``); a program by hand may break them and still run.
+Every rule is a function from a well-formed program to findings. It relies neither on other rules nor on the mapper, and
+reads all it needs from the program. Rules of mapped programs ensure that the chip computes the rollout
+(``docs/mapping.md``); a handwritten program may break them and still run.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from neuromap.hardware import checker
 from neuromap.hardware.checker import Finding, Place, Rules, find, find_values, in_range, inside
 from neuromap.hardware.program.ports import BIAS
 
-# Parts of sums whose targets are looked at together (10 MB of TrueNorth neurons).
+# Parts of sums whose targets are processed at once (10 MB of TrueNorth neurons).
 _PARTS_AT_ONCE = 4096
 # Cores whose crossbars are unpacked at a time (16 MB of TrueNorth cores as 32-bit floats).
 _CORES_AT_ONCE = 64
 
 
-# Values that index something: broken, they would make an engine read past an array.
+# Values that index something: invalid ones would make an engine read past an array.
 
 
 def axon_types(program: Program) -> Iterator[Finding]:
@@ -66,7 +66,7 @@ def delays(program: Program) -> Iterator[Finding]:
     yield find_values("delay-range", delay, wrong, bound, "delay")
 
 
-# Widths and modes of the chip; indices that point nowhere are passed over.
+# Widths and modes of the chip; invalid indices are skipped.
 
 
 def weights(program: Program) -> Iterator[Finding]:
@@ -154,7 +154,7 @@ def axon_sources(program: Program) -> Iterator[Finding]:
 
 
 def part_targets(program: Program) -> Iterator[Finding]:
-    """``part-target``: a part of a sum feeds only neurons that bear its own label."""
+    """``part-target``: a part of a sum feeds only neurons with its own label."""
     if program.is_part is None:
         return
     core, neuron = np.nonzero(program.is_part & inside(program.target_core, program.n_cores))
@@ -217,7 +217,7 @@ def potential_widths(program: Program) -> Iterator[Finding]:
 
 
 def _extremes(program: Program) -> tuple[Ints, Ints]:
-    """Greatest and least sum of weights and leak of every neuron, shape (C, N)."""
+    """Return the greatest and least potential of every neuron within one tick, shape (C, N)."""
     chip, neurons = program.chip, program.neurons
     shape = (program.n_cores, chip.neurons)
     most, least = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -225,7 +225,7 @@ def _extremes(program: Program) -> tuple[Ints, Ints]:
         cores = slice(start, start + _CORES_AT_ONCE)
         types = program.axon_types[cores, None, :] == np.arange(chip.axon_types)[:, None]
         bits = np.unpackbits(program.crossbar[cores], axis=2, count=chip.neurons, bitorder="little")
-        # at most 65536 axons: counts are exact in 32-bit floats, whose product is a fast one
+        # at most 65536 axons: counts are exact in 32-bit floats, which multiply fast
         counts = (types.astype(np.float32) @ bits.astype(np.float32)).astype(np.int64)
         weights = _farthest(neurons.weights[cores], neurons.stochastic_weight, cores).transpose(0, 2, 1)
         most[cores] = (counts * np.maximum(weights, 0)).sum(axis=1)
@@ -240,30 +240,30 @@ def _extremes(program: Program) -> tuple[Ints, Ints]:
 
 
 def _farthest(values: NDArray[np.int16], stochastic: Bools | None, cores: slice = slice(None)) -> Ints:
-    """Return the steps of weights or leaks; those of stochastic ones are 1 at most."""
+    """Return the steps of weights or leaks; stochastic ones take steps of 1 at most."""
     steps = values.astype(np.int64)
     return steps if stochastic is None else np.where(stochastic[cores], np.sign(steps), steps)
 
 
 # When spikes arrive, and through which relays: a core that holds neurons of several nodes must not mix up their ticks,
-# and a relay must lead back to the neuron whose label it bears. Read from labels and clocks alone; a synapse counts
-# where its weight is not 0.
+# and a relay must lead back to the neuron whose label it carries. Read from labels and clocks alone; only synapses of
+# nonzero weight count.
 
 
 # What feeds an axon: nothing, bias, inputs over R = 0 or other edges, a neuron.
 _FREE, _BIAS, _SAME_FRAME, _NEXT_FRAME, _NEURON = range(5)
-# Ticks are cut here; those of a well-formed program are nearer.
+# Ticks are clipped here; those of a well-formed program are smaller.
 _FAR = 2**35
-# Cores whose crossbars are looked at together (2 MB of TrueNorth cores).
+# Cores whose crossbars are processed at once (2 MB of TrueNorth cores).
 _ARRIVALS_AT_ONCE = 256
 
 
 def arrivals(program: Program) -> Iterator[Finding]:
-    """``arrival-tick`` and ``relay-source``: spikes arrive when they are meant to, through relays of one label."""
+    """``arrival-tick`` and ``relay-source``: spikes arrive in the right ticks, through relays of one label."""
     # Frame i of a node is computed in tick ``sample_tick + i * period``. Its neurons may read bias and inputs of R = 0
     # edges that arrive in this tick, inputs of other edges that arrive a period later (for the next frame) or, where
     # the edge bridges frames, several, and spikes of neurons that arrive in any of these; where a neuron keeps its
-    # potential from tick to tick, spikes may arrive in between. Relays bear a label but compute nothing: their tick
+    # potential from tick to tick, spikes may arrive in between. Relays carry a label but compute nothing: their tick
     # follows from what they read.
     chains = relay_chains(program)
     kind, tick = _feeds(program, chains)
@@ -297,7 +297,7 @@ def _arrival_ticks(program: Program, kind: NDArray[np.int8], tick: Ints) -> Find
     node = program.neuron_node
     remembers = program.neurons.saturate_negative & (program.neurons.threshold > 0)
     computing = inside(node, len(ports)) & ~program.is_relay & ~remembers
-    # neurons without a node, relays and neurons that remember may read anything: UNKNOWN is their clock
+    # neurons without a node, relays and neurons that remember may read anything: their clock is UNKNOWN
     sample = np.append(in_parts((port.sample_tick for port in ports), program.period), UNKNOWN)
     clocks, clock_of_node = np.unique(sample, return_inverse=True)
     clock = clock_of_node.reshape(-1)[np.where(computing, node, len(ports))]
@@ -342,7 +342,7 @@ def _arrival_ticks(program: Program, kind: NDArray[np.int8], tick: Ints) -> Find
 
 
 def _legal(kind: Ints, tick: Ints, clock: Ints, period: int) -> Bools:
-    """Whether neurons of each clock may read axons that are fed so, shape (feeds, clocks)."""
+    """Whether neurons of each clock may read axons with each feed, shape (feeds, clocks)."""
     kind, tick = kind[:, None], tick[:, None]
     frames, between = np.divmod(tick - clock, period)
     legal = (between == 0) & np.where(
@@ -385,29 +385,29 @@ def _relay_sources(program: Program, chains: RelayChains) -> Finding:
 # Which neuron feeds which axon, and the ticks of relays, followed back to the neurons whose spikes they carry.
 
 
-# Tick of what has none: neurons without a node, relays that no neuron feeds.
+# Tick of neurons without a node, and of relays that no neuron feeds.
 UNKNOWN = int(np.iinfo(np.int64).min)
-# What may be wrong with an axon that a relay reads.
+# Possible errors of an axon that a relay reads.
 ANOTHER_LABEL, ANOTHER_TICK, IN_A_RING = 1, 2, 3
-# Synapses of relays that are looked at together.
+# Synapses of relays processed at once.
 _SYNAPSES_AT_ONCE = 2**24
 
 
 class RelayChains(NamedTuple):
-    """Sources of axons and ticks of neurons; a neuron's number is its core times neurons per core plus its place."""
+    """Sources of axons and ticks of neurons; neuron n of core c has number ``c * N + n``."""
 
     source: Ints  # (C, A): number of the neuron that feeds the axon (one of them, if there are several), or -1
-    # (C * N,): when frame 0 of a neuron is computed, of a relay handed on, in parts of a tick (``arrays/times.py``); or
+    # (C * N,): when a neuron computes, or a relay passes on, frame 0, in parts of a tick (``arrays/times.py``); or
     # UNKNOWN
     tick: Ints
-    # relay, axon: (p,): pairs of a relay (its number) and an axon of its core that it reads with a weight other than 0
+    # relay, axon: (p,): pairs of a relay (its number) and an axon of its core that it reads with nonzero weight
     relay: Ints
     axon: Ints
-    fault: Ints  # (p,): 0, or what is wrong with the pair
+    fault: Ints  # (p,): error of the pair, 0 for none
 
 
 def relay_chains(program: Program) -> RelayChains:
-    """Follow all relays back to neurons that are none."""
+    """Follow all relays back to neurons that are not relays."""
     n_cores, n_axons, n_neurons = program.n_cores, program.chip.axons, program.chip.neurons
     core, axon = program.target_core.reshape(-1), program.target_axon.reshape(-1)
     sending = np.flatnonzero(inside(core, n_cores) & inside(axon, n_axons))
@@ -445,7 +445,7 @@ def relay_chains(program: Program) -> RelayChains:
 
 
 def _axons_of(program: Program, relays: Ints) -> tuple[Ints, Ints]:
-    """Pairs of relay and axon that are joined by a synapse with a weight."""
+    """List the pairs of a relay and an axon that it reads with nonzero weight."""
     n_axons, n_neurons, types = program.chip.axons, program.chip.neurons, program.chip.axon_types
     pairs = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
     step = max(1, _SYNAPSES_AT_ONCE // n_axons)
@@ -462,9 +462,9 @@ def _axons_of(program: Program, relays: Ints) -> tuple[Ints, Ints]:
 
 
 def _follow(tick: Ints, relays: Ints, relay: Ints, feeder: Ints, delay: Ints) -> Ints:
-    """Write the ticks of relays: those of the neurons at the beginning plus all delays. Return relays behind a ring."""
-    # Every relay points to the relay before it; pointers double in length from round to round, so chains of any length
-    # end in a few rounds, and rings are what never ends.
+    """Write the ticks of relays: that of the first neuron in the chain plus all delays. Return relays behind a ring."""
+    # Every relay points to the relay before it. Pointers double in length every round, so chains of any length end in a
+    # few rounds; only rings never end.
     number, first = np.unique(relay, return_index=True)
     before = feeder[first]
     mine = np.searchsorted(relays, number)

@@ -1,4 +1,4 @@
-"""The fast engine for the crossbars of one rank, which shares memory with those of others."""
+"""The fast engine for the crossbars of one rank, which shares memory with other ranks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _SharedFastEngine(SharedRuns, FastEngine):
         return team, team
 
     def restore(self, state: EngineState) -> None:
-        """Go on from a state of these cores; spikes of other ranks may be longer under way than any of their own."""
+        """Continue from a state of these cores; spikes of other ranks may be under way longer than any of their own."""
         super().restore(replace(state, spikes=state.spikes[:0]))
         put_spikes(self._image, self._state, state.spikes)
 
@@ -34,7 +34,7 @@ def make_shared_engine(
     program: Program, wires: RemoteWires, exchange: Exchange, choice: EngineChoice
 ) -> _SharedFastEngine | None:
     """Load the program of a rank's cores; all ranks call this."""
-    # gives none where the ranks share no memory
+    # None if the ranks share no memory
     threads = choice.n_threads
     first = first_cores(program.n_cores, threads)
     delay = np.append(program.delay.reshape(-1), wires.delay).max(initial=0)

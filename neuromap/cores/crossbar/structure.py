@@ -1,4 +1,4 @@
-"""What a crossbar core is, and its figures in the table ``[core]`` of a chip file."""
+"""Properties of crossbar cores, and their figures in the table ``[core]`` of a chip file."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ UPDATES_ALL = True
 OPTIONS = frozenset({"splitters", "packing", "partitioner", "wide", "wide_ticks", "pins"})
 KEYS = tuple(CORE_BOUNDS)
 NEURON_TABLE = True
-# Axons times neurons of one core, so that a core's crossbar can be held unpacked in memory.
+# Most axons times neurons of one core, so that its crossbar fits memory unpacked.
 MAX_SYNAPSES_PER_CORE = 2**26
 
 
 def figures(core: TomlTable) -> dict[str, Any]:
-    """Read the fields of a chip that say what its cores are."""
+    """Read the fields of a chip that describe its cores."""
     values: dict[str, Any] = {
         key: core.integer(key, *bounds)
         for key, bounds in CORE_BOUNDS.items()
@@ -42,5 +42,5 @@ def figures(core: TomlTable) -> dict[str, Any]:
 
 
 def table(chip: ChipSpec) -> dict[str, Any]:
-    """Write them."""
+    """Write these fields."""
     return {key: getattr(chip, key) for key in KEYS}

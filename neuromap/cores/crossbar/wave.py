@@ -1,7 +1,7 @@
 """The dependency wave on crossbars, and the work of their axons.
 
 Rows of bits are unpacked in portions, and a neuron that gathers parts of a sum may wait for the tick of its node: the
-general walk of :mod:`neuromap.verification.wave` knows neither.
+general walk of :mod:`neuromap.verification.wave` does neither.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.cost.activity import CoreShares, share_labels
 from neuromap.verification.wave import NEVER, Ticks, Wiring, ticks_since_sampling
 
-# Stands for the node label of axons that parts of sums feed: these never lead back to what feeds them.
+# Stands for the node label of axons fed by parts of sums, which never lead back to their source.
 _PART = -3
 # Axons whose synapses are counted at once; bounds the memory beside the program.
 _AT_ONCE = 1 << 16
-# Crossbar rows that are unpacked at once (8 MiB of ticks at 256 neurons).
+# Crossbar rows unpacked at once (8 MiB of ticks at 256 neurons).
 _ROWS = 4096
 
 
 class CrossbarWiring(Wiring):
-    """A program of crossbars as the wave walks it; axon a of core c has the number ``c * A + a``."""
+    """View of a crossbar program for the wave; axon a of core c has number ``c * A + a``."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program)
@@ -38,7 +38,7 @@ class CrossbarWiring(Wiring):
         # axon that every neuron feeds, -1 for none
         self._target = np.where(core >= 0, core * n_axons + program.target_axon.ravel(), -1)
         self._delay = program.delay.astype(np.int64).ravel()
-        # node label of the neurons that feed an axon, -1 where there is none or they disagree
+        # node label of the neurons that feed an axon, -1 if there are none or they disagree
         self._feeder = np.full(program.axon_types.size, -1, dtype=np.int64)
         sends = np.flatnonzero(self._target >= 0)
         self._feeder[self._target[sends]] = self.label[sends]
@@ -48,7 +48,7 @@ class CrossbarWiring(Wiring):
         self._feeder[mixed] = -1
 
     def linked(self) -> Bools:
-        """Which node has a synapse onto which: shape (nodes, nodes), source first."""
+        """Return a mask of the pairs of nodes that a synapse links, source first, shape (nodes, nodes)."""
         label = self.label.reshape(self._program.shape)
         linked = np.zeros((self._n_nodes, self._n_nodes), dtype=np.bool_)
         for axons, live in self._synapses(np.flatnonzero(self._feeder >= 0)):
@@ -59,7 +59,7 @@ class CrossbarWiring(Wiring):
         return linked
 
     def earliest(self, node: int) -> Ticks:
-        """Ticks from the sampling of an input until each neuron is first reached; ``NEVER`` where it is not."""
+        """Return the ticks from sampling an input until it first reaches each neuron, or ``NEVER``."""
         reached = np.full(len(self.label), NEVER, dtype=np.int64)
         known = np.zeros(len(self._feeder), dtype=np.bool_)
         axons, arrival = self._starts(node)
@@ -84,7 +84,7 @@ class CrossbarWiring(Wiring):
         return reached
 
     def latest(self, node: int) -> Ticks | None:
-        """Ticks from the sampling of an input until it last reaches each neuron, self-edges masked; see the base."""
+        """Return the ticks from sampling an input until it last reaches each neuron, self-edges masked; see base."""
         reached = np.full(len(self.label), NEVER, dtype=np.int64)
         due = np.full(len(self._feeder), NEVER, dtype=np.int64)
         axons, arrival = self._starts(node)
@@ -111,7 +111,7 @@ class CrossbarWiring(Wiring):
         return None if len(now) else reached
 
     def _spikes_at(self, ticks: Ticks, neurons: Ints, node: int) -> Ticks:
-        """Ticks at which neurons may spike that something reaches: at once, or in the next tick of their node."""
+        """Return the ticks at which reached neurons may spike: at once, or in the next tick of their node."""
         ports, period = self._program.nodes, self._program.period
         sampled = in_parts((port.sample_tick - ports[node].sample_tick for port in ports), period)
         parts = (sampled[self.label[neurons]] - ticks * period.denominator) % period.numerator
@@ -120,7 +120,7 @@ class CrossbarWiring(Wiring):
         return spikes
 
     def _synapses(self, axons: Ints) -> Iterator[tuple[Ints, Bools]]:
-        """Synapses with nonzero weight of the given axons, in portions: axons (k,), neurons (k, N)."""
+        """Yield the given axons in portions, shape (k,), with masks of their synapses of nonzero weight, (k, N)."""
         program = self._program
         for start in range(0, len(axons), _ROWS):
             part = axons[start : start + _ROWS]
@@ -130,7 +130,7 @@ class CrossbarWiring(Wiring):
             yield part, bits.astype(np.bool_) & (weights != 0)
 
     def _masked(self, axons: Ints) -> Bools:
-        """Whether each synapse of an axon lies within one node, shape (k, N)."""
+        """Mask the synapses of axons that lie within one node, shape (k, N)."""
         shape = self._program.shape
         core = axons // self._n_axons
         feeder = np.where(self._feeder[axons] >= 0, self._feeder[axons], -2)  # -1 also labels neurons without a node
@@ -139,7 +139,7 @@ class CrossbarWiring(Wiring):
         return same
 
     def _starts(self, node: int) -> tuple[Ints, Ticks]:
-        """Axons that the host feeds for one input, and ticks from the input's sampling to their arrival."""
+        """Return the axons that the host feeds for one input, and the ticks from its sampling to their arrival."""
         host = self._program.host
         rows = np.flatnonzero(host.node == node)
         axons = host.core[rows].astype(np.int64) * self._n_axons + host.axon[rows]
@@ -147,7 +147,7 @@ class CrossbarWiring(Wiring):
 
 
 class CrossbarShares(CoreShares):
-    """Of crossbars: a table of all axons for every share."""
+    """Shares of crossbars: a table of all axons for each."""
 
     def __init__(self, program: Program) -> None:
         super().__init__(program, share_labels(program))
@@ -164,7 +164,7 @@ class CrossbarShares(CoreShares):
         del self._labels, self._numbers, self._keys
 
     def events(self, ticks: Ints, axons: Ints, n_ticks: int) -> Ints:
-        """Count synaptic events where axons are reached."""
+        """Count the synaptic events of reached axons."""
         cores, rows = axons // self._n_axons, axons % self._n_axons
         first = self._first[cores]
         each = self._first[cores + 1] - first

@@ -1,7 +1,7 @@
-"""What runs programs of graded cores.
+"""Engines for graded programs.
 
 In NumPy a tick has three steps: axons that carry a value spread their lists over the ticks to come, every neuron
-responds to what is due, and every value is sent to its axons. The equations stand in
+responds to what is due, and every value is sent to its axons. The equations are in
 :mod:`neuromap.cores.graded.program`.
 """
 
@@ -25,14 +25,14 @@ from neuromap.simulation.engine.readable_engine import ReadableEngine
 class GradedNumpyEngine(GradedSteps, ReadableEngine):
     """State of a chip that runs a program."""
 
-    # Every sum here is exact: the rules see to it that none leaves 32 bits.
+    # Every sum here is exact: the rules ensure that all fit 32 bits.
     program: GradedProgram
 
     def _prepare(self) -> None:
         self._bounds = self.program.axon_ranges()
 
     def reset(self, noise_seed: int | None = None) -> None:
-        """Go back to the state before tick 0; ``noise_seed`` has no effect."""
+        """Reset to the state before tick 0; ``noise_seed`` has no effect."""
         check_seed(0 if noise_seed is None else noise_seed)
         program = self.program
         self.tick = 0
@@ -43,11 +43,11 @@ class GradedNumpyEngine(GradedSteps, ReadableEngine):
 
     @property
     def state(self) -> engine.EngineState:
-        """All that the ticks to come depend on, a copy."""
+        """Copy of everything that future ticks depend on."""
         return self._state_of(self._potentials, self._totals)
 
     def restore(self, state: engine.EngineState) -> None:
-        """Go on from a state of this program, whatever engine it comes from."""
+        """Continue from a state of this program, from any engine."""
         engine.check_state(self.program, state)
         self.reset()
         self.tick, self._totals = state.tick, engine.Totals(*state.totals)
@@ -63,7 +63,7 @@ class GradedNumpyEngine(GradedSteps, ReadableEngine):
         return self._due, self._carried
 
     def run(self, events: engine.HostEvents, watched: Bools | None = None) -> engine.Messages:  # type: ignore[override]
-        """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
+        """Run the next ``events.n_ticks`` ticks; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
         engine.check_run(self.program, events, watched)
         values = checked_values(self.program, events, self._bounds)
         nothing = np.zeros(0, np.int64)
@@ -78,7 +78,7 @@ class GradedNumpyEngine(GradedSteps, ReadableEngine):
         return engine.Messages(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
     def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> tuple[Ints, Ints]:
-        """Run one tick on axons that the host feeds with 1."""
+        """Run one tick; the host feeds these axons with 1."""
         return self.step(cores, axons)
 
     def _step(self, fed: Ints, values: Ints) -> tuple[Ints, Ints, Ints]:
@@ -90,7 +90,7 @@ class GradedNumpyEngine(GradedSteps, ReadableEngine):
         return cores, neurons, sent
 
     def _spread(self, fed: Ints, values: Ints) -> tuple[int, int]:
-        """Add the products of the axons that carry a value to what is due, each after its delay; count them."""
+        """Add the products of axons that carry a value to the sums due, each after its delay; count them."""
         carried = self._carried[self.tick % len(self._carried)]
         if carried[fed].any() or len(np.unique(fed)) < len(fed):
             raise twice_fed(self.tick)
@@ -105,7 +105,7 @@ class GradedNumpyEngine(GradedSteps, ReadableEngine):
         return len(synapses), len(lists)
 
     def _respond(self) -> tuple[Ints, Ints, Ints]:
-        """Take all neurons through the tick; cores and neurons that send, and what."""
+        """Update all neurons; return cores and neurons that send, and their values."""
         units, total = self.program.units, self._due[self.tick % len(self._due)].copy()
         if units.joined is not None:
             cores, joined = np.nonzero(units.joined >= 0)

@@ -33,9 +33,9 @@ from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS
 
 # Messages of a thread that one call of the kernel may list.
 _ROOM = 1 << 22
-# What one call of the kernel should take at most, so that Ctrl-C is heard.
+# Longest intended duration of a kernel call, so that Ctrl-C is heard.
 _CALL_SECONDS = 0.05
-# What a call takes below which starting threads costs more than it saves.
+# Duration of a call below which starting threads costs more than it saves.
 _ALONE_SECONDS = 5e-4
 
 
@@ -62,7 +62,7 @@ class GradedFastEngine(GradedSteps):
         self.reset()
 
     def reset(self, noise_seed: int | None = None) -> None:
-        """Go back to the state before tick 0; ``noise_seed`` has no effect."""
+        """Reset to the state before tick 0; ``noise_seed`` has no effect."""
         check_seed(0 if noise_seed is None else noise_seed)
         self.tick = 0
         self._state = make_state(self._image)
@@ -87,12 +87,12 @@ class GradedFastEngine(GradedSteps):
         return self._of_neurons(np.where(np.repeat(now, np.diff(self._image.lanes)), self._state.total, 0))
 
     def potentials_of(self, cores: Ints) -> Ints:
-        """Those of some cores, in this order, a copy, shape (n, N)."""
+        """Totals of some cores, in this order, a copy, shape (n, N)."""
         return self.potentials[cores]
 
     @property
     def state(self) -> EngineState:
-        """All that the ticks to come depend on, a copy."""
+        """Copy of everything that future ticks depend on."""
         return self._state_of(self.potentials, self.totals)
 
     def _rings(self) -> tuple[Ints, Ints]:
@@ -105,7 +105,7 @@ class GradedFastEngine(GradedSteps):
         return table
 
     def restore(self, state: EngineState) -> None:
-        """Go on from a state of this program, whatever engine it comes from."""
+        """Continue from a state of this program, from any engine."""
         check_state(self.program, state)
         self.reset()
         image, now = self._image, self._state
@@ -123,7 +123,7 @@ class GradedFastEngine(GradedSteps):
             now.is_due[due % image.slots, core] = 1
 
     def run(self, events: HostEvents, watched: Bools | None = None) -> Messages:
-        """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
+        """Run the next ``events.n_ticks`` ticks; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
         # After an interrupt (Ctrl-C) the state may be some ticks ahead of ``tick``: :meth:`reset` the engine.
         check_run(self.program, events, watched)
         values = checked_values(self.program, events, self._bounds)
@@ -145,7 +145,7 @@ class GradedFastEngine(GradedSteps):
         return Messages(*(columns or [np.zeros(0, np.int64)] * 4))
 
     def _watching(self, watched: Bools | None) -> Any:
-        """Give the image with the neurons marked whose messages are listed."""
+        """Return the image with the neurons marked whose messages are listed."""
         if watched is None:
             return self._image
         mask = np.zeros_like(self._image.watched)
@@ -184,14 +184,14 @@ class GradedFastEngine(GradedSteps):
             parts.append([column[me, :n] for column in (team.tick, team.core, team.lane, team.value)])
         columns = parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts, strict=True)]
         tick, core, neuron, value = columns
-        if len(parts) > 1:  # of every thread in this order already, and threads have rising cores
+        if len(parts) > 1:  # each thread's are in this order already, and threads have ascending cores
             order = np.argsort(tick, kind="stable")
             tick, core, neuron, value = tick[order], core[order], neuron[order], value[order]
         return Messages(self.tick + tick.astype(np.int64), *(c.astype(np.int64) for c in (core, neuron, value)))
 
 
 def _make_team(image: Any, threads: int) -> Team:
-    """Share out the cores, about as many synapses and neurons to every thread."""
+    """Distribute the cores over threads, with about equal synapses and neurons each."""
     n_cores = len(image.lanes) - 1
     work = np.append(0, np.cumsum(image.length.astype(np.int64)))[image.axons] + image.lanes
     share = work[-1] * np.arange(1, threads) / threads

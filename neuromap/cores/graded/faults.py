@@ -1,4 +1,4 @@
-"""What faults and edits do to a program of graded cores."""
+"""Faults and edits of graded programs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from neuromap.faults.edited_program import ThresholdEdit, WeightEdit
 
 
 def with_stuck(program: GradedProgram, stuck: Bools, fires: bool) -> GradedProgram:
-    """Let neurons never send, or send their greatest value in every tick, whatever reaches them."""
+    """Make neurons never send, or send their greatest value in every tick, for any input."""
     # shapes: stuck (C, N)
     units = program.units
     value = np.where(units.high > 0, units.high, units.low) if fires else np.zeros_like(units.high)
     low, high = (np.where(stuck, value, bound).astype(np.int32) for bound in (units.low, units.high))
-    still = stuck.ravel()[program.soma].reshape(stuck.shape)  # the compartments that are joined to them too
+    still = stuck.ravel()[program.soma].reshape(stuck.shape)  # and the compartments joined to them
     return replace(program, units=replace(units, low=low, high=high), synapses=without_weights(program, still))
 
 
@@ -32,5 +32,5 @@ def with_threshold(program: GradedProgram, at: tuple[Ints, Ints], edit: Threshol
 
 
 def with_weight(program: GradedProgram, places: Sequence[tuple[int, int]], edit: WeightEdit) -> GradedProgram:
-    """Change the weight of a connection, whose factors of two and parts become one."""
+    """Change the weight of a connection; its synapses become one."""
     return set_weight(program, places, edit, 1)

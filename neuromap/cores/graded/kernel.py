@@ -2,11 +2,11 @@
 
 Lists are stored as *patterns*: runs of blocks of 8 lanes with one delay, in which neurons without a synapse have weight
 0, so that every run is computed in whole vectors. Lists with one pattern and equal weights share these, as those of a
-convolution do at its positions, so that they stay in the cache. Axons that follow each other and have one pattern and
-one first block, such as the features of a pixel, are spread together: what is due is then read and written once for
-four of them.
+convolution do at its positions, so that they stay in the cache. Consecutive axons with one pattern and one
+first block, such as the features of a pixel, are spread together: the sums due are then read and written once for four
+of them.
 
-Sums are exact in 32 bits: no program whose sums could leave them is run (``rules.sums_of_32_bits``).
+Sums are exact in 32 bits: programs whose sums could exceed them are refused (``rules.sums_of_32_bits``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from neuromap.simulation.engine.kernel.words import trailing_zeros
 
 # Lanes of a block, of 32 bits each: a vector of AVX2.
 BLOCK = 8
-# Lanes of a cache line: where those of a core begin.
+# Lanes of a cache line, to which the lanes of every core are aligned.
 LINE = 16
 # Words of ``Team.counts``: what was done since tick 0, messages listed in this call, and the tick of a fault + 1.
 SENT, AXON_EVENTS, SYNAPTIC_EVENTS, LISTED, FAULT = range(5)
@@ -43,44 +43,44 @@ _UNITS = {"multiplier": np.int32, "shift": np.uint8, "low": np.int32, "high": np
 
 
 class Image(NamedTuple):
-    """What is only read, shared by threads and forks. Lanes are the neurons in use of all cores, core after core."""
+    """Read-only data, shared by threads and forks. Lanes are the neurons in use of all cores, core by core."""
 
     spike_delay: int
     slots: int  # ticks for which sums are kept
     axons: Ints  # (C + 1,): first list of every core
     lanes: Ints  # (C + 1,): first lane of every core
-    # (L,): of every list its pattern, its first block as a lane, where its weights begin, and its synapses
+    # (L,): pattern of every list, its first block as a lane, where its weights begin, and its number of synapses
     pattern: NDArray[np.int32]
     base: NDArray[np.int32]
     weights: Ints
     length: NDArray[np.int32]
-    # runs: (P + 1,): first run of every pattern; of every run its first lane and weight from the list's on, its lanes,
-    # and its delay
+    # runs: (P + 1,): first run of every pattern; per run its first lane and weight, counted from the list's, its number
+    # of lanes, and its delay
     runs: NDArray[np.int32]
     run_lane: NDArray[np.int32]
     run_weight: NDArray[np.int32]
     run_length: NDArray[np.int32]
     run_delay: NDArray[np.uint8]
-    weight: Any  # of int8 where all are so narrow, else int32
-    # (lanes,): what neurons compute
+    weight: Any  # of int8 if all weights fit, else int32
+    # (lanes,): parameters of neurons
     multiplier: NDArray[np.int32]
     shift: NDArray[np.uint8]
     low: NDArray[np.int32]
     high: NDArray[np.int32]
-    # joins: (C + 1,): first compartment of every core that is joined to another one; of each its lane and the other's
+    # joins: (C + 1,): first joined compartment of every core; per compartment its lane and that of its neuron
     joins: Ints
     join_from: NDArray[np.int32]
     join_to: NDArray[np.int32]
-    # start: (lanes + 1,): first target of every lane; of every target its list and core
+    # start: (lanes + 1,): first target of every lane; per target its list and core
     start: Ints
     target_list: NDArray[np.int32]
     target_core: NDArray[np.int32]
     watched: NDArray[np.bool_]  # (lanes,): whether messages are listed
-    restless: NDArray[np.bool_]  # (C,): cores with a neuron that sends whatever is due, as a stuck one does
+    restless: NDArray[np.bool_]  # (C,): cores with a neuron that sends in every tick, as a stuck one does
 
 
 class State(NamedTuple):
-    """What ticks change."""
+    """Data that ticks change."""
 
     carried: NDArray[np.int32]  # (D + 1, L), a ring: values that axons will carry
     fed: NDArray[np.uint8]  # (D + 1, C): 1 for cores with such an axon
@@ -91,7 +91,7 @@ class State(NamedTuple):
 
 
 class Team(NamedTuple):
-    """Who runs which cores, and what each has done."""
+    """Cores of each thread, and its activity."""
 
     n_threads: int
     first: Ints  # (threads + 1,): first core of every thread
@@ -105,7 +105,7 @@ class Team(NamedTuple):
 
 
 class Fed(NamedTuple):
-    """What the host feeds: events ``start[t]`` to ``start[t + 1] - 1`` in tick t of the run."""
+    """Input from the host: events ``start[t]`` to ``start[t + 1] - 1`` in tick t of the run."""
 
     start: Ints
     core: NDArray[np.int32]
@@ -114,7 +114,7 @@ class Fed(NamedTuple):
 
 
 def _add_products(n: int) -> Any:
-    """Make what adds the products of ``n`` values and weights of one block to what is due for it."""
+    """Make an intrinsic that adds the products of ``n`` values and the weights of one block to its sums."""
 
     @intrinsic
     def add(typing_context: Any, due: Any, lane: Any, weight: Any, at: Any, values: Any) -> Any:
@@ -148,7 +148,7 @@ _add_one, _add_two, _add_four = _add_products(1), _add_products(2), _add_product
 
 @intrinsic
 def _is_silent(typing_context: Any, carried: Any, at: Any) -> Any:
-    """Say whether carried[at : at + 8] are all 0."""
+    """Test whether carried[at : at + 8] are all 0."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         data = context.make_array(carried)(context, builder, arguments[0]).data
@@ -160,7 +160,7 @@ def _is_silent(typing_context: Any, carried: Any, at: Any) -> Any:
 
 
 def _bits_of(builder: Any, values: Any, kind: Any) -> Any:
-    """Give a bit for every value that is not 0."""
+    """Return one bit per value, set if it is not 0."""
     bits = builder.icmp_signed("!=", values, ir.Constant(kind, None))
     return builder.bitcast(bits, ir.IntType(BLOCK))
 
@@ -169,8 +169,8 @@ def _bits_of(builder: Any, values: Any, kind: Any) -> Any:
 def _respond_block(
     typing_context: Any, due: Any, lane: Any, total: Any, unit: Any, multiplier: Any, shift: Any, low: Any, high: Any
 ) -> Any:
-    """Turn what is due for 8 lanes from ``lane`` on, units from ``unit`` on, into totals and values; tell who sends."""
-    # ``graded_neuron.rounded`` says it in words
+    """Turn sums due for 8 lanes from ``lane`` on, units from ``unit`` on, into totals and values; return who sends."""
+    # Readable version: ``spiking_neuron.rounded``.
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         wide, narrow = ir.VectorType(ir.IntType(64), BLOCK), ir.VectorType(ir.IntType(32), BLOCK)
@@ -211,7 +211,7 @@ def _respond_block(
 
 @njit(**CALLED)
 def _spread(image: Image, state: State, counts: Any, core: int, tick: int, together: Any) -> None:
-    """Add the products of a core's axons that carry a value to what is due."""
+    """Add the products of a core's axons that carry a value to the sums due."""
     carried = state.carried[tick % (image.spike_delay + 1)]
     at, end = image.axons[core], image.axons[core + 1]
     now, n_lanes = tick % image.slots, image.lanes[-1]
@@ -260,7 +260,7 @@ def _spread(image: Image, state: State, counts: Any, core: int, tick: int, toget
 
 @njit(**CALLED)
 def _respond(image: Image, state: State, team: Team, me: int, core: int, tick: int, row: int) -> None:
-    """Let a core's neurons respond to what is due, and send their values."""
+    """Update a core's neurons with the sums due, and send their values."""
     first, end, counts = image.lanes[core], image.lanes[core + 1], team.counts[me]
     slot = tick % image.slots * image.lanes[-1]
     due = state.due
@@ -297,7 +297,7 @@ def _respond(image: Image, state: State, team: Team, me: int, core: int, tick: i
 def _run_ticks(
     image: Image, state: State, team: Team, me: int, first_tick: int, n_ticks: int, fed: Fed, row: int, together: Any
 ) -> None:
-    """Run the cores of thread ``me`` for some ticks, in step with the others; ``row`` is the first one's of ``fed``."""
+    """Run the cores of thread ``me`` for some ticks, in step with the others; ``row`` of ``fed`` is the first."""
     sense, counts = uint64(0), team.counts[me]
     begin, end = team.first[me], team.first[me + 1]
     for time in range(n_ticks):
@@ -316,8 +316,8 @@ def _run_ticks(
             if state.is_due[due, core] or image.restless[core]:
                 state.is_due[due, core] = 0
                 _respond(image, state, team, me, core, tick, time)
-        # a value reaches its axons a tick later at the earliest, in another slot of the ring than the present one's: in
-        # a tick no core needs anything from another one
+        # a value reaches its axons a tick later at the earliest, in another slot of the ring than the present one:
+        # within a tick cores are independent
         if team.n_threads > 1:
             sense ^= uint64(1)
             if not wait(team.barrier, team.n_threads, sense):
@@ -326,7 +326,7 @@ def _run_ticks(
 
 @cache
 def graded_kernel() -> Any:
-    """:func:`_run_ticks` without the interpreter's lock, cached on disk under a stamp of all that it is made of."""
+    """Return :func:`_run_ticks` without the GIL, cached on disk under a stamp of all it depends on."""
     compiled()  # refuses where nothing may be compiled, and gives kernels the operating system's sleep
 
     def run_graded(image, state, team, me, first_tick, n_ticks, fed, row, together):  # type: ignore[no-untyped-def]
@@ -342,7 +342,7 @@ def make_image(program: GradedProgram) -> Image:
     used = -(-used // LINE) * LINE
     lanes = np.append(0, np.cumsum(used)).astype(np.int64)
     core, neuron = np.repeat(np.arange(program.n_cores), used), ragged_ranges(0, used)
-    exists = neuron < n  # the other lanes fill cache lines
+    exists = neuron < n  # the other lanes pad cache lines
     place = np.where(exists, core * n + neuron, 0)
     joined = np.full(len(place), -1, np.int64)
     if units.joined is not None:
@@ -395,7 +395,7 @@ def _patterns(table: SynapseTable, lanes: Ints) -> dict[str, Any]:
     base[some] = np.minimum.reduceat(block, start[some]) if len(some) else 0
     where = [block - base[number], delay]
     whole = _representative(start, [*where, *np.ascontiguousarray(weight).view(np.int64).T])
-    kept, of_list = np.unique(whole, return_inverse=True)  # one copy of the weights of every sort of list
+    kept, of_list = np.unique(whole, return_inverse=True)  # one copy of the weights of equal lists
     sizes = np.diff(start)
     begin = np.append(0, np.cumsum(sizes[kept])) * BLOCK
     drawn, pattern = np.unique(_representative(start, where), return_inverse=True)  # and one of the runs of a pattern
@@ -419,8 +419,8 @@ def _patterns(table: SynapseTable, lanes: Ints) -> dict[str, Any]:
 
 
 def _representative(start: Ints, columns: list[Ints]) -> Ints:
-    """Give every list one that equals it in all columns, the same one to all that are equal; shape (L,)."""
-    # Lists with one digest are compared with the first of them; where they differ they stand for themselves.
+    """Return for every list one that equals it in all columns, the same for all equal lists; shape (L,)."""
+    # Lists with equal digests are compared with the first of them; those that differ represent themselves.
     length = np.diff(start)
     digest = length.astype(np.uint64)
     some = np.flatnonzero(length)

@@ -1,4 +1,4 @@
-"""The mapper of graded cores: that of synapse lists, with values that must fit the chip's widths."""
+"""The mapper for graded cores: as for synapse lists, but values must fit the chip's widths."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["core_bound", "emit", "most_axons", "partition"]
 
 
 def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
-    """Put the neurons of a rollout into cores."""
+    """Partition the neurons of a rollout into cores."""
     rollout, options, phases = cheap_phases(rollout, chip, context.options, context.budget)
     network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
     lists = list_network(network, chip)
@@ -53,22 +53,22 @@ def emit(rollout: Rollout, given: Parts, where: Ints, chip: ChipSpec) -> GradedP
 
 
 def _ranges(network: Network) -> NDArray[np.int32]:
-    """Give the least and greatest value of every node."""
+    """Return the least and greatest value of every node."""
     ranges = [node.graded.value_range for node in network.nodes.values() if node.graded is not None]
     return np.array(ranges, np.int32).reshape(-1, 2)
 
 
 def _unit_table(parts: ListPartition, chip: ChipSpec) -> UnitTable:
-    """Write what neurons compute; those that nobody uses, and compartments that are joined, send nothing."""
+    """Write the parameters of neurons; unused ones and joined compartments send nothing."""
     dtypes = {"multiplier": np.int32, "shift": np.uint8, "low": np.int32, "high": np.int32}
     tables = {name: parts.placed(parts.lists.values_of(name), chip.neurons, 0, kind) for name, kind in dtypes.items()}
     return UnitTable(**tables, joined=parts.joined(chip.neurons))
 
 
 def fewest_cores(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None) -> ListPartition:
-    """Put neurons into cores: lists dense or sparse, in boxes that share those of a kernel or apart."""
-    # Which lists are dense or shared is told by where neurons are; so ways are tried, and their memory is counted. What
-    # cannot take fewer cores than the best way so far is not tried.
+    """Fill few cores, trying lists dense or sparse, in boxes that share a kernel's lists or not."""
+    # Where neurons lie decides which lists are dense or shared, so variants are tried and their memory is counted,
+    # except those that cannot take fewer cores than the best so far.
     shapes = [p.shape for p in lists.network.populations if p.shape is not None]
     has_kernels = chip.lists.shares_lists and fixed is None and any(shape[0] * shape[1] > 1 for shape in shapes)
     best: ListPartition | None = None
@@ -94,13 +94,13 @@ def fewest_cores(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixe
 
 
 def _demand(refusal: DoesNotFitError) -> tuple[bool, int]:
-    """Order refusals: those that a board of so many cores would end come first, the smallest one foremost."""
+    """Return a sort key of refusals: those that more cores would resolve come first, by least demand."""
     found = refusal.infeasibility
     return (found is None or found.limit != "cores", 0 if found is None else found.demand)
 
 
 def _least_cores(lists: ListNetwork, chip: ChipSpec, is_dense: bool) -> int:
-    """Count the cores that hold all synapses and neurons, if lists take nothing themselves and none is shared."""
+    """Count the cores that hold all synapses and neurons, if lists have no overhead and none is shared."""
     bits = chip.lists.dense_bits if is_dense else chip.lists.synapse_bits
     n_neurons = int(lists.is_computed.sum())
     memory = len(lists.weight) * bits + n_neurons * chip.lists.neuron_bits
@@ -110,15 +110,15 @@ def _least_cores(lists: ListNetwork, chip: ChipSpec, is_dense: bool) -> int:
 
 
 def _runs(lists: ListNetwork, chip: ChipSpec) -> int:
-    """Count the runs that lists need room for: those of the neediest source, whichever cores it is read in."""
+    """Return the runs to reserve per list: the most that any source needs, whichever cores read it."""
     return int(powers_needed(lists.weight, lists.signal, lists.n_signals, chip).max(initial=1))
 
 
 def cut_weights(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:
-    """Cut weights that are no mantissa times a power of two into digits that are: synapses which add up to them."""
-    # Digits have the bits of weights without the sign, but for the last, which is what is left.
+    """Split weights that are no mantissa times a power of two into digits that are, one synapse each."""
+    # Digits have the bits of weights without the sign, except for the last, which is the rest.
     least, greatest = int(lists.weight.min(initial=0)), int(lists.weight.max(initial=0))
-    if greatest - least < len(lists.weight):  # each value is looked at once
+    if greatest - least < len(lists.weight):  # each value is tested once
         known = np.arange(least, greatest + 1)
         wide = ~one_run_holds(known, known, known, chip)[lists.weight - least]
     else:
@@ -147,7 +147,7 @@ def cut_weights(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:
 
 
 def _refuse_weight(lists: ListNetwork, cut: Ints, chip: ChipSpec) -> DoesNotFitError:
-    """Say which weight no synapses of the chip add up to."""
+    """Return the refusal of a weight that no synapses of the chip add up to."""
     worst = int(cut[np.argmax(np.abs(lists.weight[cut]))])
     weight, target = int(lists.weight[worst]), int(lists.target[worst])
     bound = chip.weight_range[1] << chip.lists.weight_shifts[1]
@@ -160,7 +160,7 @@ def _refuse_weight(lists: ListNetwork, cut: Ints, chip: ChipSpec) -> DoesNotFitE
 
 
 def require_values_held(lists: ListNetwork, network: Network, chip: ChipSpec) -> None:
-    """Refuse values and sums that can leave the chip's widths, whatever the inputs are."""
+    """Refuse values and sums that can exceed the chip's widths for some input."""
     least, greatest = chip.lists.value_range
     narrow, wide = chip.lists.sum_range
     low, high = _signal_ranges(lists, network)
@@ -182,7 +182,7 @@ def require_values_held(lists: ListNetwork, network: Network, chip: ChipSpec) ->
         name = lists.network.populations[int(np.argmax(maximum))].name
         text = f"its neurons take the greatest input, which those of {chip.name} do not"
         raise refuse("neuron", name, 1, 0, text, [Remedy("neuron", None, "maximum = 0, a sum or mean, would do")])
-    ends = np.zeros((2, lists.n_neurons))  # exact below 2^53, and beyond never back in the range, as integers may be
+    ends = np.zeros((2, lists.n_neurons))  # exact below 2^53; beyond, never back in range, as wrapped integers may be
     compiled_for(_sum_ends, len(lists.weight))(lists.start, lists.signal, lists.weight, low, high, ends)
     wrong = np.flatnonzero((ends[0] < narrow) | (ends[1] > wide))
     if len(wrong):
@@ -194,7 +194,7 @@ def require_values_held(lists: ListNetwork, network: Network, chip: ChipSpec) ->
 
 
 def _sum_ends(start: Any, signal: Any, weight: Any, low: Any, high: Any, ends: Any) -> None:
-    """Add up the least and the greatest that every synapse of a neuron may add."""
+    """Add up the least and greatest contributions of every neuron's synapses."""
     for row in range(len(start) - 1):
         for s in range(start[row], start[row + 1]):
             one, other = weight[s] * low[signal[s]], weight[s] * high[signal[s]]
@@ -203,7 +203,7 @@ def _sum_ends(start: Any, signal: Any, weight: Any, low: Any, high: Any, ends: A
 
 
 def _signal_ranges(lists: ListNetwork, network: Network) -> tuple[Ints, Ints]:
-    """Give the least and greatest value of every signal; shape (signals,)."""
+    """Return the least and greatest value of every signal, shape (signals,)."""
     low, high = np.zeros(lists.n_signals, np.int64), np.zeros(lists.n_signals, np.int64)
     for some, begin, end in zip(lists.neurons, lists.offset[:-1].tolist(), lists.offset[1:].tolist(), strict=True):
         assert isinstance(some.neuron, GradedNeuron), "others are refused before"

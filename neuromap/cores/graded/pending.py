@@ -1,4 +1,4 @@
-"""What engines of graded cores have in common: values that the host feeds, and what is under way between two ticks."""
+"""Common parts of engines for graded cores: values that the host feeds, and pending input between two ticks."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class GradedSteps(InputUnderWay):
     def step(
         self, host_cores: ArrayLike = (), host_axons: ArrayLike = (), host_values: ArrayLike | None = None
     ) -> tuple[Ints, Ints]:
-        """Run one tick on axons that the host feeds, each with a value, 1 by default; cores and neurons that send."""
+        """Run one tick; the host feeds axons, each with a value, 1 by default. Return cores and neurons that send."""
         events = HostEvents.of_tick(host_cores, host_axons)
         if host_values is not None:
             given = np.broadcast_to(np.asarray(host_values, np.int64), events.cores.shape)
-            least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max  # beyond is refused as beyond the axon
+            least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max  # values beyond are out of the axon's range
             events = replace(events, values=given.clip(least, most).astype(np.int32))
         sent = self.run(events)
         return sent.cores, sent.neurons
 
     def _state_of(self, totals: Ints, activity: Totals) -> EngineState:
-        """Give all that the ticks to come depend on, beside the totals of neurons in the last tick."""
+        """Return everything that future ticks depend on, given the neurons' totals of the last tick."""
         due, amounts, spikes, values = self._under_way()
         nothing = np.zeros(self.program.shape, np.int64)
         currents = CurrentState(nothing, nothing, due, amounts)
@@ -45,7 +45,7 @@ class GradedSteps(InputUnderWay):
 
 
 def checked_values(program: GradedProgram, events: HostEvents, bounds: tuple[Ints, Ints]) -> Ints:
-    """Give the value of every event, 1 where none is said; refuse what the source of its axon never sends."""
+    """Return the value of every event, 1 by default; refuse values that the source of its axon never sends."""
     if events.values is None:
         return np.ones(len(events.cores), np.int64)
     if events.values.shape != events.cores.shape:
@@ -62,5 +62,5 @@ def checked_values(program: GradedProgram, events: HostEvents, bounds: tuple[Int
 
 
 def twice_fed(tick: int) -> StimulusError:
-    """Make the refusal of a second value on one axon."""
+    """Return the error for a second value on one axon."""
     return StimulusError(f"events: an axon is fed twice in tick {tick}; it carries one value in a tick")

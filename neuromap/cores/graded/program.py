@@ -1,17 +1,17 @@
-r"""GradedProgram: everything that is loaded onto a chip whose cores keep lists of synapses and send values.
+r"""GradedProgram: everything that is loaded onto a chip whose cores have synapse lists and send values.
 
-An axon that carries a value x adds weight * x to neurons of its core, each after a delay of its own. A neuron has no
+An axon that carries a value x adds weight * x to neurons of its core, each after its own delay. A neuron has no
 memory. In every tick in which something is due for it:
 
 1. total := sum of weight * x of all synapses that are due;
 2. where other neurons of the core are joined to it, it takes the greatest of its total and theirs: these are
    compartments of it, which send nothing;
-3. value := clip(round(total * multiplier / 2**shift), low, high), where ``round`` takes the nearest integer and of two
-   the even one (:func:`neuromap.network.spiking_neuron.rounded`); a value that is not 0 goes to all its axons.
+3. value := clip(round(total * multiplier / 2**shift), low, high), where ``round`` takes the nearest integer, ties
+   to even (:func:`neuromap.network.spiking_neuron.rounded`); a nonzero value goes to all its axons.
 
 In other ticks its total is 0, and so is its value. The bias arrives from the host, in every frame from 1 on: rows of
-the host's table with ``node = BIAS`` say in ``index`` which value they send (0 and 1 are both 1), and the weights of
-their axon are digits of the biases.
+the host's table with ``node = BIAS`` hold in ``index`` the value that they send (0 and 1 both mean 1), and the weights
+of their axon are digits of the biases.
 
 A value of tick t reaches its axons in tick t + D, D the least delay of the chip; a synapse with delay d adds its
 product in tick t + D + d. What the host feeds into an axon in tick t is added in tick t + d. An axon has one source.
@@ -43,7 +43,7 @@ class UnitTable(ReadOnly, Card):
     # multiplier, shift: (C, N): a total times multiplier / 2**shift, rounded, is the value
     multiplier: NDArray[np.int32]
     shift: NDArray[np.uint8]
-    # low, high: (C, N): bounds of the value; both 0 where it sends nothing. Those of stuck neurons, which send in every
+    # low, high: (C, N): bounds of the value; both 0 if it sends nothing. Those of stuck neurons, which send in every
     # tick, lie on one side of 0
     low: NDArray[np.int32]
     high: NDArray[np.int32]
@@ -59,11 +59,11 @@ class GradedProgram(SynapseProgram):
     Attributes
     ----------
     synapses : SynapseTable
-        What the axons of every core do.
+        Synapse lists of the axons of every core.
     units : UnitTable
         Parameters, shape (C, N).
     targets : TargetTable
-        Where values go.
+        Targets of values.
     ranges : ndarray of int32, shape (nodes, 2)
         Least and greatest value of every node.
 
@@ -90,11 +90,11 @@ class GradedProgram(SynapseProgram):
     TABLES: ClassVar[Mapping[str, type]] = {"synapses": SynapseTable, "units": UnitTable, "targets": TargetTable}
 
     def extents(self) -> dict[str, int]:
-        """Lengths of the axes that only programs of lists and values have."""
+        """Return the lengths of the axes specific to graded programs."""
         return super().extents() | {"V": len(self.nodes)}
 
     def misfit(self) -> str:
-        """Say whether values and sums do not fit 32 bits."""
+        """Describe widths of values or sums, or delays, that are out of range; empty if none is."""
         chip, lists = self.chip, self.chip.lists
         for name, least, greatest in (("value_bits", 2, 25), ("accumulator_bits", 2, 32)):
             if not least <= (width := getattr(lists, name)) <= greatest:
@@ -111,7 +111,7 @@ class GradedProgram(SynapseProgram):
 
     @property
     def host_values(self) -> NDArray[np.int64]:
-        """Value that every row of the host's table sends by itself, shape (K,): 0 of those that carry an input."""
+        """Constant that every row of the host's table sends, shape (K,); 0 for rows that carry an input."""
         return np.where(self.host.node == BIAS, np.maximum(self.host.index, 1), 0).astype(np.int64)
 
     @property
@@ -120,9 +120,9 @@ class GradedProgram(SynapseProgram):
         return self.units.joined
 
     def axon_ranges(self, raw: tuple[int, int] | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give the least and greatest value of every axon's source, each of shape (L,); ``raw`` where it has none.
+        """Return the least and greatest value of every axon's source, each of shape (L,); ``raw`` if it has none.
 
-        Axons are numbered as their lists are. By default the chip's values are those of raw events.
+        Axons are numbered like their lists. By default, raw events have the chip's range of values.
         """
         table, targets, host, n = self.synapses, self.targets, self.host, self.chip.neurons
         of = np.repeat(np.arange(self.n_cores * n), np.diff(targets.start))
@@ -138,10 +138,10 @@ class GradedProgram(SynapseProgram):
         return low, high
 
     def sum_bounds(self, raw: tuple[int, int] = (0, 0)) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Bound every neuron's sum in a tick from below and above, each of shape (C, N), in whatever order it is added.
+        """Bound every neuron's sum in a tick from below and above, each of shape (C, N), for any order of addition.
 
-        Each synapse adds once in a tick at most, with a value that its axon's source may have, or one of ``raw`` where
-        only raw events feed the axon: none by default.
+        Each synapse adds at most once per tick, with a value that its axon's source may send, or one of ``raw`` if only
+        raw events feed the axon: none by default.
         """
         table, (low, high) = self.synapses, self.axon_ranges(raw)
         least, greatest = np.zeros((2, *self.shape))  # exact below 2^53; integers would wrap from 2^63 on
@@ -154,7 +154,7 @@ class GradedProgram(SynapseProgram):
         return least, greatest
 
     def require_sums(self, least: int, greatest: int) -> None:
-        """Refuse raw events of such values if they can lead sums beyond what engines add up exactly."""
+        """Refuse raw events from ``least`` to ``greatest`` if sums could exceed what engines add exactly."""
         low, high = self.sum_bounds((min(least, 0), max(greatest, 0)))
         if (reached := max(-int(low.min(initial=0)), int(high.max(initial=0)))) > GREATEST_SUM:
             raise StimulusError(
@@ -163,13 +163,13 @@ class GradedProgram(SynapseProgram):
             )
 
     def other_bits(self) -> NDArray[np.int64]:
-        """Count the memory of every core that neurons in use and their program take, shape (C,)."""
+        """Count the bits of every core that neurons in use and their program take, shape (C,)."""
         lists = self.chip.lists
         bits: NDArray[np.int64] = self.neurons_in_use.sum(axis=1) * lists.neuron_bits + lists.program_bits
         return bits
 
     def of_cores(self, cores: NDArray[np.int64], local: NDArray[np.int64]) -> dict[str, Any]:
-        """Take some cores out, renumbered."""
+        """Return the fields of some cores, renumbered."""
         return super().of_cores(cores, local) | {"units": rows_of(self.units, cores)}
 
 

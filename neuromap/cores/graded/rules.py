@@ -1,7 +1,7 @@
-"""Rules that a program of graded cores must keep; what lists have in common is asked by those of synapse-list cores.
+"""Rules for graded programs; those common to all lists are in the rules of synapse-list cores.
 
-All is read from the program and the chip, and nothing from the mapper. Indices that point nowhere are passed over by
-the rules that follow them.
+Everything is read from program and chip, nothing from the mapper. Invalid indices are skipped by the rules that follow
+them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def units(program: GradedProgram) -> Iterator[Finding]:
 
 
 def node_ranges(program: GradedProgram) -> Iterator[Finding]:
-    """``node-range``: values of nodes go from 0 or less to 0 or more, within what any program may send."""
+    """``node-range``: ranges of nodes include 0 and stay within what any program may send."""
     low, high = program.ranges.T.astype(np.int64)
     yield find(
         "node-range",
@@ -54,7 +54,7 @@ def node_ranges(program: GradedProgram) -> Iterator[Finding]:
 
 
 def axon_sources(program: GradedProgram) -> Iterator[Finding]:
-    """``axon-source``: an axon has one source at most, neuron or host row, so it carries one value a tick."""
+    """``axon-source``: an axon has at most one source, neuron or host row, so it carries one value per tick."""
     number, _, _ = _sources(program)
     count = np.bincount(number, minlength=len(program.synapses.lists) - 1)
     yield find(
@@ -65,12 +65,12 @@ def axon_sources(program: GradedProgram) -> Iterator[Finding]:
 
 
 def sums_of_32_bits(program: GradedProgram) -> Iterator[Finding]:
-    """``sum-range``: no sum of any inputs leaves what engines add up in, whatever the chip has."""
+    """``sum-range``: no sum, for any inputs, leaves the width in which engines add, whatever the chip."""
     yield from _sums(program, -GREATEST_SUM, GREATEST_SUM)
 
 
 def sums(program: GradedProgram) -> Iterator[Finding]:
-    """``sum-range``: no sum of any inputs leaves the chip's accumulator."""
+    """``sum-range``: no sum, for any inputs, leaves the chip's accumulator."""
     yield from _sums(program, *program.chip.lists.sum_range)
 
 
@@ -104,7 +104,7 @@ def weights(program: GradedProgram) -> Iterator[Finding]:
 
 
 def _axon_of(program: GradedProgram, synapse: int) -> Place:
-    """Say where a synapse is."""
+    """Return the place of a synapse."""
     return list_rules.axon_place(program, int(np.searchsorted(program.synapses.lists, synapse, side="right")) - 1)
 
 
@@ -140,7 +140,7 @@ def maximum(program: GradedProgram) -> Iterator[Finding]:
 
 
 def labelled_ranges(program: GradedProgram) -> Iterator[Finding]:
-    """``node-range``: neurons of mapped programs have the bounds that the program says of their nodes."""
+    """``node-range``: neurons of mapped programs have the value range of their nodes."""
     node = program.neuron_node
     known = inside(node, len(program.nodes))
     low, high = (program.ranges[np.where(known, node, 0), k] for k in (0, 1))
@@ -149,7 +149,7 @@ def labelled_ranges(program: GradedProgram) -> Iterator[Finding]:
 
 
 def _sources(program: GradedProgram) -> tuple[Ints, Ints, Ints]:
-    """List the axons that have a source, once for each, by their lists; and its least and greatest value."""
+    """List the fed axons, once per source, by their lists, with the source's least and greatest value."""
     table, targets, host, units = program.synapses, program.targets, program.host, program.units
     counts = np.append(np.diff(table.axons), 0)
     of = np.repeat(np.arange(units.low.size), np.diff(targets.start))
@@ -165,10 +165,10 @@ def _sources(program: GradedProgram) -> tuple[Ints, Ints, Ints]:
 
 
 def _sums(program: GradedProgram, least: int, greatest: int) -> Iterator[Finding]:
-    """Say which neurons' sums can leave a range, if every axon carries what its source may send."""
+    """Report neurons whose sums can leave a range, for any values that the sources may send."""
     table, n = program.synapses, program.chip.neurons
     number, low, high = _sources(program)
-    bottom, top = np.zeros((2, len(table.lists) - 1), np.int64)  # raw events are held to sums when they are fed
+    bottom, top = np.zeros((2, len(table.lists) - 1), np.int64)  # raw events are checked against sums when they are fed
     np.minimum.at(bottom, number, low)
     np.maximum.at(top, number, high)
     lowest, highest = np.zeros((2, *program.shape))  # exact below 2^53; integers would wrap from 2^63 on
@@ -185,22 +185,22 @@ def _sums(program: GradedProgram, least: int, greatest: int) -> Iterator[Finding
 
 
 def _lists_of(table: SynapseTable, lists: slice) -> Ints:
-    """Give the list of every synapse of some lists, counted from the first of them."""
+    """Return the list of every synapse of some lists, counted from the first of them."""
     length = np.diff(table.lists[lists.start : lists.stop + 1])
     return np.repeat(np.arange(len(length)), length)
 
 
 def _is_mantissa(program: GradedProgram, weight: NDArray[np.integer], shift: int) -> NDArray[np.bool_]:
-    """Say which weights are mantissas of the chip times a power of two."""
+    """Test which weights are mantissas of the chip times ``2**shift``."""
     low, high = program.chip.weight_range
     fits: NDArray[np.bool_] = (weight % (1 << shift) == 0) & (low <= weight >> shift) & (weight >> shift <= high)
     return fits
 
 
 def _runs(program: GradedProgram) -> Ints:
-    """Count the fewest powers of two that the weights of every list are mantissas of; one at least."""
-    # A weight is a mantissa for some powers in a row. From the least power on, one is needed wherever a weight still
-    # without one is a mantissa for the last time.
+    """Return the fewest powers of two that the weights of every list need, at least one."""
+    # A weight is a mantissa for a range of consecutive powers. From the least power up, one is needed wherever the
+    # range of a weight still without one ends.
     table, runs = program.synapses, np.zeros(len(program.synapses.lists) - 1, np.int64)
     least, greatest = program.chip.lists.weight_shifts
     for lists, mine in table.by_core():

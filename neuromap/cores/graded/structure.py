@@ -1,6 +1,6 @@
-"""What a graded core is, and its figures in the table ``[core]`` of a chip file.
+"""Properties of graded cores, and their figures in the table ``[core]`` of a chip file.
 
-It is a synapse-list core whose neurons send values (Loihi 2, which runs quantised networks so): the neuron is
+A graded core is a synapse-list core whose neurons send values, as Loihi 2 runs quantised networks; the neuron is
 described in :mod:`neuromap.cores.graded.program`.
 """
 
@@ -45,13 +45,13 @@ KEYS = (*_SHARED, *_INTEGERS, *_PAIRS)
 
 @dataclass(frozen=True)
 class GradedLists(SynapseLists):
-    """Limits of a graded core; what its neurons lack of those of synapse-list cores is at its default."""
+    """Limits of a graded core; those of synapse-list cores that its neurons lack keep their defaults."""
 
     kind = "graded"
     cuts_weights = True
 
-    # neuron_bits, program_bits: what one neuron in use, and the program that computes them, take of the memory that
-    # ``synapse_memory_bits`` counts
+    # neuron_bits, program_bits: bits of ``synapse_memory_bits`` that each neuron in use, and the program that computes
+    # them, take
     neuron_bits: int = 0
     program_bits: int = 0
     value_bits: int = 24  # width of a value, two's complement
@@ -59,7 +59,7 @@ class GradedLists(SynapseLists):
     joins_maximum: int = 0  # 1 where a neuron can take the greatest of its compartments' sums
 
     def other_memory(self, n_neurons: int) -> int:
-        """Count the bits that neurons in use, and their program, take of the same memory."""
+        """Count the bits of the same memory that neurons in use and their program take."""
         return self.program_bits + n_neurons * self.neuron_bits
 
     @property
@@ -74,7 +74,7 @@ class GradedLists(SynapseLists):
 
 
 def figures(core: TomlTable) -> dict[str, Any]:
-    """Read the fields of a chip that say what its cores are."""
+    """Read the fields of a chip that describe its cores."""
     shared: dict[str, Any] = {key: core.integer(key, *CORE_BOUNDS[key]) for key in _SHARED}
     values = read_limits(core, _INTEGERS, _PAIRS)
     # neurons have neither thresholds nor leaks; what they keep of a tick is its sum
@@ -90,5 +90,5 @@ def figures(core: TomlTable) -> dict[str, Any]:
 
 
 def table(chip: ChipSpec) -> dict[str, Any]:
-    """Write them; what is at its default is left out."""
+    """Write these fields; defaults are left out."""
     return {key: getattr(chip, key) for key in _SHARED} | written_limits(chip.lists, _INTEGERS, _PAIRS)

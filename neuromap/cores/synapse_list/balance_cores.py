@@ -1,8 +1,8 @@
-"""A partition for short ticks, little energy, or a small product of both: starts, annealing, and the choice.
+"""Partition for short ticks, low energy, or a low product of both: starts, annealing, and the choice.
 
-The cost of a partition is what it takes in recorded ticks (:mod:`neuromap.cores.synapse_list.recorded_work`): the mean
-over the ticks of the longest that a core sends or receives, and the barrier; the energy of a tick; or their product.
-Every annealing stage looks at other ticks, so that a partition does not learn a few of them by heart.
+The cost of a partition is measured on recorded ticks (:mod:`neuromap.cores.synapse_list.recorded_work`): the mean over
+the ticks of the longest time that a core sends or receives, plus the barrier; the energy of a tick; or their product.
+Every annealing stage uses other ticks, so that a partition does not overfit a few of them.
 """
 
 from __future__ import annotations
@@ -41,43 +41,43 @@ from neuromap.simulation.cost.tick_times import tick_clock
 if TYPE_CHECKING:
     from neuromap.cores.synapse_list.balance_kernel import Books, Price, Work
 
-# Proposals of an annealing per group, without a limit on seconds.
+# Annealing proposals per group, without a limit on seconds.
 PER_GROUP = 500
-# The same in all, at least and at most: about a second, and some minutes.
+# Fewest and most proposals in all: about a second, and some minutes.
 FEWEST, MOST = 100_000, 8_000_000
-# Stages of an annealing: each has a temperature of its own, that falls, and other ticks.
+# Annealing stages, each with a lower temperature and other ticks.
 STAGES = 12
 # Share of an annealing after which starts are compared, and the best goes on.
 TRIAL = 0.05
-# Starts that are tried so.
+# Most starts that are compared.
 TRIED = 3
-# Ticks that a stage looks at, at first and in the last quarter.
+# Ticks that a stage uses, at first and in the last quarter.
 FEW_TICKS, MANY_TICKS = 128, 320
-# Temperatures: a cost change of so many parts of a group is accepted one time in three.
+# Temperatures: a relative cost increase of this over the number of groups is accepted one time in three.
 HOT, COLD = 1.0, 0.006
 # Proposals between two looks at the clock.
 AT_ONCE = 20_000
-# Pairs of a signal and a core that are counted, at most: a gigabyte.
+# Most pairs of a signal and a core that are counted: a gigabyte.
 MOST_COUNTS = 2**27
 
 
 class Rates(NamedTuple):
-    """What an objective asks and what the chip takes: powers of time and energy, and joules."""
+    """Powers of time and energy in an objective, and energy figures of the chip."""
 
     time: float
     energy: float
-    fixed: float  # joules of a tick, whatever the partition
+    fixed: float  # joules of a tick, for any partition
     per_message: float
     per_second: float
 
     def cost(self, seconds: float, messages: float) -> float:
-        """Price a mean tick with its messages."""
+        """Return the cost of a mean tick with its messages."""
         joules = self.fixed + self.per_message * messages + self.per_second * seconds
         return float(seconds**self.time * joules**self.energy)
 
 
 def rates_of(objective: Objective, work: RecordedWork, chip: ChipSpec) -> Rates:
-    """Find what an objective counts on a chip; hops are taken for a third of the tiles along each axis."""
+    """Return the rates of an objective on a chip; hops are taken as a third of the tiles along each axis."""
     chips, n = math.prod(chip.chips), max(1, work.n_ticks)
     done = Counts(
         ticks=n,
@@ -96,7 +96,7 @@ def rates_of(objective: Objective, work: RecordedWork, chip: ChipSpec) -> Rates:
 
 
 class Balance:
-    """Looks for a partition of a network that costs little."""
+    """Search for a low-cost partition of a network."""
 
     def __init__(
         self,
@@ -108,7 +108,7 @@ class Balance:
         per_tile: int = 1,
         asks: NDArray[np.uint8] | None = None,
     ) -> None:
-        # asks: (s,): what of each of ``groups.signal`` may ask for a second run; None where lists have one run
+        # asks: (s,): flags of each of ``groups.signal`` that may require a second run; None if lists have one run
         self._layout, self._work, self._room, self._costs, self._rates = layout, work, room, costs, rates
         self._per_tile, self._asks = per_tile, asks
         self._kind: Ints = np.ones(len(work.groups.signal), np.int64)
@@ -117,23 +117,23 @@ class Balance:
                 self._kind += (asks.astype(np.int64) >> k & 1) << 16 * (k + 1)
 
     def barrier(self, n_cores: int) -> float:
-        """Time of the barrier of so many cores, on as few tiles as they fill."""
+        """Return the barrier time of ``n_cores`` cores on as few tiles as they fill."""
         return self._costs.barrier_of(-(-n_cores // self._per_tile))
 
     def cost(self, core: Ints) -> float:
-        """Price a partition over all recorded ticks."""
+        """Return the cost of a partition over all recorded ticks."""
         n_cores = int(core.max()) + 1
         loads, messages = self._work.loads(core, n_cores)
         seconds = float(loads.max(axis=(0, 1)).mean()) * PICOSECOND + self.barrier(len(np.unique(core)))
         return self._rates.cost(seconds, float(messages.mean()))
 
     def core_counts(self, least: int, most: int) -> list[int]:
-        """List the numbers of cores to try: all, and those at which the barrier is still shorter."""
+        """List the numbers of cores to try: the most, and the greatest before each longer barrier."""
         steps = [(tiles - 1) * self._per_tile for tiles, _ in self._costs.barrier]
         return sorted({most, *(n for n in steps if least <= n < most)})
 
     def improved(self, first: Ints, most: int, seed: int, budget: Budget, progress: Progress | None) -> Ints:
-        """Search for a better partition on at most so many cores; the first one, where none is better."""
+        """Search for a better partition on at most ``most`` cores; return ``first`` if none is better."""
         # shapes: first (g,); returns (g,)
         least = int(first.max()) + 1
         if self._work.groups.n_signals * most > MOST_COUNTS or budget.is_over("filling"):
@@ -150,7 +150,7 @@ class Balance:
         return np.unique(best, return_inverse=True)[1].astype(np.int64)
 
     def is_legal(self, core: Ints) -> bool:
-        """Whether every core has room for what is in it."""
+        """Whether the contents of every core fit."""
         groups, room, n = self._work.groups, self._room, int(core.max()) + 1
         signal, reader = groups.read_in(core)
         read, held = np.bincount(reader, minlength=n), np.bincount(core, groups.synapses, n)
@@ -208,7 +208,7 @@ class Balance:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Groups and recorded ticks."""
+        """Number of groups, and of recorded ticks."""
         return len(self._work.groups), self._work.n_ticks
 
 
@@ -226,7 +226,7 @@ class _Search:
         self._done = 0.0  # share of all proposals, or of the time
 
     def run(self) -> list[Ints]:
-        """Anneal the best starts for a short while, and the best of them to the end; give all that was found."""
+        """Anneal the best starts for a short while, and the best of them to the end; return all results."""
         heat = HOT / self._balance.size[0]
         found = [(n, self._anneal(core, n, TRIAL, heat / 10, FEW_TICKS)) for n, core in self._starts[:TRIED]]
         found.sort(key=lambda each: self._balance.cost(each[1]))
@@ -262,19 +262,19 @@ class _Search:
         return found
 
 
-# Ticks of random frames that are recorded, at least.
+# Fewest ticks of random frames that are recorded.
 RECORDED = 256
-# Wires for which cores are placed, about: pairs of cores, each as often as messages go between them.
+# Approximate number of wires for placement: pairs of cores, each repeated in proportion to its messages.
 WIRES = 200_000
 
 
 class BalanceSearch:
-    """Looks for a partition for an objective, by what a draft of the program does on frames."""
+    """Search for a partition for an objective, by the activity of a draft program on frames."""
 
     def __init__(
         self, parts: ListPartition, draft: ListProgram, chip: ChipSpec, context: MappingContext, runs: int
     ) -> None:
-        # runs: those that lists may have
+        # runs: most runs that a list may have
         options, costs = context.options, tick_costs(chip)
         assert costs is not None, "objectives are refused where ticks are of fixed length"
         self._most = chip.n_usable_cores if options.max_cores is None else min(options.max_cores, chip.n_usable_cores)
@@ -298,20 +298,20 @@ class BalanceSearch:
         self._balance = Balance(layout, self._work, room, costs, self._rates, math.prod(chip.tile), asks)
 
     def found(self) -> ListPartition:
-        """Search; the partition with few deliveries, where none is better by what was recorded."""
+        """Search; keep the partition with few deliveries if none is better on the recorded ticks."""
         context, groups = self._context, self._work.groups
         first = self._parts.core[groups.neuron]
         core = self._balance.improved(first, self._most, context.options.seed, context.budget, context.progress)
         return with_slots(self._parts.lists, groups, core, last=self._late(core))
 
     def _late(self, core: Ints) -> NDArray[np.float64]:
-        """Say which groups of a core come late: those that send least. What is sent early is worked on meanwhile."""
+        """Return keys that sort groups that send least last: what is sent early is worked on meanwhile."""
         n_targets = np.bincount(self._work.groups.read_in(core)[0], minlength=self._work.groups.n_signals)
         sent = np.asarray(self._work.sent.sum(axis=1)).ravel() * n_targets
         return -sent[self._work.own].astype(np.float64)
 
     def measured(self, program: ListProgram) -> float:
-        """Run a program and price its mean tick by the event simulation."""
+        """Run a program and return the cost of its mean tick by the event simulation."""
         clock, messages = tick_clock(program), 0
         assert clock is not None
         n_targets = np.diff(program.targets.start)
@@ -324,7 +324,7 @@ class BalanceSearch:
         return self._rates.cost(float(times.seconds.mean()), messages / len(times))
 
     def wires(self, parts: ListPartition) -> tuple[Ints, Ints]:
-        """List the pairs of cores of a partition, each as often as its share of the messages says, once at least."""
+        """List the pairs of cores of a partition, each repeated in proportion to its messages, at least once."""
         neuron, target = ways(parts)
         sent = np.asarray(self._work.sent.sum(axis=1)).ravel()[neuron]
         pair, number = np.unique(parts.core[neuron] * parts.n_cores + target, return_inverse=True)

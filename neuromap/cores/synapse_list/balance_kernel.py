@@ -1,12 +1,11 @@
-"""Moves of neurons between cores for a short tick, compiled: simulated annealing at one temperature.
+"""Compiled moves of neurons between cores for a short tick: simulated annealing at one temperature.
 
 All of the compiled code is in this file, because Numba's cache on disk looks at the file of an entry point only. It is
 imported when a mapping needs it, and never before: Numba is slow to import.
 
-A tick lasts as long as its slowest core sends or receives. That maximum hides what all other cores do, so the annealing
-looks at a smooth one: the sum of a high power of all loads, tick by tick, and its root. Loads themselves are whole
-numbers, picoseconds, so that a move and the way back leave them as they were, and what is kept move by move equals what
-is counted anew.
+A tick lasts as long as its slowest core sends or receives. That maximum hides all other cores, so the annealing uses a
+smooth one: for every tick, the root of the sum of a high power of all loads. Loads themselves are whole picoseconds, so
+that undoing a move restores them exactly, and counts updated move by move equal a recount.
 """
 
 from __future__ import annotations
@@ -21,19 +20,19 @@ from neuromap.compiling import INSIDE, cached
 
 _part = njit(error_model="numpy", **INSIDE)
 SEND, RECEIVE = 0, 1
-# Groups that are moved at once, at most.
+# Most groups moved at once.
 MOST_IN_BUNDLE = 128
-# How much warmer it is for groups that leave a core which is too full.
+# Factor of the temperature for groups that leave an overfull core.
 URGENT = 100.0
-# Proposals after which another slow core is looked for.
+# Proposals between two choices of a slow core.
 PER_TICK = 8
 
 
 class Work(NamedTuple):
-    """What groups do in the recorded ticks; times are picoseconds."""
+    """Activity of groups in the recorded ticks; times are in picoseconds."""
 
     start: Any
-    """(g + 1,): where the signals begin that a group reads."""
+    """(g + 1,): where the signals that a group reads begin."""
     signal: Any
     """(s,): signals."""
     sender: Any
@@ -49,44 +48,44 @@ class Work(NamedTuple):
     reader: Any
     """(s,): groups that read it."""
     kind: Any
-    """(s,): 1 for every group that reads a signal, and in fields of 16 bits what may ask for a second run."""
+    """(s,): 1, to count the groups that read a signal, and in fields of 16 bits what may require a second run."""
     busy: Any
-    """(g, T): what a group adds to the sending of its core, without messages."""
+    """(g, T): time that a group adds to its core's sending, without messages."""
     heard: Any
-    """(g, T): what its synapses add to the receiving of its core, without messages."""
+    """(g, T): time that its synapses add to its core's receiving, without messages."""
     load: Any
     """(g,): compartments."""
     synapses: Any
     """(g,): synapses."""
     alike: Any
-    """(g,): first of the groups that follow each other and read the same."""
+    """(g,): first of each run of consecutive groups that read the same signals."""
     stride: Any
-    """(g, 2): how far apart the same features of neighbouring columns, and rows, stand."""
+    """(g, 2): distance between the same features of neighbouring columns, and of rows."""
     population: Any
     """(g,): population of a group."""
     room: Any
-    """(6,): what a core holds, as :meth:`~neuromap.cores.synapse_list.list_network.Room.as_array` gives it."""
+    """(6,): capacity of a core, from :meth:`~neuromap.cores.synapse_list.list_network.Room.as_array`."""
     message: Any
-    """(2,): what a message adds to the core that sends it, and to the one that receives it."""
+    """(2,): time that a message adds to the core that sends it, and to the one that receives it."""
 
 
 class Books(NamedTuple):
-    """What is kept move by move."""
+    """Counts that are updated move by move."""
 
     core: Any
     """(g,): core of every group."""
     count: Any
-    """(signals, C): kinds of the groups of a core that read a signal, added up."""
+    """(signals, C): sum of the kinds of a core's groups that read a signal."""
     moved: Any
-    """(most,): kinds of the groups that are moved, signal by signal."""
+    """(most,): sum of the kinds of the moved groups, signal by signal."""
     n_targets: Any
-    """(signals,): cores that read it."""
+    """(signals,): number of cores that read a signal."""
     state: Any
     """(5, C): compartments, axons, output axons, synapses and second runs of every core."""
     loads: Any
     """(2, C, T): sending and receiving of every core in every tick."""
     power: Any
-    """(C, T): high powers of both, added up."""
+    """(C, T): sum of high powers of both."""
     total: Any
     """(T,): the same over all cores."""
     messages: Any
@@ -94,22 +93,22 @@ class Books(NamedTuple):
     member: Any
     """(C, most): groups of every core."""
     place: Any
-    """(g,): where a group stands among those of its core."""
+    """(g,): position of a group among those of its core."""
     size: Any
-    """(C,): groups of every core."""
+    """(C,): number of groups of every core."""
     touched: Any
-    """(C * T, 2): cores that send to those that a move concerns, and ticks, each pair once."""
+    """(C * T, 2): distinct pairs of a core whose sending a move changes, and a tick."""
     stamp: Any
-    """(C, T): the move that met a pair last."""
+    """(C, T): last move that touched a pair."""
     clock: Any
     """(1,): moves so far."""
 
 
 class Price(NamedTuple):
-    """What a mapping costs: a product of powers of its time and its energy."""
+    """Cost of a mapping: a product of powers of its time and its energy."""
 
     unit: float
-    """Picoseconds that are 1 in the powers of loads."""
+    """Picoseconds per unit of load in the powers."""
     still: float
     """Picoseconds of a tick that no move changes: the barrier."""
     time: float
@@ -126,7 +125,7 @@ class Price(NamedTuple):
 
 @_part
 def _draw(state):  # type: ignore[no-untyped-def]
-    """Give the next 64 random bits: SplitMix64, a counter and a mixing function (Steele et al. 2014)."""
+    """Return the next 64 random bits: SplitMix64, a counter and a mixing function (Steele et al. 2014)."""
     state[0] += uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
@@ -159,7 +158,7 @@ def _root(x):  # type: ignore[no-untyped-def]
 
 @_part
 def _fits(work, books, run, target):  # type: ignore[no-untyped-def]
-    """Ask whether a core has room for groups that read the same, output axons aside."""
+    """Whether a core has room for groups that read the same signals, output axons aside."""
     used, read, _, held, second = books.state
     room = work.room
     load, synapses, g = 0, 0, run[0]
@@ -177,7 +176,7 @@ def _fits(work, books, run, target):  # type: ignore[no-untyped-def]
 
 @_part
 def _shift_one(work, books, g, home, target):  # type: ignore[no-untyped-def]
-    """Move what a group takes and sends to a core."""
+    """Move one group to a core, with all it takes and sends."""
     loads, sending = books.loads, work.message[SEND]
     used, _, out, held, _ = books.state
     own = work.own[g]
@@ -214,9 +213,9 @@ def _needs_two(kinds):  # type: ignore[no-untyped-def]
 
 @_part
 def _shift(work, books, run, target, n):  # type: ignore[no-untyped-def]
-    """Move groups of one core that read the same to another, whether or not they fit.
+    """Move groups of one core that read the same signals to another, whether or not they fit.
 
-    The powers and their sums are left as they were. Return how many places of ``touched`` are written.
+    Powers and their sums are left unchanged. Return the number of entries of ``touched`` that are written.
     """
     core, count, loads = books.core, books.count, books.loads
     _, read, out, _, second = books.state
@@ -270,7 +269,7 @@ def _shift(work, books, run, target, n):  # type: ignore[no-untyped-def]
 
 @_part
 def _reprice_row(books, c, unit):  # type: ignore[no-untyped-def]
-    """Bring the powers of a core and their sums up to date."""
+    """Update the powers of a core and their sums."""
     send, receive, power, total = books.loads[SEND, c], books.loads[RECEIVE, c], books.power[c], books.total
     for t in range(len(total)):
         new = _raised(send[t] * unit) + _raised(receive[t] * unit)
@@ -280,7 +279,7 @@ def _reprice_row(books, c, unit):  # type: ignore[no-untyped-def]
 
 @_part
 def _reprice(books, home, target, n, unit):  # type: ignore[no-untyped-def]
-    """Bring all powers up to date that a move concerns."""
+    """Update all powers that a move changes."""
     _reprice_row(books, home, unit)
     _reprice_row(books, target, unit)
     for i in range(n):
@@ -292,7 +291,7 @@ def _reprice(books, home, target, n, unit):  # type: ignore[no-untyped-def]
 
 @_part
 def _cost(books, price):  # type: ignore[no-untyped-def]
-    """Give what a mapping costs by the smooth maximum."""
+    """Return the cost of a mapping by the smooth maximum."""
     n = len(books.total)
     seconds = 0.0
     for t in range(n):
@@ -303,7 +302,7 @@ def _cost(books, price):  # type: ignore[no-untyped-def]
 
 
 def _recount(work, books, price):  # type: ignore[no-untyped-def]
-    """Count everything anew by the cores of the groups."""
+    """Recount everything from the cores of the groups."""
     core, count = books.core, books.count
     used, read, out, held, second = books.state
     books.count[:] = 0
@@ -350,7 +349,7 @@ def _recount(work, books, price):  # type: ignore[no-untyped-def]
 def _proposed(work, books, state, slow, bundle, ends):  # type: ignore[no-untyped-def]
     """Choose groups of one core, often of the slow one, and another core for them.
 
-    Return in how many runs the groups are that read the same, where ``ends`` tells where each ends, and the core.
+    Return the number of runs of groups that read the same signals, each ending at its entry of ``ends``, and the core.
     """
     n_cores = len(books.size)
     if books.size[slow] > 0 and _below(state, 2) == 0:
@@ -371,7 +370,7 @@ def _proposed(work, books, state, slow, bundle, ends):  # type: ignore[no-untype
     bundle[0], ends[0] = g, 1
     if _below(state, 2) == 0:
         return 1, target
-    # a block: features of one position, of some columns and rows that follow each other
+    # a block: features of one position, in some consecutive columns and rows
     column_stride, row_stride = work.stride[g]
     features = min(1 << _below(state, 6), column_stride)
     columns = min(1 << _below(state, 3), row_stride // column_stride)
@@ -397,7 +396,7 @@ def _proposed(work, books, state, slow, bundle, ends):  # type: ignore[no-untype
 
 @_part
 def _excess(state, room, c):  # type: ignore[no-untyped-def]
-    """Give the share by which a core is too full: of compartments, axons, output axons or memory."""
+    """Return the fraction by which a core is overfull: of compartments, axons, output axons or memory."""
     used, read, out, held, second = state[:, c]
     memory = ((read + second) * room[4] + held * room[5]) / room[3]
     return max(max(used / room[0], read / room[1]), max(out / room[2], memory)) - 1.0
@@ -405,7 +404,7 @@ def _excess(state, room, c):  # type: ignore[no-untyped-def]
 
 @_part
 def _worst(books, work, state):  # type: ignore[no-untyped-def]
-    """Find a core from which to move groups: one that is too full, or the slowest of some tick."""
+    """Find a core from which to move groups: one that is overfull, or the slowest of a random tick."""
     # what the slowest core loses is gained at once
     slow = books.power[:, _below(state, len(books.total))].argmax()
     first = _below(state, len(books.size))
@@ -418,7 +417,7 @@ def _worst(books, work, state):  # type: ignore[no-untyped-def]
 
 @_part
 def _keeps_room(before, books, work, home, target):  # type: ignore[no-untyped-def]
-    """Whether no core is too full after a move that was not, or is fuller than it was."""
+    """Whether no core is newly overfull after a move, or more overfull than before."""
     room, now = work.room, books.state
     for k in range(2):
         c = target if k else home
@@ -444,7 +443,7 @@ def _anneal(work, books, price, state, heat, n_proposals):  # type: ignore[no-un
         if n_runs == 0:
             continue
         home = books.core[bundle[0]]
-        # one of the other core may come back, so that full cores can change
+        # a group of the other core may come back, so that full cores can change
         has_back = ends[n_runs - 1] == 1 and _below(state, 4) == 0 and books.size[target] > 0
         touched, done, fits = 0, 0, True
         books.clock[0] += 1
@@ -487,5 +486,5 @@ class Kernels(NamedTuple):
 
 @cache
 def compiled() -> Kernels:
-    """Give the compiled entry points."""
+    """Return the compiled entry points."""
     return Kernels(cached(_recount), cached(_anneal))

@@ -1,7 +1,7 @@
-"""What runs programs of synapse lists.
+"""Engines for programs of synapse lists.
 
-In NumPy a tick has three steps: axons that are reached spread their lists over the ticks to come, every neuron adds
-what is due to its current and computes its voltage, and every spike is sent to its axons. The equations stand in
+In NumPy a tick has three steps: reached axons spread their lists over the ticks to come, every neuron adds
+what is due to its current and computes its voltage, and every spike is sent to its axons. The equations are in
 :mod:`neuromap.cores.synapse_list.program`.
 """
 
@@ -25,26 +25,26 @@ class ListNumpyEngine(InputUnderWay, ReadableEngine):
     program: ListProgram
 
     def reset(self, noise_seed: int | None = None) -> None:
-        """Go back to the state before tick 0; ``noise_seed`` has no effect."""
+        """Reset to the state before tick 0; ``noise_seed`` has no effect."""
         check_seed(0 if noise_seed is None else noise_seed)
         program = self.program
         self.tick = 0
         self._totals = Totals(0, 0, 0)
         self._current = program.neurons.current.astype(np.int64)
         self._potentials = program.neurons.voltage.astype(np.int64)
-        self._rest = np.zeros(program.shape, np.int64)  # ticks that the neuron rests yet
+        self._rest = np.zeros(program.shape, np.int64)  # remaining ticks of rest
         self._reached = np.zeros((program.chip.delay[0] + 1, len(program.synapses.lists) - 1), np.bool_)
         self._due = np.zeros((int(program.synapses.delay.max(initial=0)) + 1, *program.shape), np.int64)
 
     @property
     def state(self) -> EngineState:
-        """All that the ticks to come depend on, a copy."""
+        """Copy of everything that future ticks depend on."""
         due, amounts, spikes, _ = self._under_way()
         currents = CurrentState(self._current, self._rest, due, amounts)
         return EngineState(self.tick, self._potentials, spikes, self._totals, currents)
 
     def restore(self, state: EngineState) -> None:
-        """Go on from a state of this program, whatever engine it comes from."""
+        """Continue from a state of this program, from any engine."""
         check_state(self.program, state)
         self.reset()
         self.tick, self._totals = state.tick, Totals(*state.totals)
@@ -76,7 +76,7 @@ class ListNumpyEngine(InputUnderWay, ReadableEngine):
         return fired_cores, fired
 
     def _spread(self, fed: Ints) -> tuple[int, int]:
-        """Add the lists of the axons that are reached to what is due, each synapse after its delay; count them."""
+        """Add the lists of reached axons to the sums due, each synapse after its delay; count them."""
         reached = self._reached[self.tick % len(self._reached)]
         reached[fed] = True
         lists = np.flatnonzero(reached)
@@ -88,7 +88,7 @@ class ListNumpyEngine(InputUnderWay, ReadableEngine):
         return len(synapses), len(lists)
 
     def _compute(self) -> tuple[Ints, Ints]:
-        """Take all neurons through the tick; cores and neurons that fire."""
+        """Update all neurons; return cores and neurons that fire."""
         neurons, lists = self.program.neurons, self.program.chip.lists
         due = wrapped(self._due[self.tick % len(self._due)], lists.accumulator_bits)
         self._current = wrapped(kept(self._current, neurons.current_decay, lists.decay_bits) + due, lists.current_bits)
@@ -124,7 +124,7 @@ class ListNumpyEngine(InputUnderWay, ReadableEngine):
 
 
 def kept(values: Ints, decay: NDArray[np.int32], bits: int) -> Ints:
-    """Return what is left of values after a tick, rounded toward zero."""
+    """Return values after one tick of decay, rounded toward zero."""
     # shapes: values (C, N); decay (C, N)
     left: Ints = np.sign(values) * (np.abs(values) * ((1 << bits) - decay.astype(np.int64)) >> bits)
     return left

@@ -1,4 +1,4 @@
-"""What faults and edits do to a program of synapse lists."""
+"""Faults and edits of programs of synapse lists."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _P = TypeVar("_P", bound=SynapseProgram)
 
 
 def with_stuck(program: ListProgram, stuck: Bools, fires: bool) -> ListProgram:
-    """Let neurons never fire, or fire in every tick, whatever reaches them."""
-    # All synapses onto them, and onto compartments that are joined to them, have weight 0, so that nothing but the bias
+    """Make neurons never fire, or fire in every tick, for any input."""
+    # All synapses onto them, and onto compartments joined to them, get weight 0, so that nothing but the bias
     # moves their voltage: to 0, which is not above the threshold 0, or to 1, which is.
     # shapes: stuck (C, N)
     table = program.neurons
@@ -37,7 +37,7 @@ def with_stuck(program: ListProgram, stuck: Bools, fires: bool) -> ListProgram:
 
 
 def without_weights(program: SynapseProgram, onto: Bools) -> SynapseTable:
-    """Give the synapses with weights 0 onto some neurons."""
+    """Return the synapses with weight 0 onto some neurons."""
     # shapes: onto (C, N)
     table = program.synapses
     weight = np.where(onto[table.list_core[table.synapse_list], table.neuron], np.int32(0), table.weight)
@@ -45,7 +45,7 @@ def without_weights(program: SynapseProgram, onto: Bools) -> SynapseTable:
 
 
 def without_ways(program: _P, cut: Bools) -> _P:
-    """Take targets from neurons."""
+    """Remove targets of neurons."""
     # shapes: cut (n,)
     targets = program.targets
     left = np.concatenate([[0], np.cumsum(~cut)])
@@ -54,7 +54,7 @@ def without_ways(program: _P, cut: Bools) -> _P:
 
 
 def flipped(program: _P, places: NDArray[np.int64], faults: Faults) -> tuple[_P, int, int]:
-    """Give the weights of synapses the other sign."""
+    """Flip the signs of synapses' weights."""
     # shapes: places (C,)
     synapses = program.synapses
     row = synapses.synapse_list

@@ -1,7 +1,7 @@
-"""The partition of many-target cores: which neuron is in which core, and where within it.
+"""Partition for many-target cores: the core of every neuron, and its place within.
 
-A core holds so many neurons, axons (different signals that its neurons read), bits of synapses, and output axons (pairs
-of one of its neurons and a core that reads it). A neuron has one place: there are no copies.
+A core has limited neurons, axons (distinct signals that its neurons read), bits of synapses, and output axons (pairs of
+one of its neurons and a core that reads it). A neuron has one place: there are no copies.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.infeasibility import Limit, Remedy, count_cores, refuse, refuse_core_count
 from neuromap.network.spiking_neuron import NO_FLOOR
 
-# Ways to cut a layer that are looked at.
+# Most ways to cut a layer that are tried.
 _MOST_TRIED = 200
 
 
 def boxes(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> Ints:
-    """Give the groups of layers that can be cut into boxes a core each, numbered from 0; -1 for all others."""
+    """Cut layers into boxes that fit a core each; return every group's box, from 0, or -1 if its layer is not cut."""
     # shapes: returns (g,)
     core, used = np.full(len(groups), -1, np.int64), 0
     layers = list(zip(lists.network.populations, lists.offset.tolist(), strict=False))
@@ -43,7 +43,7 @@ def boxes(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> Ints:
         if shape is None or shape[0] * shape[1] == 1:
             continue
         first, end = np.searchsorted(groups.neuron, (begin, begin + len(population.neurons))).tolist()
-        mine = np.arange(first, end)  # of a layer that is read in part, the neurons that are
+        mine = np.arange(first, end)  # of a layer that is read in part, only the neurons read
         inside = groups.neuron[mine] - begin
         ways = _readers(core, groups)[mine]
         for sizes in _cuts(mine, inside, shape, groups, chip):
@@ -60,7 +60,7 @@ def boxes(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> Ints:
 
 
 def _readers(core: Ints, groups: NeuronGroups) -> Ints:
-    """Count the cores that read every group, those without a core yet taken as one, shape (g,)."""
+    """Count the cores that read every group, all readers without a core yet as one, shape (g,)."""
     signal, _ = groups.read_in(core + 1)
     sender = groups.sender[signal]
     return np.bincount(sender[sender >= 0], minlength=len(groups))
@@ -69,7 +69,7 @@ def _readers(core: Ints, groups: NeuronGroups) -> Ints:
 def _cuts(
     mine: Ints, inside: Ints, shape: tuple[int, int, int], groups: NeuronGroups, chip: ChipSpec
 ) -> Iterator[tuple[int, ...]]:
-    """List the sizes of boxes whose neurons and axons fit a core, those with the fewest cores first."""
+    """Yield the sizes of boxes whose neurons and axons fit a core, those with the fewest cores first."""
     if not len(mine):
         return
     sizes = [sorted({-(-length // parts) for parts in range(1, length + 1)}) for length in shape]
@@ -94,7 +94,7 @@ def _cuts(
 
 
 def _box_of(shape: tuple[int, int, int], size: tuple[int, ...], inside: Ints) -> Ints:
-    """Give some neurons of a layer the numbers of their boxes, counted from 0 without those that hold none."""
+    """Return the boxes of some neurons of a layer, numbered from 0 without empty ones."""
     at = np.unravel_index(inside, shape)
     parts = [-(-length // one) for length, one in zip(shape, size, strict=True)]
     row, column, feature = (axis // one for axis, one in zip(at, size, strict=True))
@@ -120,7 +120,7 @@ def _fits(some: Ints, lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) 
 
 @dataclass(frozen=True, eq=False)
 class ListPartition(ReadOnly, Value):
-    """Where every neuron is."""
+    """Core and slot of every neuron."""
 
     lists: ListNetwork  # neurons and synapses
     # core, slot: (n,): core of every compartment, and its number within the core; -1 where it is not computed
@@ -142,7 +142,7 @@ class ListPartition(ReadOnly, Value):
         return table
 
     def joined(self, n_slots: int) -> NDArray[np.int32] | None:
-        """Give the place of the neuron that every further compartment belongs to, -1 for none; None without any."""
+        """Return the slot of the neuron that each further compartment belongs to, -1 for none; None without any."""
         # shapes: returns (cores, n_slots)
         more = np.flatnonzero(self.lists.is_computed[self.lists.n_somas :]) + self.lists.n_somas
         if not len(more):
@@ -152,7 +152,7 @@ class ListPartition(ReadOnly, Value):
         return joined
 
     def held(self, population: int) -> tuple[int, int]:
-        """Count the copies of the neuron that has most, and cores that hold some of a population."""
+        """Return the most copies of any neuron of a population, and the number of cores that hold some."""
         start, stop = self.lists.offset[population : population + 2]
         cores = np.unique(self.core[start:stop])
         n_cores = int((cores >= 0).sum())
@@ -170,12 +170,12 @@ def fill_cores(
     budget: Budget = NO_LIMIT,
     fixed: Fixed | None = None,
 ) -> ListPartition:
-    """Put the neurons that are computed into cores with few deliveries."""
+    """Partition the computed neurons into cores with few deliveries."""
     # by_number: keep the order of the neurons
-    # runs: what lists may have, for which there is room
+    # runs: most runs of a list, for which room is reserved
     # in_boxes: whether layers are cut into boxes that share lists
-    # is_dense: whether synapses are counted as in dense lists, which the caller then sees to
-    # gives deliveries are at most those in the order of the neurons
+    # is_dense: whether synapses are counted as in dense lists, which the caller must then ensure
+    # Deliveries are at most those in the order of the neurons.
     groups, room = neuron_groups(lists, chip, is_dense=is_dense), room_of(chip, runs, is_dense=is_dense)
     _require_groups_fit(lists, groups, chip, room)
 
@@ -203,7 +203,7 @@ def fill_cores(
 
 
 def _around(groups: NeuronGroups, label: Ints, fill: Callable[[NeuronGroups], Ints]) -> Ints:
-    """Give the neurons of a label a core, and those without one further cores."""
+    """Give each label a core, and neurons without a label further cores."""
     # shapes: label, returns (g,)
     is_free = label < 0
     core = np.unique(np.where(is_free, label.max(), label), return_inverse=True)[1].astype(np.int64)
@@ -213,7 +213,7 @@ def _around(groups: NeuronGroups, label: Ints, fill: Callable[[NeuronGroups], In
 
 
 def _apart(groups: NeuronGroups, kind: Ints, fill: Callable[[NeuronGroups], Ints]) -> Ints:
-    """Give the groups of every kind cores of their own."""
+    """Give each kind of groups its own cores."""
     # shapes: kind, returns (g,)
     core, n_cores = np.empty(len(groups), np.int64), 0
     for one in range(int(kind.max()) + 1):
@@ -223,7 +223,7 @@ def _apart(groups: NeuronGroups, kind: Ints, fill: Callable[[NeuronGroups], Ints
 
 
 def require_one_floor(parts: ListPartition, chip: ChipSpec) -> None:
-    """Refuse a core whose neurons have different floors, where it has one for all."""
+    """Refuse a core whose neurons have different floors, if cores have one for all."""
     lists = parts.lists
     if (floor := floors_of(lists, chip)) is None:
         return
@@ -238,7 +238,7 @@ def require_one_floor(parts: ListPartition, chip: ChipSpec) -> None:
 
 
 def _require_groups_fit(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec, room: Room) -> None:
-    """Refuse a neuron that no core holds, with the runs that there is room for: it would be tried without end."""
+    """Refuse a neuron that no core holds, with the reserved runs: filling would never end."""
     axons = np.diff(groups.start)
     bits = axons * room.list_bits + groups.synapses * room.synapse_bits
     wrong = (groups.load > chip.neurons) | (axons > chip.axons) | (bits > room.memory)
@@ -273,8 +273,8 @@ def _layers(lists: ListNetwork, groups: NeuronGroups) -> list[Layer]:
 def with_slots(
     lists: ListNetwork, groups: NeuronGroups, core: Ints, last: NDArray[np.float64] | None = None
 ) -> ListPartition:
-    """Give every compartment its number in its core: neuron by neuron, the soma before its further currents."""
-    # last: (g,): what says which groups of a core come later; without it they keep their order
+    """Assign compartments slots in their cores: neuron by neuron, the soma before its further currents."""
+    # last: (g,): sort key of the groups within a core; without it they keep their order
     of_neuron = np.full(lists.n_somas, -1, np.int64)
     of_neuron[groups.neuron] = core
     where = np.where(lists.is_computed, of_neuron[lists.soma], -1)
@@ -313,32 +313,31 @@ def ways(parts: ListPartition) -> tuple[Ints, Ints]:
 
 
 def wires_of(parts: ListPartition) -> tuple[Ints, Ints]:
-    """List the ways that spikes may take, by their cores: each pair of a neuron and a core that reads it once."""
+    """List source and target cores of spikes: each pair of a neuron and a core that reads it once."""
     source, target = ways(parts)
     return parts.core[source], target
 
 
 # From groups to cores: the best of a few orders, refined.
 #
-# The orders are that of the neurons, blocks of rows, columns and features, and cores grown by shared signals. Counted
-# are deliveries: pairs of a signal and a core that reads it. No order but the first may take more cores than the
-# first.
+# The orders are that of the neurons, blocks of rows, columns and features, and cores grown by shared signals. They are
+# compared by deliveries: pairs of a signal and a core that reads it. No order may take more cores than the first.
 
 
-# Share of the compartments that a core keeps where its output axons do not suffice.
+# Share of the compartments that a core keeps if its output axons do not suffice.
 SHRINK = 0.75
 # Share of the deliveries in the order of the neurons above which cores are grown, too.
 ENOUGH = 0.95
 # Signals of cores times readers up to which cores are grown; some minutes.
 MOST_GROWTH = 40_000_000_000
-# Of these, how many are surely looked at in a second; what takes longer than there is time is not begun.
+# Of these, how many are surely visited in a second; growth that would exceed the time left is not begun.
 GROWN_PER_SECOND = 50_000_000
 
 
 def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] = (), budget: Budget = NO_LIMIT) -> Ints:
-    """Put groups into cores with few deliveries."""
+    """Partition groups into cores with few deliveries."""
     # budget: ends the search for fewer deliveries; the order of the neurons is filled in any case
-    # gives core of every group, numbered by their first groups. Deliveries are at most those of the order of the
+    # Returns the core of every group, numbered by their first groups. Deliveries are at most those of the order of the
     # neurons where that order is possible; a core may then still lack output axons, as it may where no order is
     # shapes: returns (g,)
     first = settle(number_order(groups), groups, room)
@@ -359,13 +358,13 @@ def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] =
 
 
 def _may_grow(first: Filled, groups: NeuronGroups, budget: Budget) -> bool:
-    """Whether there is the time to grow cores; if not, that is an end of the search."""
+    """Whether there is time to grow cores; if not, the search ends."""
     work = first.deliveries * len(groups.signal) / max(1, groups.n_signals)
     return work < MOST_GROWTH and not budget.is_over("filling", work / GROWN_PER_SECOND)
 
 
 class Filled(NamedTuple):
-    """What comes of an order."""
+    """Result of filling cores in an order."""
 
     core: Ints  # (g,)
     stuck: int  # a group that no core has the output axons for, or -1
@@ -378,7 +377,7 @@ class Filled(NamedTuple):
 
 
 def _better(best: Filled, order: GroupOrder, groups: NeuronGroups, room: Room, first: Filled, budget: Budget) -> Filled:
-    """Fill cores in one more order; what comes out, if it is better, or the best so far."""
+    """Fill cores in another order; return the result if it is better, else the best so far."""
     found = settle(order, groups, room)
     if found.stuck < 0 and first.stuck < 0 and found.n_cores > first.n_cores:
         core = merge_cores(found.core, groups, room, budget)
@@ -399,7 +398,7 @@ def _block_orders(groups: NeuronGroups, room: Room, layers: Sequence[Layer]) -> 
 
 
 def number_order(groups: NeuronGroups) -> GroupOrder:
-    """Give the order of the neurons, without blocks."""
+    """Return the order of the neurons, without blocks."""
     return GroupOrder(np.arange(len(groups)), np.arange(1, len(groups) + 1))
 
 
@@ -428,16 +427,16 @@ def _crowded(core: Ints, groups: NeuronGroups, room: Room, deliveries: int) -> l
     return np.flatnonzero(used > room.output_axons).tolist()  # type: ignore[no-any-return]
 
 
-# Merge cores that fit one and empty small ones: where nodes or blocks end, cores are left that are not full.
+# Merge cores that fit into one, and empty small ones: the ends of nodes or blocks leave cores that are not full.
 # Groups times cores times signals up to which cores are emptied; some seconds.
 WORK = 20_000_000
-# Cores that are tried with each other: those with the fewest compartments.
+# Most cores tried with each other: those with the fewest compartments.
 MOST = 64
 
 
 def merge_cores(core: Ints, groups: NeuronGroups, room: Room, budget: Budget = NO_LIMIT) -> Ints:
-    """Merge cores as long as two fit one; the two that share most signals come first."""
-    # gives it takes at most as many deliveries
+    """Merge cores while two fit into one, those that share most signals first."""
+    # Deliveries do not increase.
     # shapes: core (g,); returns (g,)
     core = core.copy()
     n_cores = int(core.max()) + 1
@@ -473,7 +472,7 @@ def merge_cores(core: Ints, groups: NeuronGroups, room: Room, budget: Budget = N
 
 
 def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int, budget: Budget = NO_LIMIT) -> Ints:
-    """Empty the smallest cores, group by group, into those with room, until there are few enough or it fails."""
+    """Empty the smallest cores, group by group, into others, until few enough are left or a group fits nowhere."""
     # shapes: core (g,); returns (g,)
     core, n_cores = core.copy(), int(core.max()) + 1
     used = np.bincount(core, groups.load, n_cores).astype(np.int64)
@@ -504,14 +503,14 @@ def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int, budge
 
 
 def _row_of_bits(mine: Ints, groups: NeuronGroups) -> NDArray[np.uint64]:
-    """Mark the signals that some groups read, a bit each."""
+    """Mark the signals that some groups read, one bit each."""
     is_read = np.zeros(-(-groups.n_signals // 64) * 64, bool)
     is_read[groups.read_by(mine)] = True
     return np.packbits(is_read).view(np.uint64)
 
 
 def _has_outputs(core: Ints, one: int, other: int, groups: NeuronGroups, room: Room) -> bool:
-    """Ask whether the output axons suffice for two cores in one."""
+    """Whether the output axons suffice for two cores merged into one."""
     if len(groups.signal) <= room.output_axons:
         return True
     core = np.where(core == other, one, core)

@@ -1,7 +1,8 @@
-"""Weights as lists of the chip hold them: mantissas times one power of two.
+"""Fit weights to the lists of a chip: mantissas times one power of two.
 
-A list of both signs may lack the lowest bit of its mantissas. Where that, or one power for both, does not hold its
-weights, the list has two runs, one for each sign; and a weight wider than a mantissa is two synapses that add up to it.
+A list of both signs may lack the lowest bit of its mantissas. If that, or one power for both, does not hold its
+weights, the list has two runs, one for each sign; a weight wider than a mantissa becomes two synapses that add up to
+it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 
 
 def in_two_synapses(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:
-    """Cut the weights in two that are wider than a mantissa in the run of their sign; other synapses stay."""
+    """Split weights wider than a mantissa in the run of their sign into two synapses; others stay."""
     least, greatest = chip.lists.weight_shifts
     most, weight = chip.weight_range[1], lists.weight
     run = 2 * lists.signal + (weight > 0)
@@ -36,7 +37,7 @@ def in_two_synapses(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:
 
 
 def held(group: Ints, weight: NDArray[np.integer], chip: ChipSpec) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Say of the weights of every group whether one run holds them, and whether one of each sign does."""
+    """Test for every group whether one run holds its weights, and whether one of each sign does."""
     # shapes: group, weight (s,); groups are numbered from 0, and none is empty
     size = int(group.max(initial=-1)) + 1
     ways = []
@@ -51,14 +52,14 @@ def held(group: Ints, weight: NDArray[np.integer], chip: ChipSpec) -> tuple[NDAr
 
 
 BOTH_TOO_WIDE, PLUS, MINUS = 1, 2, 4
-# What the synapses of a list ask for together where it may need a second run.
+# All flags, of a list that may need a second run.
 NEEDS_TWO = BOTH_TOO_WIDE | PLUS | MINUS
 
 
 def asks_for_runs(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> NDArray[np.uint8]:
-    """Say of every signal that a group reads which signs its weights have, and whether one is too wide for both."""
+    """Flag for every signal that a group reads the signs of its weights, and any too wide for both signs."""
     # A list whose weights all have one sign, or none of which is too wide beside the other sign, has one run: each is
-    # looked at with the power of two that all weights of its signal share, whichever core they lie in.
+    # tested with the power of two that all weights of its signal share, in whichever core.
     # shapes: returns (s,), in the order of ``groups.signal``
     unit = np.zeros(lists.n_signals, np.int64)
     np.bitwise_or.at(unit, lists.signal, np.abs(lists.weight))
@@ -75,7 +76,7 @@ def asks_for_runs(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> N
 
 
 def _held_whole(lists: ListNetwork, chip: ChipSpec) -> NDArray[np.bool_]:
-    """Say of every signal whether one run holds all that it feeds, whichever core a part of it lies in."""
+    """Test for every signal whether one run holds all the weights that it feeds, in whichever core."""
     whole = np.ones(lists.n_signals, np.bool_)
     signal, group = np.unique(lists.signal, return_inverse=True)
     whole[signal] = held(group, lists.weight, chip)[0]

@@ -1,9 +1,9 @@
-"""An order without rows and columns: cores grow by the group that adds the fewest signals to those they read already.
+"""Orders in which groups fill cores: cores grown by shared signals, and blocks of nodes with rows and columns.
 
-Every group of a pool knows how many of its signals the growing core lacks; the first group of a core is the one that
-lacked the fewest when the core before was full. The pool is those groups that share most with the last ones that were
-placed. When half of it is placed it is drawn anew: a core finds what it shares among thousands of groups as well as
-among all, and what is left over at the end is small.
+Without rows and columns, a core grows by the group that adds the fewest signals to those it reads. Every group of a
+pool tracks how many of its signals the growing core lacks; the first group of a core is the one that lacked the fewest
+when the core before was full. The pool holds the groups that share most with those placed last. When half of it is
+placed it is drawn anew: thousands of groups serve a core as well as all, and little is left over at the end.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
 from neuromap.loops import compiled_for
 
-# Groups of a pool, times the root of the number of all.
+# Groups of a pool, divided by the root of the number of all.
 POOL = 12
-# Groups placed last that a pool is drawn by.
+# Number of last placed groups by which a pool is drawn.
 LAST = 256
-# Signals of a group, about, by which a pool is drawn: of more, every second, third and so on.
+# Approximate number of signals per group by which a pool is drawn: of more, every second, third and so on.
 SAMPLED = 128
 
 
@@ -49,7 +49,7 @@ def grow_order(groups: NeuronGroups, room: Room) -> GroupOrder:
 
 
 def _filled_up(order: Ints, ends: Ints, groups: NeuronGroups, room: Room) -> GroupOrder:
-    """Put the groups that read nothing where there is room for compartments; what is left follows, one by one."""
+    """Insert groups that read nothing where compartments are free; the rest follows, one by one."""
     idle = np.flatnonzero(np.diff(groups.start) == 0)
     used = np.diff(np.cumsum(groups.load[order])[ends - 1], prepend=0)
     at, core = [], 0
@@ -66,7 +66,7 @@ def _filled_up(order: Ints, ends: Ints, groups: NeuronGroups, room: Room) -> Gro
 
 
 def _pool(groups: NeuronGroups, left: Ints, last: Ints, size: int) -> Ints:
-    """Choose the groups of which the last ones read the greatest share; of equal ones the first."""
+    """Choose the groups that share most signals with the last ones; of equal ones the first."""
     if len(left) <= size + size // 4:
         return left
     weight = np.zeros(groups.n_signals, np.int32)
@@ -83,7 +83,7 @@ def _pool(groups: NeuronGroups, left: Ints, last: Ints, size: int) -> Ints:
 
 
 def _weigh(last: Any, left: Any, start: Any, signal: Any, step: int, weight: Any, share: Any) -> int:
-    """Fill ``share`` with how often the last groups read what one of those left reads, by what it reads."""
+    """Fill ``share`` with the mean number of last groups that read a signal of each group left."""
     for g in last:
         for k in range(start[g], start[g + 1]):
             weight[signal[k]] += 1
@@ -99,10 +99,10 @@ def _weigh(last: Any, left: Any, start: Any, signal: Any, step: int, weight: Any
 def _grow_in(
     pool: Ints, groups: NeuronGroups, room: Room, near: int, wanted: int, found: tuple[Ints, Ints]
 ) -> tuple[int, int]:
-    """Grow cores until so many groups of a pool are placed; return how many cores, and where to go on."""
+    """Grow cores until ``wanted`` groups of a pool are placed; return the number of cores, and where to continue."""
     degree = groups.start[pool + 1] - groups.start[pool]
     n_entries = int(degree.sum())
-    is_small = len(pool) < 2**16 and n_entries < 2**31  # as is every pool that is not gigantic: half the memory to read
+    is_small = len(pool) < 2**16 and n_entries < 2**31  # as are all but gigantic pools: half the memory to read
     begin = np.zeros(groups.n_signals + 2, np.int32 if is_small else np.int64)
     reader = np.empty(n_entries, np.uint16 if is_small else np.uint32)
     missing = np.empty((2, len(pool)), np.int32)
@@ -119,8 +119,8 @@ def _grow_in(
 def _grow(
     pool: Any, groups: Any, room: Any, wanted: int, readers: Any, missing: Any, stamp: Any, found: Any, state: Any
 ) -> int:
-    """Fill ``found``, order and ends, and ``state`` with where to go on and how many cores there are."""
-    # What is placed, or passed over in a core, misses more than ``far`` signals.
+    """Fill ``found``, order and ends, and ``state``, where to continue and the number of cores."""
+    # Groups that are placed, or skipped for a core, lack more than ``far`` signals.
     start, signal, load, synapses = groups
     (begin, reader), (lacks, all_lacked), (order, ends) = readers, missing, found
     far = 2**30
@@ -178,19 +178,19 @@ def _grow(
     return core
 
 
-# Orders of nodes with rows and columns: blocks of near neurons, which read much the same, stand together.
+# Orders for nodes with rows and columns: blocks of near neurons, which read much the same, stay together.
 
 
-# First group of a node whose groups follow each other, and its rows, columns and features.
+# First group of a node with consecutive groups, and its rows, columns and features.
 Layer = tuple[int, tuple[int, int, int]]
-# Blocks of a layer that cores are filled with, of those that read the least by an estimate.
+# Most shapes of blocks tried for a layer, of those with the fewest deliveries by an estimate.
 TRIED = 8
-# Into how many parts columns and features are divided.
+# Numbers of parts into which columns and features are divided.
 _PARTS = (1, 2, 3, 4, 6, 8, 12, 16)
 
 
 def block_order(layers: Sequence[Layer], groups: NeuronGroups, room: Room) -> GroupOrder:
-    """Order groups by the blocks that take the fewest deliveries, layer by layer, and no more cores than rows do."""
+    """Order groups by the blocks with the fewest deliveries, layer by layer, that take no more cores than rows do."""
     # layers: nodes with rows and columns, ascending and apart; all other groups keep their order
     orders, lengths, known = [], [], 0
     for first, shape in layers:
@@ -235,13 +235,13 @@ def _estimate(shape: tuple[int, int, int], block: tuple[int, int, int], groups: 
             place = (row * shape[1] + column) * shape[2]
             first, last = place + features[0], place + features[-1]
             if groups.alike[first] == groups.alike[last]:
-                last = first  # what one of them reads all do
+                last = first  # all of them read the same
             read[groups.signal[groups.start[first] : groups.start[last + 1]]] = True
     return int(read.sum()) * (groups.start.size - 1) // (len(rows) * len(columns) * len(features))
 
 
 def _part_of(groups: NeuronGroups, first: int, end: int) -> NeuronGroups:
-    """Take some groups, with no signals before the first that they read nor after the last."""
+    """Select consecutive groups, with signals only from the first to the last that they read."""
     begin, stop = int(groups.start[first]), int(groups.start[end])
     signal = groups.signal[begin:stop]
     low, high = (int(signal.min()), int(signal.max()) + 1) if len(signal) else (0, 0)
@@ -256,7 +256,7 @@ def _part_of(groups: NeuronGroups, first: int, end: int) -> NeuronGroups:
 
 
 def _blocks(shape: tuple[int, int, int], neurons: int) -> Iterator[tuple[int, int, int]]:
-    """Give sizes of blocks that a core has neurons for: any width and depth of some, as many rows as there can be."""
+    """Yield sizes of blocks that a core has neurons for: some widths and depths, with as many rows as fit."""
     rows, columns, features = shape
     for depth in sorted({-(-features // part) for part in _PARTS}, reverse=True):
         for width in sorted({-(-columns // part) for part in _PARTS}, reverse=True):
@@ -266,7 +266,7 @@ def _blocks(shape: tuple[int, int, int], neurons: int) -> Iterator[tuple[int, in
 
 def _in_blocks(shape: tuple[int, int, int], block: tuple[int, int, int]) -> GroupOrder:
     number = np.zeros(shape, np.int64)
-    for axis in (2, 0, 1):  # along columns first, so that blocks that follow each other are near
+    for axis in (2, 0, 1):  # along columns first, so that consecutive blocks are near
         place = np.arange(shape[axis]) // block[axis]
         number = number * (int(place[-1]) + 1) + place.reshape([-1 if a == axis else 1 for a in range(3)])
     flat = number.ravel()
@@ -294,8 +294,8 @@ def fill_order(
     work: int = 0,
     enough: tuple[int, int] = (_NO_LIMIT, _NO_LIMIT),
 ) -> tuple[Ints, int]:
-    """Put groups into cores, in an order."""
-    # gives core: core of every group, -1 where it is not in the order, or the loop came to its end
+    """Fill cores with groups in an order."""
+    # Returns the core of every group, -1 if it is not in the order or the loop ended before, and the deliveries.
     # shapes: most (g,); core (g,)
     core = np.full(len(groups), -1, np.int64)
     most = np.full(len(groups), room.neurons, np.int64) if most is None else most
@@ -309,8 +309,8 @@ def fill_order(
 def _fill(
     order: Any, ends: Any, groups: Any, room: Any, most: Any, stamp: Any, seen: Any, core: Any, enough: tuple[int, int]
 ) -> int:
-    """Fill ``core``; return how many axons all cores take."""
-    # ``stamp`` and ``seen`` tell in which core and block a signal, or one of the groups that are alike, was met last.
+    """Fill ``core``; return the number of axons of all cores."""
+    # ``stamp`` and ``seen`` hold the core and block in which a signal, or one of a run of alike groups, was last met.
     start, signal, alike, load, synapses = groups
     most_deliveries, most_cores = enough
     here, used, read, held, total = 0, 0, 0, 0, 0

@@ -1,8 +1,7 @@
 """The fast engine for synapse-list cores: compiled kernels over vectors, event-driven, on several threads.
 
-The same protocol and the same results, bit by bit, as
-:class:`neuromap.cores.synapse_list.engines.ListNumpyEngine`. How it works is in
-:mod:`neuromap.cores.synapse_list.list_kernel`.
+Same protocol and same results, bit by bit, as :class:`neuromap.cores.synapse_list.engines.ListNumpyEngine`. For how it
+works, see :mod:`neuromap.cores.synapse_list.list_kernel`.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYN
 
 # Visits of cores below which starting threads costs more than it saves.
 _ALONE = 4096
-# Ticks after which 32-bit ticks of rest are counted anew.
+# Ticks after which 32-bit ticks of rest are counted from a new epoch.
 _EPOCH = 1 << 30
 
 
@@ -64,12 +63,12 @@ class ListFastEngine(InputUnderWay, CompiledRuns):
         self.reset()
 
     def _teams(self, threads: int) -> tuple[ListTeam, ListTeam]:
-        """Make who runs short calls, and who runs the others."""
+        """Make the team that runs short calls, and the one that runs the others."""
         alone = make_list_team(self._image, 1)
         return alone, alone if threads == 1 else make_list_team(self._image, threads)
 
     def reset(self, noise_seed: int | None = None) -> None:
-        """Go back to the state before tick 0; ``noise_seed`` has no effect."""
+        """Reset to the state before tick 0; ``noise_seed`` has no effect."""
         check_seed(0 if noise_seed is None else noise_seed)
         self.tick = self._epoch = 0
         self._state = make_list_state(self.program, self._image)
@@ -84,14 +83,14 @@ class ListFastEngine(InputUnderWay, CompiledRuns):
 
     @property
     def state(self) -> EngineState:
-        """All that the ticks to come depend on, a copy."""
+        """Copy of everything that future ticks depend on."""
         due, amounts, spikes, _ = self._under_way()
         resting = np.maximum(self._of_neurons(self._state.resting) - (self.tick - self._epoch) + 1, 0)
         currents = CurrentState(self.currents, resting, due, amounts)
         return EngineState(self.tick, self.potentials, spikes, self.totals, currents)
 
     def restore(self, state: EngineState) -> None:
-        """Go on from a state of this program, whatever engine it comes from; ``visits`` count from 0."""
+        """Continue from a state of this program, from any engine; ``visits`` count from 0."""
         check_state(self.program, state)
         self.reset()
         self.tick = self._epoch = state.tick
@@ -101,7 +100,7 @@ class ListFastEngine(InputUnderWay, CompiledRuns):
         self._alone.totals[[SPIKES, AXON_EVENTS, SYNAPTIC_EVENTS]] = state.totals
 
     def _put(self, voltages: Ints, currents: CurrentState) -> None:
-        """Put what neurons hold, and what is due, into the new state, whose epoch begins now."""
+        """Write values of neurons and sums due into the new state, whose epoch begins now."""
         state, shape = self._state, self._image.shape
         resting = currents.resting
         tables = ((state.voltage, voltages), (state.current, currents.current), (state.resting, resting - 1))
@@ -135,7 +134,7 @@ class ListFastEngine(InputUnderWay, CompiledRuns):
         return table[:, : self.program.chip.neurons].astype(np.int64)
 
     def run_holding(self, events: HostEvents) -> tuple[Spikes, Bools]:
-        """Run some ticks; and who holds a voltage as each begins: :class:`.HoldingEngine`."""
+        """Run some ticks; also return who holds a voltage as each begins: :class:`.HoldingEngine`."""
         shape = self._image.shape
         nobody, held = self._held, np.zeros((events.n_ticks, shape.n_cores * shape.lanes), np.uint8)
         self._held, self._held_from = held, self.tick
@@ -199,7 +198,7 @@ class ListFastEngine(InputUnderWay, CompiledRuns):
         self._count_ticks(n_ticks, (time.perf_counter() - began) / n_runs)
 
     def _run(self, events: Events, record: Record) -> Any:
-        """Give the entry point of the kernel, compiled or loaded before any tick and on this thread alone."""
+        """Return the entry point of the kernel, compiled or loaded before any tick and on this thread alone."""
         run = list_kernel()
         if not self._pace:
             with announced("the fast engine for synapse lists"):

@@ -1,4 +1,4 @@
-"""Neurons of synapse-list cores with the compartments of their further currents, and the table of what they read."""
+"""Neurons of synapse-list cores, compartments for their further currents, and the table of their synapses."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Matri
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.network.spiking_neuron import NO_FLOOR, NO_WRAP, CurrentNeuron, GradedNeuron
 
-# Parameters that are multiplied; the others count ticks or parts, or are floors.
+# Parameters that are scaled; the others count ticks or parts, or are floors.
 _IN_VOLTS = ("threshold", "bias", "current", "voltage", "reset")
 
 
 def scaled(population: Population, chip: ChipSpec, into: Iterable[Matrix]) -> tuple[CurrentNeuron, int]:
-    """Give a population's neuron in units of the chip, and the power k of the factor 2^k."""
+    """Scale a population's neuron to units of the chip; return it with the power k of the factor 2^k."""
     # into: the weights of all links that feed it, in the network's units
     neuron = population.neuron
     assert isinstance(neuron, CurrentNeuron), "others are refused before"
@@ -70,7 +70,7 @@ def _times(neuron: CurrentNeuron, chip: ChipSpec, power: int) -> CurrentNeuron:
 
 
 def _commutes(neuron: CurrentNeuron) -> bool:
-    """Whether every decay keeps values as they are or forgets them whole."""
+    """Whether every decay keeps values or forgets them entirely, so that scaling commutes with it."""
     whole = 1 << neuron.decay_bits
     decays = (neuron.current_decay, neuron.voltage_decay, *neuron.more_current_decays)
     return all(bool(((decay == 0) | (decay == whole)).all()) for decay in decays)
@@ -79,7 +79,7 @@ def _commutes(neuron: CurrentNeuron) -> bool:
 def _stays_inside(
     neuron: CurrentNeuron, chip: ChipSpec, power: int, into: Iterable[Matrix], *, below: bool = True
 ) -> bool:
-    """Whether no current wraps and no voltage meets its rails, times 2^power, whatever is fed."""
+    """Whether, times 2^power, no current wraps and no voltage meets its rails for any input."""
     # below: whether the lower rail counts, too
     plus, minus = (np.zeros(len(neuron.threshold), np.int64) for _ in range(2))
     for matrix in into:
@@ -93,9 +93,9 @@ def _stays_inside(
     high = plus + np.maximum(neuron.bias, 0) + np.maximum(neuron.current, 0)
     adds_up = neuron.voltage_decay != whole
     if below and bool((adds_up & (low > 0) & (neuron.floor == NO_FLOOR)).any()):
-        return False  # drives that add up without end
+        return False  # drives that add up without bound
     if neuron.subtract and bool((adds_up & (high > neuron.threshold)).any()):
-        return False  # spikes take less than comes in
+        return False  # spikes subtract less than comes in
     # what adds up goes down to the floor, tick by tick
     deepest = np.where(adds_up & (low > 0), neuron.floor, low + np.maximum(-neuron.voltage, 0))
     low = np.minimum(deepest, neuron.floor) if below else np.zeros_like(high)
@@ -142,10 +142,10 @@ Synapses = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer], 
 
 @dataclass(frozen=True)
 class Room:
-    """What a core holds."""
+    """Capacity of a core."""
 
-    # neurons, axons, output_axons: compartments, distinct signals that are read, and pairs of one of its neurons and a
-    # core that reads it
+    # neurons, axons, output_axons: compartments, distinct signals read, and pairs of one of its neurons and a core that
+    # reads it
     neurons: int
     axons: int
     output_axons: int
@@ -155,19 +155,19 @@ class Room:
     synapse_bits: int
 
     def as_array(self) -> Ints:
-        """Give the figures in the order of the attributes, for compiled code."""
+        """Return the fields in order as an array, for compiled code."""
         row = (self.neurons, self.axons, self.output_axons, self.memory, self.list_bits, self.synapse_bits)
         return np.array(row, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class NeuronGroups(ReadOnly, Value):
-    """Neurons with their compartments."""
+    """Groups of a neuron and its compartments."""
 
     neuron: Ints  # (g,): number of the neuron of every group, ascending; only those that are computed
     start: Ints  # (g + 1,): where the signals of a group begin
     signal: SmallInts  # (s,): signals that it reads, each once
-    # load, synapses: (g,): compartments and synapses; where compartments take the same memory, bits of both
+    # load, synapses: (g,): compartments, and synapses or, where compartments take the same memory, bits of both
     load: Ints
     synapses: Ints
     sender: Ints  # (signals,): group that sends a signal, -1 for the host's
@@ -182,14 +182,14 @@ class NeuronGroups(ReadOnly, Value):
 
     @cached_property
     def alike(self) -> Ints:
-        """First of the groups that follow each other and read the same signals, shape (g,)."""
-        # Features of one position of a convolution do: who has looked at one of them knows what all read.
+        """First of each run of consecutive groups that read the same signals, shape (g,)."""
+        # Features of one position of a convolution do: any of them tells what all read.
         first = np.arange(len(self))
         compiled_for(_alike, len(self.signal))(self.start, self.signal, first)
         return adopted(first)
 
     def readers(self) -> tuple[Ints, SmallInts]:
-        """Turn it round: where the readers of every signal begin, and the groups that read it, ascending."""
+        """Transpose: return where the readers of every signal begin, and the groups that read it, ascending."""
         reader = np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.start))
         return grouped_by(self.signal, reader, self.n_signals)
 
@@ -209,7 +209,7 @@ class NeuronGroups(ReadOnly, Value):
 
 
 def _alike(start: Any, signal: Any, first: Any) -> int:
-    """Fill ``first``; where signals differ, they mostly do so at once."""
+    """Fill ``first``; signals that differ mostly do so at once."""
     runs = min(1, len(first))
     for g in range(1, len(first)):
         here, there, degree = start[g], start[g - 1], start[g + 1] - start[g]
@@ -226,8 +226,8 @@ def _alike(start: Any, signal: Any, first: Any) -> int:
 
 
 def neuron_groups(lists: ListNetwork, chip: ChipSpec | None = None, *, is_dense: bool = False) -> NeuronGroups:
-    """Join the compartments of every neuron that is computed."""
-    # chip: on whose cores compartments may take the same memory as synapses do
+    """Group the compartments of every computed neuron."""
+    # chip: its compartments may take the same memory as synapses
     # is_dense: whether synapses are counted as in dense lists
     neuron = np.flatnonzero(lists.is_computed[: lists.n_somas])
     group_of = np.full(lists.n_somas, -1, np.int64)
@@ -246,7 +246,7 @@ def neuron_groups(lists: ListNetwork, chip: ChipSpec | None = None, *, is_dense:
 
 
 def room_of(chip: ChipSpec, runs: int = 1, *, is_dense: bool = False) -> Room:
-    """Find what a core of a chip with lists of synapses holds."""
+    """Return the capacity of a core with synapse lists."""
     lists = chip.lists
     memory = lists.synapse_memory_bits - lists.other_memory(0)
     unit = 1 if _neuron_memory(chip) else lists.dense_bits if is_dense else lists.synapse_bits
@@ -254,7 +254,7 @@ def room_of(chip: ChipSpec, runs: int = 1, *, is_dense: bool = False) -> Room:
 
 
 def _neuron_memory(chip: ChipSpec) -> int:
-    """Count the bits that a neuron takes of the memory of synapses."""
+    """Return the bits of synapse memory that a neuron takes."""
     return int(chip.lists.other_memory(1) - chip.lists.other_memory(0))
 
 
@@ -269,13 +269,13 @@ class ListNeurons(ReadOnly, Value):
     """A population as the chip computes it."""
 
     neuron: CurrentNeuron | GradedNeuron  # values of all neurons
-    # what weights are multiplied with: 2**s for frame neurons, 2**k for spiking ones
+    # factor of weights: 2**s for frame neurons, 2**k for spiking ones
     scale: int
-    # (n,): what the host adds to the drive in every frame from 1 on, in units of the network's weights; 0 for spiking
+    # (n,): added by the host to the drive in every frame from 1 on, in units of the network's weights; 0 for spiking
     # neurons
     bias: Ints
-    # (n,): further compartments, one for each synapse beside the first, of graded neurons that take the greatest input;
-    # None where synapses of a current share one
+    # (n,): further compartments, one for each synapse after the first, of graded neurons that take the greatest input;
+    # None if synapses of a current share one
     apart: Ints | None = None
 
     @property
@@ -287,8 +287,8 @@ class ListNeurons(ReadOnly, Value):
 
 
 def as_list_neurons(population: Population, chip: ChipSpec, into: Iterable[Matrix] = ()) -> ListNeurons:
-    """Find the parameters of a population on a chip with synapse-list cores."""
-    # into: the weights of what feeds it
+    """Return the parameters of a population on a chip with synapse-list cores."""
+    # into: the weights of the links that feed it
     if isinstance(population.neuron, GradedNeuron):
         return _graded_neurons(population.neuron, len(population.neurons), into)
     if population.neuron is None:
@@ -375,7 +375,7 @@ def _require_values(name: str, neuron: CurrentNeuron, chip: ChipSpec) -> None:
 
 @dataclass(frozen=True, eq=False)
 class HostSignals(ReadOnly, Value):
-    """What the host sends: one row per signal that an axon can carry."""
+    """Signals of the host: one row per signal that an axon can carry."""
 
     # node, neuron: (h,): input node and its neuron; ``BIAS`` and 0 for a spike in every frame, or a value
     node: Ints
@@ -391,10 +391,10 @@ class HostSignals(ReadOnly, Value):
 class ListNetwork(ReadOnly, Value):
     """Compartments that are computed and their synapses, ordered by compartment."""
 
-    # Neurons are numbered over all populations; then come the compartments of their further currents. Signals are
-    # numbered too: neuron n sends signal n, those of the host follow after all compartments.
+    # Neurons are numbered over all populations, then the compartments of their further currents. Signals are numbered
+    # too: neuron n sends signal n, those of the host follow after all compartments.
 
-    network: Legalised  # what it was made of
+    network: Legalised  # the network it was made from
     neurons: tuple[ListNeurons, ...]  # one per population
     offset: Ints  # (populations + 1,): number of the first neuron of each population
     soma: Ints  # (n,): neuron that every compartment belongs to; a neuron's own number for itself
@@ -402,8 +402,8 @@ class ListNetwork(ReadOnly, Value):
     is_computed: NDArray[np.bool_]  # (n,): compartments of neurons that an output depends on, or that are kept
     # (n + 1,): compartment k has synapses ``start[k]`` to ``start[k + 1] - 1``; none where it is not computed
     start: Ints
-    # signal, weight, delay: (s,): what a synapse reads, what it adds to the current, and ticks from the axon to the
-    # neuron; in 32 bits where weights fit
+    # signal, weight, delay: (s,): signal that a synapse reads, what it adds to the current, and ticks from the axon to
+    # the neuron; weights in 32 bits if they fit
     signal: SmallInts
     weight: NDArray[np.integer]
     delay: NDArray[np.uint8]
@@ -411,40 +411,40 @@ class ListNetwork(ReadOnly, Value):
 
     @property
     def n_somas(self) -> int:
-        """Neurons of all populations."""
+        """Number of neurons in all populations."""
         return int(self.offset[-1])
 
     @property
     def n_neurons(self) -> int:
-        """Compartments of all populations."""
+        """Number of compartments in all populations."""
         return len(self.soma)
 
     @property
     def n_signals(self) -> int:
-        """Signals of neurons and host."""
+        """Number of signals of neurons and host."""
         return self.n_neurons + len(self.host)
 
     @property
     def target(self) -> Ints:
-        """Neuron of every synapse, shape (s,)."""
+        """Compartment that every synapse feeds, shape (s,)."""
         return np.repeat(np.arange(self.n_neurons), np.diff(self.start))
 
     def values_of(self, name: str, without: int = 0) -> NDArray[Any]:
-        """Give a parameter of all neurons, shape (n_somas,); ``without`` of neurons that have none."""
+        """Return a parameter of all neurons, shape (n_somas,); ``without`` for neurons that lack it."""
         pairs = zip(self.neurons, np.diff(self.offset).tolist(), strict=True)
         return np.concatenate([np.broadcast_to(getattr(n.neuron, name, without), size) for n, size in pairs])
 
     def population_of(self, neuron: int) -> int:
-        """Find the population of a neuron by its number."""
+        """Return the population of a neuron by its number."""
         return int(np.searchsorted(self.offset, self.soma[neuron], side="right")) - 1
 
     def node_of(self, neuron: int) -> str:
-        """Name the node that a neuron belongs to; of a relay the one whose spikes it carries."""
+        """Return the name of a neuron's node; for a relay, the node whose spikes it carries."""
         return self.network.ports[self.network.populations[self.population_of(neuron)].node].name
 
 
 def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
-    """Put all synapses of a legalised network into one table."""
+    """Collect all synapses of a legalised network in one table."""
     fed: list[Link | HostLink] = [*network.links, *network.host_links]
     neurons = tuple(
         as_list_neurons(p, chip, (link.matrix for link in fed if link.target == number))
@@ -478,7 +478,7 @@ def list_network(network: Legalised, chip: ChipSpec) -> ListNetwork:
 
 
 def floors_of(lists: ListNetwork, chip: ChipSpec) -> Ints | None:
-    """Give the floor of every neuron's core, where a core has one and neurons differ; relays go with the least."""
+    """Return the floor that each neuron's core needs, if cores have one and neurons differ; relays take the least."""
     # shapes: returns (n_somas,)
     if chip.lists.floors != "shared":
         return None
@@ -511,11 +511,11 @@ class _Compartments:
         self.soma, self.decay = np.concatenate(soma), np.concatenate(decay)
 
     def first(self, population: int, current: int) -> int:
-        """Give the number of the compartment of a population's neuron 0 that holds a current."""
+        """Return the number of the compartment that holds a current of a population's neuron 0."""
         return self._first[population][current]
 
     def apart(self, target: Ints) -> Ints:
-        """Give every synapse after the first of neurons that ask for it a compartment of its own."""
+        """Give every synapse after the first its own compartment, for neurons that need it."""
         # shapes: target, returns (s,)
         mine = np.flatnonzero(self._apart[np.minimum(target, len(self._apart) - 1)] >= 0)
         mine = mine[target[mine] < len(self._apart)]
@@ -529,7 +529,7 @@ class _Compartments:
 
 
 def _of_link(link: Link | HostLink, first: int, delay: int, neurons: ListNeurons, rows: _Compartments) -> Synapses:
-    """Give the synapses of a link whose first source sends signal ``first``; each so many ticks after its axon."""
+    """Return the synapses of a link whose first source sends signal ``first``, each ``delay`` ticks after its axon."""
     matrix = link.matrix.tocoo()
     target = matrix.row + np.int32(rows.first(link.target, link.current))
     weight = narrow(matrix.data.astype(np.int64) * neurons.scale)
@@ -541,7 +541,7 @@ DIGIT_BITS = 7
 
 
 def bias_digits(bias: Ints, bits: int = DIGIT_BITS) -> list[tuple[int, NDArray[np.integer]]]:
-    """Write biases as digits times values that the host sends: 1, 2^7, 2^14, ...; without digits that are all 0."""
+    """Split biases into digits times values that the host sends: 1, 2^7, 2^14, ...; skip digits that are all 0."""
     # bits: width of a digit without its sign; shapes: bias (n,); digits (n,), of magnitude below 2^bits
     found, rest, value = [], bias.astype(np.int64), 1
     while rest.any():
@@ -553,13 +553,13 @@ def bias_digits(bias: Ints, bits: int = DIGIT_BITS) -> list[tuple[int, NDArray[n
 
 
 def digit_of(rest: NDArray[np.integer], bits: int) -> NDArray[np.integer]:
-    """Give the last digit of every number, with its sign: so no sum of digits goes beyond that of the numbers."""
+    """Return the last digit of every number, with its sign, so that no sum of digits exceeds that of the numbers."""
     digit: NDArray[np.integer] = np.sign(rest) * (np.abs(rest) & ((1 << bits) - 1))
     return digit
 
 
 class _HostNumbers:
-    """Numbers the signals of the host; those of one input neuron that a synapse's delay can tell apart are one."""
+    """Numbers the signals of the host; those of an input neuron that differ only by synapses' delays share one."""
 
     def __init__(self, first: int, longest: int, digit_bits: int) -> None:
         self._next, self._longest, self._digit_bits = first, longest, digit_bits

@@ -35,7 +35,7 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 
 def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
-    """Put the neurons of a rollout into cores; splitters have no meaning here, and tilings are of no use."""
+    """Partition the neurons of a rollout into cores; splitters and tilings do not apply."""
     rollout, options, phases = cheap_phases(rollout, chip, context.options, context.budget)
     network = keep_nodes(legalise(rollout, chip, ticks_per_step=options.ticks_per_step), options.keep)
     lists = list_network(network, chip)
@@ -54,7 +54,7 @@ def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Part
 
 
 def regions_of(parts: ListPartition, fixed: Fixed) -> list[Region | None]:
-    """Find the part of the board in which each core must lie."""
+    """Return the region of the board in which each core must lie."""
     somas = parts.core[: parts.lists.n_somas]
     label = np.full(parts.n_cores, -1, np.int64)
     label[somas[somas >= 0]] = fixed.label[somas >= 0]
@@ -64,8 +64,8 @@ def regions_of(parts: ListPartition, fixed: Fixed) -> list[Region | None]:
 def partition_lists(
     lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None = None, *, shares: bool = True
 ) -> ListPartition:
-    """Put neurons into cores, with lists as they are where these hold the weights, else as the chip can encode them."""
-    # shares: whether cores that share lists are preferred; neurons that are moved afterwards would not share them
+    """Partition neurons into cores, with plain lists if these hold the weights, else as the chip can encode them."""
+    # shares: whether cores that share lists are preferred; neurons moved afterwards would not share them
     try:
         parts = fill_cores(lists, chip, budget=budget, fixed=fixed)
         if not _holds(parts, chip, 1):
@@ -83,7 +83,7 @@ def partition_lists(
 
 
 def _encoded(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None) -> Iterator[ListPartition]:
-    """Fill cores with lists of a run for each sign and wide weights in two, and with boxes that share lists."""
+    """Fill cores with one run per sign and wide weights split in two, without and with boxes that share lists."""
     cut = in_two_synapses(lists, chip)
     for in_boxes in (False, True)[: 1 + (fixed is None and bool(chip.lists.shares_lists))]:
         try:
@@ -104,7 +104,7 @@ def _holds(parts: ListPartition, chip: ChipSpec, runs: int) -> bool:
 
 
 def require_memory(parts: ListPartition, chip: ChipSpec, *, is_pinned: bool = True) -> None:
-    """Refuse a core whose synapses, and whatever else lies in the same memory, take more than it has."""
+    """Refuse a core whose memory is too small for its synapses and what else it holds."""
     used = np.bincount(parts.core[parts.core >= 0], minlength=parts.n_cores)
     other = np.array([chip.lists.other_memory(n) for n in used.tolist()], np.int64)
     bits, most = synapse_table(parts)[0].bits(chip, other) + other, chip.lists.synapse_memory_bits
@@ -118,7 +118,7 @@ def require_memory(parts: ListPartition, chip: ChipSpec, *, is_pinned: bool = Tr
 
 
 def _balanced(first: Parts, chip: ChipSpec, context: MappingContext) -> Parts:
-    """Look for a partition that the objective prefers, by what a program of the first one does."""
+    """Search for a partition that the objective prefers, by the activity of a draft program of the first."""
     draft = emit(first.rollout, first, _draft_places(first.n_cores, chip), chip)
     runs = 1 if _holds(first.partition, chip, 1) else 2
     search = BalanceSearch(first.partition, draft, chip, context, runs)
@@ -140,16 +140,16 @@ def _balanced(first: Parts, chip: ChipSpec, context: MappingContext) -> Parts:
 
 
 def _draft_places(n_cores: int, chip: ChipSpec) -> Ints:
-    """Give the cores of a draft places, on few tiles as in the end."""
+    """Place the cores of a draft on few tiles, as in the final program."""
     y, x = np.nonzero(few_tiles(np.ones((chip.rows, chip.columns), np.bool_), n_cores, chip))
     return np.stack([x, y], axis=1)[:n_cores]
 
 
-# Whether the weights of a list are ones that the chip can hold: mantissas times one power of 2.
+# Checks that the chip can hold the weights of a list: mantissas times one power of 2.
 
 
 def require_weights_held(parts: ListPartition, chip: ChipSpec, runs: int = 1) -> None:
-    """Refuse weights that no list of so many runs holds, and drives that overflow a frame neuron."""
+    """Refuse weights that no list of ``runs`` runs holds, and drives that overflow a frame neuron."""
     lists = parts.lists
     target = lists.target
     pair = parts.core[target] * lists.n_signals + lists.signal
@@ -160,7 +160,7 @@ def require_weights_held(parts: ListPartition, chip: ChipSpec, runs: int = 1) ->
 
 
 def _refuse_weights(parts: ListPartition, number: Ints, chip: ChipSpec) -> DoesNotFitError:
-    """Say which list of one run lacks what."""
+    """Return the refusal that names a list whose weights do not fit one run."""
     lists, target = parts.lists, parts.lists.target
     size = int(number.max(initial=-1)) + 1
     most, rest = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -191,7 +191,7 @@ def _refuse_weights(parts: ListPartition, number: Ints, chip: ChipSpec) -> DoesN
 
 
 def _require_drives_held(parts: ListPartition, chip: ChipSpec) -> None:
-    """Frame neurons are exact only where neither current nor voltage meets its rails."""
+    """Refuse frame neurons whose current or voltage may meet its rails, where they are not exact."""
     lists = parts.lists
     pairs = zip(lists.neurons, lists.network.populations, strict=True)
     is_frame = np.concatenate([np.full(len(n.bias), p.neuron is None) for n, p in pairs])[lists.soma]
@@ -216,13 +216,13 @@ _DTYPES = {"refractory": np.uint8, "subtract": np.uint8}
 
 def emit(rollout: Rollout, given: Parts, where: Ints, chip: ChipSpec) -> ListProgram:
     """Write the program of placed cores."""
-    # Neurons that nobody uses get parameters with which they never spike.
+    # Unused neurons get parameters with which they never spike.
     parts: ListPartition = given.partition
     return ListProgram(**listed(rollout, parts, where, chip), neurons=_current_table(parts, chip))
 
 
 def listed(rollout: Rollout, parts: ListPartition, where: Ints, chip: ChipSpec) -> dict[str, Any]:
-    """Give all that a program of lists says but for what its neurons compute."""
+    """Return all fields of a program of lists except the parameters of its neurons."""
     synapses, list_signal = synapse_table(parts)
     list_core = synapses.list_core
     axon = np.arange(len(list_core)) - synapses.axons[list_core]
@@ -249,7 +249,7 @@ def synapse_table(parts: ListPartition) -> tuple[SynapseTable, Ints]:
 
 
 def _output_table(parts: ListPartition, node: NDArray[np.int32], index: NDArray[np.int32]) -> OutputTable:
-    """Make the table of the neurons that are read out; ``node`` and ``index`` are the labels of all, shape (C, N)."""
+    """Make the table of neurons that are read out; ``node`` and ``index`` are the labels of all, shape (C, N)."""
     populations, sizes = parts.lists.network.populations, np.diff(parts.lists.offset)
     is_output = np.repeat([p.is_output for p in populations], sizes)
     read = np.flatnonzero(is_output & parts.lists.is_computed[: parts.lists.n_somas])
@@ -310,15 +310,15 @@ def _targets(parts: ListPartition, list_core: Ints, list_signal: Ints, axon: Int
 
 
 def core_bound(network: Legalised, chip: ChipSpec, proven: bool, priced: bool, budget: Budget) -> CoreBound:
-    """Bound the cores of every mapping from below, by counting."""
+    """Return a lower bound on the cores of any mapping, by counting."""
     lists = chip.lists
-    if lists.shares_lists:  # how few lists a core stores is not told by counting
+    if lists.shares_lists:  # counting does not tell how few lists a core stores
         return counted_cores(network, chip)
     return counted_cores(network, chip, lambda n, synapses: (lists.list_memory(n, synapses), lists.synapse_memory_bits))
 
 
 def most_axons(sources: Sources, population: Population, chip: ChipSpec, gathers: bool) -> int:
-    """Count the signals of the neediest neuron: its sources, each once, and the constant of a frame neuron."""
+    """Return the most signals of any single neuron: its distinct sources, and the constant of a frame neuron."""
     span = int(sources.neuron_of.max(initial=0)) + 1
     key_of_link = np.unique([_signal(link) for link in sources.links], axis=0, return_inverse=True)[1].ravel()
     key = key_of_link[sources.link_of] * span + sources.neuron_of if len(sources.links) else sources.neuron_of
@@ -329,5 +329,5 @@ def most_axons(sources: Sources, population: Population, chip: ChipSpec, gathers
 
 
 def _signal(link: Link | HostLink) -> tuple[int, int]:
-    """Tell apart what one axon cannot carry, whatever the delays of its synapses: population, or input and frame 0."""
+    """Key of what one axon can carry, whatever the delays of its synapses: population, or input and first frame."""
     return (link.source, -1) if isinstance(link, Link) else (link.node, link.first_frame)

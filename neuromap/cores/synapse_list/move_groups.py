@@ -1,8 +1,8 @@
-"""Refine a partition: move groups, one by one, to the core that takes the fewest deliveries.
+"""Refine a partition: move groups, one by one, to the core with the fewest deliveries.
 
-A delivery is a pair of a signal and a core that reads it. Every signal has a list of the cores that read it, with how
-many groups do, so that all cores to which a group could go are priced in one pass over its signals. Every move keeps
-all limits and lowers the deliveries.
+A delivery is a pair of a signal and a core that reads it. Every signal has a list of the cores that read it, with the
+number of groups that do, so that all cores to which a group could go are priced in one pass over its signals. Every
+move keeps all limits and lowers the deliveries.
 
 Where signals are read in many cores the lists are long, and nearly all cores have no axons left for the group. Then
 every signal has a row of bits too, one for each core. The rows of a group's signals are added up in all cores at once,
@@ -21,15 +21,15 @@ from neuromap.cores.synapse_list.list_network import NeuronGroups, Room
 from neuromap.loops import compiled_for
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 
-# Times that every group is offered a move.
+# Most times that every group is offered a move.
 SWEEPS = 8
-# A sweep that saves no more than one in so many of all deliveries is the last.
+# A sweep that saves no more than 1 / LEAST of all deliveries is the last.
 LEAST = 2000
-# Entries of lists, or words of bits, that are looked at, about; some three seconds.  Where they do not suffice to offer
-# every group one move, none is offered: so large a network takes as long to book, and saves no more than a thousandth
+# Most entries of lists, or words of bits, visited, about; some three seconds. If they do not suffice to offer every
+# group one move, none is offered: so large a network takes as long to set up, and saves no more than a thousandth
 # (random networks of 65,536 neurons that read 512 others; of 16,384, 0.4 %).
 WORK = 1_000_000_000
-# Of these, looked at between two looks at the clock.
+# Of these, visited between two looks at the clock.
 AT_ONCE = 20_000_000
 # Words of bits that take as long as an entry of a list, about.
 WORDS = 1.0
@@ -38,8 +38,8 @@ MOST_BITS = 2**31
 
 
 def move_groups(core: Ints, groups: NeuronGroups, room: Room, deliveries: int, budget: Budget = NO_LIMIT) -> Ints:
-    """Move groups between cores."""
-    # gives it takes at most as many deliveries and cores; cores are numbered by their first group
+    """Move groups between cores to save deliveries."""
+    # Takes at most as many deliveries and cores; cores are numbered by their first group.
     # shapes: core (g,); returns (g,)
     n_cores = int(core.max()) + 1
     if _work(groups, n_cores, deliveries) > WORK:
@@ -80,19 +80,19 @@ def _n_words(n_cores: int) -> int:
 
 
 def _rows_pay(groups: NeuronGroups, n_cores: int, n_read: int, deliveries: int) -> bool:
-    """Whether rows of bits are quicker than lists, and there is room for them."""
+    """Whether rows of bits are faster than lists, and fit the memory allowed."""
     n_words = _n_words(n_cores)
     return n_words * n_read <= WORDS * deliveries and 64 * n_words * (groups.n_signals + 1) <= MOST_BITS
 
 
 def _work(groups: NeuronGroups, n_cores: int, deliveries: int) -> float:
-    """Estimate what is looked at to offer every group one move: a signal's row, or the list of cores that read it."""
+    """Estimate the visits to offer every group one move: to a signal's row, or the list of cores that read it."""
     listed = deliveries / max(1, groups.n_signals)
     return len(groups.signal) * min(listed, _n_words(n_cores))
 
 
 def _rows(groups: NeuronGroups, n_cores: int, n_read: int, deliveries: int) -> tuple[Words, Words]:
-    """Make room for the rows of bits and for sums of them, where that is quicker than lists; else for none."""
+    """Allocate rows of bits, none if lists are faster, and scratch for sums of them."""
     n_words = _n_words(n_cores)
     n_rows = groups.n_signals + 1 if _rows_pay(groups, n_cores, n_read, deliveries) else 0
     digits = max(3, int(np.diff(groups.start).max(initial=1)).bit_length()) + 1
@@ -105,7 +105,7 @@ def _numbered(core: Ints) -> Ints:
 
 
 def _count(network: Any, by_core: Any, books: Any) -> None:
-    """List the cores that read every signal, and what every core takes."""
+    """List the cores that read every signal, and count what every core holds."""
     start, signal, begin, load, synapses, sender = network
     core, entries, length, state, rows, alone = books
     reading, count, which = entries
@@ -139,7 +139,7 @@ def _count(network: Any, by_core: Any, books: Any) -> None:
 def _move(
     network: Any, own: Any, room: Any, books: Any, scratch: Any, sums: Any, first: int, work: int
 ) -> tuple[int, int, int]:
-    """Move groups in ``core``, from one on; return where it ended, the deliveries saved, the entries looked at."""
+    """Move groups from ``first`` on; return where it ended, the deliveries saved, the entries visited."""
     start, signal, begin, load, synapses, sender = network
     core, entries, length, state, rows, alone = books
     reading, count, which = entries

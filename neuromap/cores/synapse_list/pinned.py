@@ -1,4 +1,4 @@
-"""Neurons whose cores a user fixes: tables of cores, nodes spread over cores of their own, regions of the board."""
+"""Neurons that users pin: tables of cores, nodes spread over cores of their own, regions of the board."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ Region: TypeAlias = tuple[int, int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Fixed(ReadOnly, Value):
-    """What pins say of neurons."""
+    """Pins of neurons."""
 
-    label: Ints  # (neurons of all populations,): equal for those that share a core, different for others; -1 where free
-    region: Mapping[int, Region]  # of the board, by label; none where the placer may choose
+    label: Ints  # (neurons of all populations,): equal for those that share a core, different for others; -1 if free
+    region: Mapping[int, Region]  # of the board, by label; absent where the placer may choose
 
 
 def fixed_by(pins: Pins, lists: ListNetwork, chip: ChipSpec) -> Fixed | None:
-    """Say which neurons have a core; None where nothing is pinned."""
+    """Convert pins to labels of neurons; None if nothing is pinned."""
     if not pins:
         return None
     label, own = np.full(lists.n_somas, -1, np.int64), chip.n_cores
@@ -69,7 +69,7 @@ def _require_inside(pins: Pins, name: str, region: dict[int, Region], cores: lis
 
 
 def free_groups(groups: NeuronGroups, is_free: NDArray[np.bool_]) -> NeuronGroups:
-    """Take the groups that nobody fixed; what others send them counts as the host's."""
+    """Select the free groups; signals of others count as the host's."""
     mine = np.flatnonzero(is_free)
     number = np.full(len(groups), -1, np.int64)
     number[mine] = np.arange(len(mine))
@@ -86,7 +86,7 @@ def free_groups(groups: NeuronGroups, is_free: NDArray[np.bool_]) -> NeuronGroup
 
 
 def require_held(core: Ints, label: Ints, groups: NeuronGroups, lists: ListNetwork, chip: ChipSpec) -> None:
-    """Refuse a core that holds more than it can; memory is asked when its lists are known."""
+    """Refuse a core that holds more than fits; memory is checked once its lists are known."""
     # shapes: core, label (g,)
     signal, reader = groups.read_in(core)
     sender = groups.sender[signal]

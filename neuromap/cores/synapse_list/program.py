@@ -1,14 +1,14 @@
-r"""ListProgram: everything that is loaded onto a chip whose cores keep a list of synapses for every axon.
+r"""ListProgram: everything that is loaded onto a chip whose cores have a list of synapses for every axon.
 
 A neuron sends its spikes to any number of axons; an axon adds a weight to any number of neurons of its core, each after
-a delay of its own. Every neuron has a current u and a voltage v, integers, and computes in every tick t, where all
+its own delay. Every neuron has a current u and a voltage v, integers, and computes in every tick t, where all
 divisions round toward zero (Davies et al., IEEE Micro 2018; widths and order as in Lava's bit-accurate model):
 
 1. a := sum of the weights that are due, wrapped into ``accumulator_bits`` of the chip, and
    u := u (2^b - d_u) / 2^b + a, wrapped into its width;
 2. s := u + the currents that are joined to it + bias, wrapped into the width of u where the chip has ``sum_wraps``, and
    v := v (2^b - d_v) / 2^b + s, stopped at the rails -(2^(p-1) - 1) and 2^(p-1) - 1 of its width p, and at -floor;
-   while the neuron rests after a spike, v stays what it is;
+   while the neuron rests after a spike, v does not change;
 3. if v > threshold and the neuron does not rest: spike, v := reset, or v - threshold where ``subtract`` is 1, and the
    neuron rests for ``refractory`` ticks from the next one on.
 
@@ -41,7 +41,7 @@ from neuromap.render.value import Card
 def one_run_holds(
     low: NDArray[np.integer], high: NDArray[np.integer], unit: NDArray[np.integer], chip: ChipSpec
 ) -> NDArray[np.bool_]:
-    """Say of sets of weights whether one power of two makes mantissas of them all; ``unit`` divides them all."""
+    """Test which sets of weights are all mantissas times one power of two; ``unit`` divides all weights of a set."""
     lists, found = chip.lists, np.zeros(np.shape(low), np.bool_)
     step = np.where((low < 0) & (high > 0), lists.mixed_sign_step, 1).astype(np.int64)
     for shift in range(lists.weight_shifts[0], lists.weight_shifts[1] + 1):
@@ -53,7 +53,7 @@ def one_run_holds(
 def powers_needed(
     weight: NDArray[np.integer], number: NDArray[np.integer], n_lists: int, chip: ChipSpec
 ) -> NDArray[np.int64]:
-    """Count the powers of two that the weights of every list need, at least one; 0 where some are no mantissas."""
+    """Count the powers of two that the weights of every list need, at least one; 0 if some are no mantissas."""
     # shapes: weight, number (s,): list of each weight; returns (n_lists,)
     least, greatest = chip.lists.weight_shifts
     first = np.full((n_lists, greatest - least + 1), -1, np.int8)
@@ -63,8 +63,8 @@ def powers_needed(
 
 
 def _powers(weight: Any, number: Any, least: int, greatest: int, low: int, high: int, first: Any, powers: Any) -> None:
-    # A weight is a mantissa for the powers from ``begin`` to ``end``. In ``first`` stands, for every list and end, the
-    # latest beginning: where it comes after the last power that was taken, the end is the best next one.
+    # A weight is a mantissa for the powers from ``begin`` to ``end``. ``first`` holds, for every list and end, the
+    # latest beginning: where it comes after the last power taken, the end is the best next one.
     for s in range(len(weight)):
         one = weight[s]
         end, begin = least, least
@@ -97,19 +97,19 @@ class CurrentTable(ReadOnly, Card):
     voltage_decay: NDArray[np.int32]
     threshold: NDArray[np.int32]  # (C, N): above it (not at it) the neuron spikes
     bias: NDArray[np.int32]  # (C, N): added to the voltage in every tick
-    refractory: NDArray[np.uint8]  # (C, N): ticks after a spike in which the voltage stays what it is
+    refractory: NDArray[np.uint8]  # (C, N): ticks after a spike in which the voltage does not change
     # current, voltage: (C, N): u and v before the first tick
     current: NDArray[np.int32]
     voltage: NDArray[np.int32]
     # (C, N): the neuron of the core whose voltage takes this one's current, which is not joined itself; -1 for none.
     # None where no neuron is joined
     joined: NDArray[np.int32] | None = None
-    # (C, N): what a spike sets v to; -floor is the least v that a tick leaves; 1 where a spike takes the threshold off.
-    # None where no neuron has it: 0, the rail, 0
+    # reset, floor, subtract: (C, N): v after a spike; -floor is the least v after a tick; 1 where a spike subtracts the
+    # threshold. None if all neurons have the default: 0, the rail, 0
     reset: NDArray[np.int32] | None = None
     floor: NDArray[np.int32] | None = None
     subtract: NDArray[np.uint8] | None = None
-    # (C, N): k where weights, threshold and bias are those of the network times 2**k. None where all are the network's
+    # (C, N): k if weights, threshold and bias are those of the network times 2**k. None if all are the network's
     scale: NDArray[np.uint8] | None = None
 
 
@@ -134,13 +134,13 @@ class SynapseTable(ReadOnly, Card):
         return np.repeat(np.arange(len(self.lists) - 1), np.diff(self.lists))
 
     def by_core(self) -> Iterator[tuple[slice, slice]]:
-        """Go through the cores, lists and synapses of each, so that no array is as long as all synapses."""
+        """Yield the lists and synapses of each core in turn, so that no array is as long as all synapses."""
         begin = self.lists[self.axons]
         for core in range(len(begin) - 1):
             yield slice(self.axons[core], self.axons[core + 1]), slice(begin[core], begin[core + 1])
 
     def runs(self, chip: ChipSpec) -> NDArray[np.int64]:
-        """Count the runs of every list, shape (L,): one, or one for each sign where no power of two suits both."""
+        """Count the runs of every list, shape (L,): one, or one for each sign if no power of two suits both."""
         some = np.flatnonzero(np.diff(self.lists))
         runs = np.ones(len(self.lists) - 1, np.int64)
         if chip.lists.cuts_weights:
@@ -154,8 +154,8 @@ class SynapseTable(ReadOnly, Card):
         return runs
 
     def bits(self, chip: ChipSpec, other: NDArray[np.int64] | int = 0) -> NDArray[np.int64]:
-        """Count the memory that the lists of every core take, shape (C,), beside what else takes some of it."""
-        # A core whose lists fit as they are has no need to look for equal ones.
+        """Count the bits that the lists of every core take, shape (C,), besides ``other`` bits in the same memory."""
+        # A core whose lists fit as they are needs no search for equal ones.
         runs, synapses = self.runs(chip), np.diff(self.lists) * chip.lists.synapse_bits
         if chip.lists.dense_bits:
             dense = runs * self._spans() * chip.lists.dense_bits
@@ -169,7 +169,7 @@ class SynapseTable(ReadOnly, Card):
         return bits
 
     def _spans(self) -> NDArray[np.int64]:
-        """Count the neurons from the first to the last of every list with one delay, shape (L,); 0 of other lists."""
+        """Count the neurons from the first to the last of every list with one delay, shape (L,); 0 for other lists."""
         spans, some = np.zeros(len(self.lists) - 1, np.int64), np.flatnonzero(np.diff(self.lists))
         if len(some):
             start = self.lists[some]
@@ -179,7 +179,7 @@ class SynapseTable(ReadOnly, Card):
         return spans
 
     def _shape(self, number: int) -> bytes:
-        """Tell apart lists that differ in more than a common step in their neurons."""
+        """Return a key that is equal for lists that differ only by a common offset of their neurons."""
         mine = slice(*self.lists[number : number + 2])
         neuron = self.neuron[mine]
         return (neuron - neuron[:1]).tobytes() + self.weight[mine].tobytes() + self.delay[mine].tobytes()
@@ -187,7 +187,7 @@ class SynapseTable(ReadOnly, Card):
 
 @dataclass(frozen=True, eq=False)
 class TargetTable(ReadOnly, Card):
-    """Where spikes go: T pairs of a neuron and an axon."""
+    """Targets of spikes: T pairs of a neuron and an axon."""
 
     # (C * N + 1,): neuron n of core c has targets ``start[c * N + n]`` to ``start[c * N + n + 1] - 1``
     start: NDArray[np.int64]
@@ -195,8 +195,7 @@ class TargetTable(ReadOnly, Card):
     axon: NDArray[np.int32]  # (T,): axon of the target core
 
 
-# Arrays of synapses and targets: P cores and one, Q lists and one, S synapses, R neurons of all cores and one, T
-# targets.
+# Arrays of synapses and targets: P cores + 1, Q lists + 1, S synapses, R neurons of all cores + 1, T targets.
 LISTED: Tensors = {
     "synapses.axons": ("int64", "P"),
     "synapses.lists": ("int64", "Q"),
@@ -211,13 +210,13 @@ LISTED: Tensors = {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SynapseProgram(ChipProgram):
-    """What programs of lists of synapses have in common, whatever their neurons compute."""
+    """Base of programs with synapse lists, whatever their neurons compute."""
 
     synapses: SynapseTable
     targets: TargetTable
 
     def extents(self) -> dict[str, int]:
-        """Lengths of the axes that only synapse lists have."""
+        """Return the lengths of the axes specific to synapse lists."""
         return {
             "P": self.n_cores + 1,
             "Q": max(len(self.synapses.lists), 1),
@@ -228,7 +227,7 @@ class SynapseProgram(ChipProgram):
 
     @property
     def wires(self) -> Wires:
-        """Where every neuron's spikes go: to any number of axons."""
+        """Connections from neurons to any number of axons."""
         targets = self.targets
         of = np.repeat(np.arange(len(targets.start) - 1), np.diff(targets.start))
         core, neuron = np.divmod(of, self.chip.neurons)
@@ -236,7 +235,7 @@ class SynapseProgram(ChipProgram):
         return Wires(core, neuron, targets.core.astype(np.int64), targets.axon.astype(np.int64), delay)
 
     def sent_by(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Sent:
-        """Say where spikes of some neurons go: to any number of axons."""
+        """Return the targets of spikes of the given neurons, any number each."""
         targets = self.targets
         number = cores.astype(np.int64) * self.chip.neurons + neurons
         each = targets.start[number + 1] - targets.start[number]
@@ -246,7 +245,7 @@ class SynapseProgram(ChipProgram):
         return Sent(spike, targets.core[row].astype(np.int64), targets.axon[row].astype(np.int64), delay)
 
     def synapses_of(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> Synapses:
-        """List the synapses of the lists."""
+        """List the synapses of the given axons."""
         table, lists = self.synapses, self.synapses.axons[cores] + axons
         each = table.lists[lists + 1] - table.lists[lists]
         synapse = ragged_ranges(table.lists[lists], each)
@@ -254,7 +253,7 @@ class SynapseProgram(ChipProgram):
         return Synapses(np.repeat(np.arange(len(lists)), each), *(c[synapse].astype(np.int64) for c in columns))
 
     def of_cores(self, cores: NDArray[np.int64], local: NDArray[np.int64]) -> dict[str, Any]:
-        """Take some cores out, renumbered."""
+        """Return the fields of some cores, renumbered."""
         synapses, targets, n = self.synapses, self.targets, self.chip.neurons
         n_axons = self.axon_counts[cores]
         lists = ragged_ranges(synapses.axons[cores], n_axons)
@@ -280,12 +279,12 @@ class SynapseProgram(ChipProgram):
 
     @property
     def n_synapses(self) -> int:
-        """Synapses of all lists."""
+        """Number of synapses in all lists."""
         return len(self.synapses.neuron)
 
     @property
     def neurons_in_use(self) -> NDArray[np.bool_]:
-        """Neurons that bear a node's label, have a synapse or a bias, or send spikes: shape (C, N)."""
+        """Mask of neurons that carry a node's label, have a synapse or a bias, or send spikes, shape (C, N)."""
         table = self.synapses
         used: NDArray[np.bool_] = (self.neuron_node >= 0) | self.has_bias
         for core, (_, mine) in enumerate(table.by_core()):
@@ -307,17 +306,17 @@ class SynapseProgram(ChipProgram):
         }
 
     def other_bits(self) -> NDArray[np.int64]:
-        """Count what takes memory of every core beside its lists, shape (C,)."""
+        """Count the bits of every core's memory taken by anything but its lists, shape (C,)."""
         return np.zeros(self.n_cores, np.int64)
 
     @property
     def axon_counts(self) -> NDArray[np.int64]:
-        """Axons in use of every core, shape (C,)."""
+        """Number of axons in use of every core, shape (C,)."""
         return np.diff(self.synapses.axons)
 
     @property
     def greatest_delay(self) -> int:
-        """The longest way of a spike to a neuron, in ticks."""
+        """Greatest delay from a spike to a neuron, in ticks."""
         return self.chip.delay[0] + int(self.synapses.delay.max(initial=0))
 
 
@@ -328,11 +327,11 @@ class ListProgram(SynapseProgram):
     Attributes
     ----------
     synapses : SynapseTable
-        What the axons of every core do.
+        Synapse lists of the axons of every core.
     neurons : CurrentTable
         Parameters, shape (C, N).
     targets : TargetTable
-        Where spikes go.
+        Targets of spikes.
 
     Notes
     -----
@@ -364,7 +363,7 @@ class ListProgram(SynapseProgram):
     TABLES: ClassVar[Mapping[str, type]] = {"synapses": SynapseTable, "neurons": CurrentTable, "targets": TargetTable}
 
     def misfit(self) -> str:
-        """Say whether currents and voltages do not fit 32 bits, or products with decays exact doubles."""
+        """Describe widths beyond 32-bit currents and voltages or exact products with decays; empty if none is."""
         chip = self.chip
         widths = {name: getattr(chip.lists, name) for name in ("current_bits", "accumulator_bits")}
         bounded = [(name, width, 2, 32) for name, width in (*widths.items(), ("potential_bits", chip.potential_bits))]
@@ -376,12 +375,12 @@ class ListProgram(SynapseProgram):
         return ""
 
     def of_cores(self, cores: NDArray[np.int64], local: NDArray[np.int64]) -> dict[str, Any]:
-        """Take some cores out, renumbered."""
+        """Return the fields of some cores, renumbered."""
         return super().of_cores(cores, local) | {"neurons": rows_of(self.neurons, cores)}
 
     @property
     def has_bias(self) -> NDArray[np.bool_]:
-        """Neurons with a bias."""
+        """Mask of neurons with a bias."""
         has_bias: NDArray[np.bool_] = self.neurons.bias != 0
         return has_bias
 
@@ -392,10 +391,10 @@ class ListProgram(SynapseProgram):
 
     @property
     def scales(self) -> dict[str, int]:
-        """Powers k of the factors 2^k by which nodes were multiplied for the chip, by node."""
+        """Powers k of the factors 2^k that scale nodes to the chip, by node."""
         if self.neurons.scale is None:
             return {}
-        power = np.zeros(len(self.nodes) + 1, np.int64)  # the last for neurons without a label
+        power = np.zeros(len(self.nodes) + 1, np.int64)  # the last entry is for neurons without a label
         np.maximum.at(power, self.neuron_node, self.neurons.scale)
         return {port.name: int(k) for port, k in zip(self.nodes, power, strict=False) if k}
 
@@ -404,30 +403,30 @@ PROGRAM = ListProgram
 
 
 class InputUnderWay(ABC):
-    """What is under way between two ticks, as every engine of lists of synapses tells it."""
+    """Pending synaptic input between two ticks, for engines of synapse lists."""
 
     program: Any
     tick: int
 
     @abstractmethod
     def _rings(self) -> tuple[Ints, NDArray[Any]]:
-        """Give what is due, shape (slots, C, N), and what axons will carry, shape (D + 1, L): rings over ticks."""
+        """Return sums due, shape (slots, C, N), and values axons will carry, shape (D + 1, L): rings over ticks."""
 
     def _fitted(self, amounts: Ints) -> Ints:
-        """Fit sums into the width in which the chip adds them up."""
+        """Wrap sums to the width in which the chip adds them up."""
         return amounts
 
     @property
     def pending(self) -> Ints:
-        """Neurons to which something will be added, as sorted rows (tick, core, neuron), shape (n, 3)."""
+        """Neurons with pending input, as sorted rows (tick, core, neuron), shape (n, 3)."""
         # Sums that change nothing, as multiples of the range they wrap into, have no row.
         return self._rows(self.pending_amounts)
 
     @property
     def pending_amounts(self) -> Ints:
-        """What will be added to neurons, from the next tick on: shape (D + d + 1, C, N)."""
-        # What has not reached its axons yet is followed through. D is the chip's least delay and d the greatest of a
-        # synapse.
+        """Pending input of neurons, from the next tick on, shape (D + d + 1, C, N)."""
+        # Spikes that have not reached their axons yet are followed through. D is the chip's least delay and d the
+        # greatest of a synapse.
         due, carried = self._from_now()
         amounts = np.zeros((len(carried) + len(due) - 1, *self.program.shape), np.int64)
         amounts[: len(due)] = due
@@ -440,7 +439,7 @@ class InputUnderWay(ABC):
         return self._fitted(amounts)
 
     def _under_way(self) -> tuple[Ints, Ints, Ints, NDArray[Any]]:
-        """List what is due, rows (tick, core, neuron) and amounts; and who carries what, rows (tick, core, axon)."""
+        """List sums due, rows (tick, core, neuron) and amounts, and spikes, rows (tick, core, axon) and values."""
         due, carried = self._from_now()
         due, axons = self._fitted(due), self.program.synapses.axons
         ahead, number = np.nonzero(carried)
@@ -467,6 +466,6 @@ def synapses_of(program: SynapseProgram, lists: Ints) -> tuple[Ints, Ints]:
 
 
 def wrapped(current: Ints, bits: int) -> Ints:
-    """Fit currents into a width, two's complement."""
+    """Wrap currents to a width, two's complement."""
     half = 1 << (bits - 1)
     return ((current + half) & (2 * half - 1)) - half

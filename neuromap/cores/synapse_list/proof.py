@@ -1,4 +1,4 @@
-"""What a neuron of a synapse-list core computes: lemmas of ``docs/theorems/program-proofs.md``."""
+"""What neurons of a synapse-list core compute: lemmas of ``docs/theorems/program-proofs.md``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SCALED = ("threshold", "bias", "current", "voltage", "reset")
 
 
 def _values_of(program: ListProgram, core: int) -> dict[str, Ints]:
-    """Read the parameters of a core's neurons; of options that no neuron has, what does nothing."""
+    """Read the parameters of a core's neurons; options that no neuron has get neutral values."""
     values = {}
     for name in (*_VALUES, *_OPTIONS):
         table = getattr(program.neurons, name)
@@ -28,7 +28,7 @@ def _values_of(program: ListProgram, core: int) -> dict[str, Ints]:
 
 
 def forgetting(program: ListProgram, core: int, low: Ints, high: Ints) -> tuple[Ints, Codes]:
-    """Give the sum from which each neuron spikes, and why it is no neuron that forgets; 0 where it is (Lemma 3)."""
+    """Return each neuron's least spiking sum, and why it does not forget, 0 if it does (Lemma 3)."""
     neurons, lists = program.neurons, program.chip.lists
     whole = 1 << lists.decay_bits
     threshold, bias = neurons.threshold[core].astype(np.int64), neurons.bias[core].astype(np.int64)
@@ -46,14 +46,14 @@ def forgetting(program: ListProgram, core: int, low: Ints, high: Ints) -> tuple[
     least, most = low + np.minimum(bias, 0), high + np.maximum(bias, 0)
     found[(low < -bound) | (high > bound) | (lists.sum_wraps & ((least < -bound) | (most > bound)))] = RAILS
     rail = (1 << program.chip.potential_bits - 1) - 1
-    # A voltage is stopped at the rail, and no threshold of it or above is ever passed.
+    # A voltage stops at the rail, so a threshold at or above it is never passed.
     return np.where(threshold >= rail, most + 1, threshold + 1 - bias), found
 
 
 def remembering(
     program: ListProgram, core: int, wanted: Mapping[str, Ints], part: Ints, power: Ints, low: Ints, high: Ints
 ) -> Codes:
-    """Say why each neuron is not the network's neuron of these parameters; 0 where it is (Lemmas 7 and 8)."""
+    """Return why each neuron is not the network's neuron with these parameters; 0 if it is (Lemmas 7 and 8)."""
     chip = program.chip
     found = np.zeros(program.shape[1], np.uint8)
     if not wanted.keys() >= {*_VALUES, *_OPTIONS, *_WIDTHS}:
@@ -81,7 +81,7 @@ def remembering(
     return np.where(differs | _currents_differ(program, core, wanted, part), PARAMETERS, found).astype(np.uint8)
 
 
-# Why a neuron is no :class:`~neuromap.network.spiking_neuron.CurrentNeuron`.
+# Reasons why a neuron is not a :class:`~neuromap.network.spiking_neuron.CurrentNeuron`.
 NO_NEURON = (
     "",
     "has a threshold below 0",
@@ -91,7 +91,7 @@ NO_NEURON = (
 
 
 def lifted(program: ListProgram, core: int, low: Ints, high: Ints, clock: Ints) -> LiftedNeurons:
-    """Say which neurons of networks these are; ``clock`` comes in every tick, and is not in ``low`` and ``high``."""
+    """Find the network neurons that these are; ``clock`` arrives in every tick, not counted in ``low`` and ``high``."""
     neurons, chip = program.neurons, program.chip
     least, most = low + np.minimum(clock, 0), high + np.maximum(clock, 0)
     reaches, code = forgetting(program, core, least, most)
@@ -111,7 +111,7 @@ def lifted(program: ListProgram, core: int, low: Ints, high: Ints, clock: Ints) 
         joined = neurons.joined[core]
         mine = np.flatnonzero(joined >= 0)
         wrong[joined[mine[clock[mine] != 0]]] = 3
-        # the k-th of those that are joined to a neuron is its current k, from 1
+        # the k-th compartment joined to a neuron holds its current k, from 1
         order = mine[np.argsort(joined[mine], kind="stable")]
         place = np.arange(len(order)) - np.searchsorted(joined[order], joined[order]) + 1
         for k in range(1, int(place.max(initial=0)) + 1):
@@ -123,7 +123,7 @@ def lifted(program: ListProgram, core: int, low: Ints, high: Ints, clock: Ints) 
 
 
 def either(program: ListProgram) -> tuple[dict[str, int], int]:
-    """Give the neuron that is 1 where something arrives, and how many may arrive."""
+    """Return the neuron that is 1 if anything arrives, and the most that may arrive."""
     lists = program.chip.lists
     whole = 1 << lists.decay_bits
     values = dict.fromkeys(_VALUES, 0) | _OPTIONS | lists.neuron_widths(program.chip.potential_bits)
@@ -136,12 +136,12 @@ def either(program: ListProgram) -> tuple[dict[str, int], int]:
 
 
 def rail_of(bits: int) -> int:
-    """Give the greatest voltage of a width."""
+    """Return the greatest voltage of a width."""
     return int((1 << bits - 1) - 1)
 
 
 def _currents_differ(program: ListProgram, core: int, wanted: Mapping[str, Ints], part: Ints) -> NDArray[np.bool_]:
-    """Whether what is joined to a neuron are other currents than its further ones; those that nothing feeds are 0."""
+    """Whether the currents joined to a neuron are not its further ones; those that nothing feeds are 0."""
     if program.neurons.joined is None:
         none: NDArray[np.bool_] = part != 0
         return none
@@ -160,7 +160,7 @@ def _currents_differ(program: ListProgram, core: int, wanted: Mapping[str, Ints]
 
 
 def _inside(wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints, bound: int) -> NDArray[np.bool_]:
-    """Whether no current wraps and no voltage meets a rail, of chip or network, whatever arrives (Lemma 8)."""
+    """Whether no current wraps and no voltage meets a rail, of chip or network, for any input (Lemma 8)."""
     keeps = np.any([wanted[name] == 0 for name in wanted if "current_decay" in name], axis=0)
     endless = keeps & ((low < 0) | (high > 0) | (wanted["current"] != 0))
     adds_up = wanted["voltage_decay"] == 0

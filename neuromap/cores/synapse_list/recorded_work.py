@@ -1,7 +1,7 @@
-"""What the neurons of synapse-list cores do in recorded ticks: who sends, who is active, what work that makes.
+"""Recorded activity of neurons on synapse-list cores: who sends, who is active, and the work that this makes.
 
 Ticks are taken from steady operation, one by one, with their phase of the frame period: which neurons work in the same
-tick says more than how often each does, since a tick lasts as long as its slowest core.
+tick matters more than how often each does, since a tick lasts as long as its slowest core.
 """
 
 from __future__ import annotations
@@ -25,53 +25,53 @@ from neuromap.simulation.cost.steady_figures import SteadyWindow, steady_window
 from neuromap.simulation.run.tick_run import run_ticks
 
 Matrix = sparse.csr_matrix
-# Ticks that a program without inputs is run; it begins in silence, and so do they.
+# Ticks that a program without inputs is run, from its silent start.
 WITHOUT_FRAMES = 1024
 PICOSECOND = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class RecordedWork(ReadOnly, Value):
-    """What happens in T recorded ticks, whatever cores the neurons are in."""
+    """Activity in T recorded ticks, independent of the neurons' cores."""
 
     groups: NeuronGroups
     own: Ints  # (g,): signal that a group sends
-    synapses_of: Ints  # (s,): synapses of the reader behind each of ``groups.signal``
+    synapses_of: Ints  # (s,): number of synapses by which the reader reads each of ``groups.signal``
     sent: Matrix  # (signals, T): 1 where a signal is sent
-    active: Matrix  # (g, T): compartments that are computed
+    active: Matrix  # (g, T): number of active compartments
     costs: Ints  # access, update, fire, spike, arrival, event in units of ``PICOSECOND``
 
     def __post_init__(self) -> None:
         for matrix in (self.sent, self.active):
-            matrix.sum_duplicates()  # which reading them would do later, when they cannot be written
+            matrix.sum_duplicates()  # else done on first use, when they are read-only
         super().__post_init__()
 
     @property
     def n_ticks(self) -> int:
-        """Ticks that were recorded."""
+        """Number of recorded ticks."""
         return int(self.sent.shape[1])
 
     @cached_property
     def reads(self) -> Matrix:
-        """Synapses of every group by the signal they read, shape (g, signals)."""
+        """Number of synapses of every group by the signal that they read, shape (g, signals)."""
         shape = len(self.groups), self.groups.n_signals
         parts = self.synapses_of, self.groups.signal, self.groups.start
         return sparse.csr_matrix(parts, shape=shape, copy=True)
 
     def busy(self, ticks: Ints) -> Ints:
-        """Give what a group adds to the sending of its core in some ticks, without messages, shape (g, T)."""
+        """Return the time each group adds to its core's sending in some ticks, without messages, shape (g, T)."""
         access, update, fire = self.costs[:3]
         fired = self.sent[:, ticks][self.own].toarray()
         active = self.active[:, ticks].toarray()
         return np.asarray(access * self.groups.load[:, None] + update * active + fire * fired, np.int64)
 
     def heard(self, ticks: Ints) -> Ints:
-        """Give what its synapses add to the receiving of its core in some ticks, without messages, shape (g, T)."""
+        """Return the time each group's synapses add to its core's receiving, without messages, shape (g, T)."""
         return np.asarray((self.reads @ self.sent[:, ticks]).toarray() * self.costs[5], np.int64)
 
     def loads(self, core: Ints, n_cores: int) -> tuple[Ints, Ints]:
-        """Count sending and receiving of every core in every tick, and messages, of a partition, shape (2, C, T)."""
-        # The definition: what the search keeps move by move must equal it.
+        """Return sending and receiving times of a partition's cores, shape (2, C, T), and messages, shape (T,)."""
+        # The definition, which the counts that the search updates move by move must equal.
         n, (access, update, fire, spike, arrival, event) = len(self.groups), self.costs.tolist()
         inside = sparse.csr_matrix((np.ones(n, np.int64), (core, np.arange(n))), shape=(n_cores, n))
         synapses = sparse.csr_matrix(inside @ self.reads)  # (C, signals)
@@ -88,7 +88,7 @@ class RecordedWork(ReadOnly, Value):
 
 
 def recorded_ticks(program: ListProgram, frames: Mapping[str, NDArray[np.bool_]]) -> SteadyWindow:
-    """Run a program on frames in a circle, for whole frame periods; without inputs for some ticks from the first on."""
+    """Run a program on cyclic frames for whole frame periods or, without inputs, for some ticks from the first on."""
     # shapes: frames (n_frames, size)
     if frames:
         return steady_window(program, frames)
@@ -96,7 +96,7 @@ def recorded_ticks(program: ListProgram, frames: Mapping[str, NDArray[np.bool_]]
 
 
 def record_work(parts: ListPartition, window: SteadyWindow, program: ListProgram, costs: TickCosts) -> RecordedWork:
-    """Keep what the program of a partition does in a window."""
+    """Record what the program of a partition does in a window."""
     lists, groups = parts.lists, neuron_groups(parts.lists)
     signal_at, signal_of_axon = _signals(parts)
     first_axon = np.append(0, np.cumsum(program.axon_counts))
@@ -128,7 +128,7 @@ def record_work(parts: ListPartition, window: SteadyWindow, program: ListProgram
 
 
 def _signals(parts: ListPartition) -> tuple[Ints, Ints]:
-    """Find the signal that every place of the program sends, shape (C, N), and that every axon carries, shape (L,)."""
+    """Return the signal that every neuron of the program sends, shape (C, N), and every axon carries, shape (L,)."""
     lists = parts.lists
     signal_at = parts.placed(np.arange(lists.n_somas), int(parts.slot.max(initial=0)) + 1, -1, np.int64)
     pairs = np.unique(parts.core[lists.target] * lists.n_signals + lists.signal)  # in the order of the emitted axons
@@ -136,14 +136,14 @@ def _signals(parts: ListPartition) -> tuple[Ints, Ints]:
 
 
 def _by_tick(rows: list[Ints], shape: tuple[int, int]) -> Matrix:
-    """Make a matrix of what happened in every tick."""
+    """Make a 0/1 matrix from the rows that are 1 in every tick."""
     column = np.repeat(np.arange(len(rows)), np.array([len(row) for row in rows], np.int64))
     row = np.concatenate([np.zeros(0, np.int64), *rows])
     return sparse.csr_matrix((np.ones(len(row), np.int64), (row, column)), shape=shape)
 
 
 def _reached(parts: ListPartition, fires: Matrix, compartment: Ints, least: int) -> Matrix:
-    """Count the synapses that reach every compartment in every tick; the window closes to a circle."""
+    """Count the synapses that reach every compartment in every tick; the window wraps around."""
     lists = parts.lists
     number = np.full(lists.n_neurons, -1, np.int64)
     number[compartment] = np.arange(len(compartment))
@@ -157,27 +157,27 @@ def _reached(parts: ListPartition, fires: Matrix, compartment: Ints, least: int)
     return found.tocsr()
 
 
-# Times that blocks are cut: what a neuron takes to send depends on the cores that read it, which the cuts make.
+# Rounds of cutting: the time a neuron takes to send depends on the cores that read it, which the cuts decide.
 ROUNDS = 3
-# Shares of memory, output axons and neurons are counted so much too high: blocks are never quite even.
+# Factor by which shares of memory, output axons and neurons are overestimated: blocks are never quite even.
 SLACK = 1.15
-# Cores that read a signal, before the first round.
+# Assumed number of cores that read a signal, before the first round.
 FIRST_TARGETS = 8
-# How much more receiving counts than sending: it comes in bursts.
+# Weight of receiving relative to sending: it comes in bursts.
 RECEIVED = 1.3
 
 
 @dataclass(frozen=True, eq=False)
 class Layout(ReadOnly, Value):
-    """Which node every group is of, and where in it."""
+    """Node of every group, and its place in the node."""
 
     population: Ints  # (g,)
     place: Ints  # (g, 3): row, column and feature
-    stride: Ints  # (g, 2): how far apart groups of neighbouring columns, and rows, stand
+    stride: Ints  # (g, 2): distance between groups of neighbouring columns, and of rows
 
 
 def layout_of(lists: ListNetwork, groups: NeuronGroups) -> Layout:
-    """Find where in its node every group is; nodes without a shape are a row of features."""
+    """Find the place of every group in its node; nodes without a shape are a row of features."""
     population = np.searchsorted(lists.offset, groups.neuron, side="right") - 1
     place, stride = np.zeros((len(groups), 3), np.int64), np.ones((len(groups), 2), np.int64)
     for number, one in enumerate(lists.network.populations):
@@ -189,7 +189,7 @@ def layout_of(lists: ListNetwork, groups: NeuronGroups) -> Layout:
 
 
 def block_start(layout: Layout, work: RecordedWork, room: Room, n_cores: int) -> Ints | None:
-    """Cut nodes into as many blocks as there are cores; None where there are more nodes than cores."""
+    """Cut nodes into as many blocks as there are cores; None if there are more nodes than cores."""
     # shapes: returns (g,)
     known, of = np.unique(layout.population, return_inverse=True)
     if len(known) > n_cores:
@@ -229,7 +229,7 @@ class _Cuts:
         self._mean = 1.0
 
     def weigh(self, n_cores: int) -> None:
-        """Weigh groups by the share of a core that they take: of its time, its memory, output axons or neurons."""
+        """Weigh groups by their greatest share of a core: of its time, memory, output axons or neurons."""
         groups, room, targets = self._groups, self._room, self.targets[self._own]
         time = np.maximum(RECEIVED * self._heard, self._busy + self._rate[self._own] * targets * self._spike)
         self._mean = max(1.0, time.sum() / n_cores)
@@ -242,7 +242,7 @@ class _Cuts:
         return np.unique(self._groups.read_by(block)).astype(np.int64)
 
     def blocks(self, mine: Ints, n: int) -> list[Ints]:
-        """Cut groups into n blocks, or fewer where there are not as many groups."""
+        """Cut groups into n blocks, or fewer if there are not enough groups."""
         if n == 1 or len(mine) == 1:
             return [mine]
         best, least = None, np.inf
@@ -264,7 +264,7 @@ class _Cuts:
         return self.blocks(one, first) + self.blocks(other, n - first)
 
     def _price(self, one: Ints, other: Ints, first: int, n: int) -> float:
-        """Price a cut: by the fuller of the two sides, and by the messages that both read."""
+        """Return the price of a cut: the fuller of the two sides, plus the messages that both read."""
         uneven = max(self.weight[one].sum() / first, self.weight[other].sum() / (n - first))
         both = np.intersect1d(self.read_by(one), self.read_by(other), assume_unique=True)
         return float(uneven + self._rate[both].sum() * self._message / n / self._mean)

@@ -1,8 +1,8 @@
-"""Rules that a program of synapse lists must keep.
+"""Rules for programs of synapse lists.
 
-Rules about values that index something come first: broken, they would make an engine read past an array. Where starts
-do not rise, nothing else is asked; other indices that point nowhere are passed over by the rules about limits and
-number formats (``[core]`` of the chip file).
+Rules about values that index something come first: invalid ones would make an engine read past an array. If starts do
+not rise, no other rule is checked; other invalid indices are skipped by the rules about limits and number formats
+(``[core]`` of the chip file).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def starts(program: SynapseProgram) -> Iterator[Finding]:
 
 
 def synapses(program: SynapseProgram) -> Iterator[Finding]:
-    """``synapse-neuron`` and ``synapse-delay``: synapses feed neurons of their core, after delays that ticks have."""
+    """``synapse-neuron`` and ``synapse-delay``: synapses feed neurons of their core, after delays that the chip has."""
     table, neurons = program.synapses, program.chip.neurons
     greatest = program.chip.delay[1] - program.chip.delay[0]
 
@@ -106,7 +106,7 @@ def refractory_periods(program: ListProgram) -> Iterator[Finding]:
 
 
 def _rising(what: str, start: Ints, end: int, place: Callable[[int], Place]) -> Finding:
-    """Say where starts do not rise from 0 to ``end``; the last one is described as what comes after the rest."""
+    """Report where starts do not rise from 0 to ``end``; ``place`` gets the number of the start before."""
     wrong = np.zeros(len(start), np.bool_)
     wrong[1:] = start[1:] < start[:-1]
     wrong |= (start < 0) | (start > end)
@@ -117,7 +117,7 @@ def _rising(what: str, start: Ints, end: int, place: Callable[[int], Place]) -> 
 
 
 def axon_place(program: SynapseProgram, number: int) -> Place:
-    """Say which core and axon a list belongs to."""
+    """Return the core and axon that a list belongs to."""
     core = int(np.searchsorted(program.synapses.axons, number, side="right")) - 1
     core = min(max(core, 0), max(program.n_cores - 1, 0))
     return Place(core=core, axon=number - int(program.synapses.axons[core]))
@@ -145,7 +145,7 @@ def synapse_memory(program: ListProgram) -> Iterator[Finding]:
 
 
 def unlike_lists(program: SynapseProgram, core: int) -> list[int]:
-    """List the lists of a core that no earlier one equals, but for a common step in the numbers of the neurons."""
+    """List the distinct lists of a core; those that differ only by a common offset of their neurons count once."""
     table, known, found = program.synapses, set(), []
     for one in range(int(table.axons[core]), int(table.axons[core + 1])):
         mine = slice(int(table.lists[one]), int(table.lists[one + 1]))
@@ -192,7 +192,7 @@ def weights(program: ListProgram) -> Iterator[Finding]:
 
 
 def _needs_two_runs(program: ListProgram) -> Ints:
-    """Say of every list, as 0 or 1, whether one power of two does not suit all its weights."""
+    """Return 1 for every list whose weights have no power of two that suits all, else 0."""
     table, chip = program.synapses, program.chip
     lists, needs = np.flatnonzero(np.diff(table.lists)), np.zeros(len(table.lists) - 1, np.int64)
     if len(lists):
@@ -223,7 +223,7 @@ def biases(program: ListProgram) -> Iterator[Finding]:
 
 
 def scales(program: ListProgram) -> Iterator[Finding]:
-    """``neuron-scale``: threshold and bias are multiples of what the network's were multiplied with."""
+    """``neuron-scale``: threshold and bias are multiples of the factor that scaled the network's."""
     neurons = program.neurons
     if neurons.scale is None:
         return
@@ -242,7 +242,7 @@ def initial_state(program: ListProgram) -> Iterator[Finding]:
 
 
 def resets(program: ListProgram) -> Iterator[Finding]:
-    """``reset-range`` and ``floor-range``: what spikes leave, and where voltages stop, is what the chip has."""
+    """``reset-range`` and ``floor-range``: resets after spikes, and floors of voltages, are ones that the chip has."""
     neurons, lists = program.neurons, program.chip.lists
     rail = 2 ** (program.chip.potential_bits - 1) - 1
     floor = np.full(program.shape, rail) if neurons.floor is None else np.minimum(neurons.floor, rail)
@@ -269,7 +269,7 @@ def resets(program: ListProgram) -> Iterator[Finding]:
 def _has_shift(
     low: Ints, high: Ints, unit: Ints, step: Ints | np.int64, shifts: tuple[int, int], mantissa: tuple[int, int]
 ) -> NDArray[np.bool_]:
-    """Say of sets of values, all multiples of ``unit``, whether a shift makes them multiples of ``step`` in range."""
+    """Test which sets of values, all multiples of ``unit``, some shift makes multiples of ``step`` in range."""
     found = np.zeros(np.shape(low), np.bool_)
     for shift in range(shifts[1], shifts[0] - 1, -1):
         divides = unit % (step << shift) == 0

@@ -1,4 +1,4 @@
-"""The fast engine for the synapse lists of one rank, which shares memory with those of others."""
+"""The fast engine for the synapse lists of one rank, which shares memory with other ranks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _SharedListEngine(SharedRuns, ListFastEngine):
         return team, team
 
     def restore(self, state: EngineState) -> None:
-        """Go on from a state of these cores."""
+        """Continue from a state of these cores."""
         super().restore(replace(state, spikes=state.spikes[:0]))
         put_reached(self._image, self._state, state.spikes)
 
@@ -38,7 +38,7 @@ def make_shared_engine(
     program: ListProgram, wires: RemoteWires, exchange: Exchange, choice: EngineChoice
 ) -> _SharedListEngine | None:
     """Load the program of a rank's cores; all ranks call this."""
-    # gives none where the ranks share no memory
+    # None if the ranks share no memory
     threads = choice.n_threads
     first = first_list_cores(program.n_cores, threads)
     meeting = Meeting.of(exchange, wires, program.chip.delay[0], first, block=1)

@@ -1,6 +1,6 @@
-"""What a synapse-list core is, and its figures in the table ``[core]`` of a chip file.
+"""Properties of synapse-list cores, and their figures in the table ``[core]`` of a chip file.
 
-Its neuron is the integer current-and-voltage neuron of Loihi (Davies et al., IEEE Micro 2018), described in
+Their neuron is the integer current-and-voltage neuron of Loihi (Davies et al., IEEE Micro 2018), described in
 :mod:`neuromap.cores.synapse_list.program`.
 """
 
@@ -25,7 +25,7 @@ UPDATES_ALL = False
 OPTIONS = frozenset({"objective", "pins.cores", "pins.regions", "pins.neurons"})
 NEURON_TABLE = False
 _SHARED = ("axons", "neurons", "weight_bits", "threshold_bits", "potential_bits")
-# Least and greatest value of a key, and the value that need not be said.
+# Least and greatest value of a key, and its default if it has one.
 Bounds: TypeAlias = Mapping[str, tuple[int, int] | tuple[int, int, int]]
 # the bounds keep currents, voltages and their products with decays inside 64 bits
 _INTEGERS: Bounds = ReadOnlyMapping(
@@ -56,23 +56,23 @@ class SynapseLists(CoreFigures):
 
     kind = "synapse-list"
     # whether a list has a run for each power of two that its weights need, so that wide ones are several synapses; else
-    # one for each sign where no power suits both
+    # it has one run, or one for each sign if no power suits both
     cuts_weights: ClassVar[bool] = False
 
     output_axons: int  # pairs of a neuron and a core that it feeds, per core
     synapse_memory_bits: int  # memory of a core's lists
-    # synapse_bits, list_bits: what one synapse takes of it, and what every run of a list takes besides: one, or one for
-    # each sign where one run cannot hold its weights
+    # synapse_bits, list_bits: bits of one synapse, and overhead of every run of a list: one, or one for each sign where
+    # one run cannot hold its weights
     synapse_bits: int
     list_bits: int = 0
-    # what a neuron takes of a list that has a weight for each from its first neuron to its last, without indices; 0
-    # where lists have no such form
+    # bits per neuron of a dense list, which has a weight for each neuron from its first to its last, without indices; 0
+    # if lists have no such form
     dense_bits: int = 0
     # least and greatest k of a list, whose weights are mantissas (of ``weight_bits``) times 2**k
     weight_shifts: tuple[int, int] = (0, 13)
-    # what mantissas of a list with weights of both signs are multiples of: 2 where such lists lack the lowest bit
+    # unit of the mantissas of a list with weights of both signs: 2 where such lists lack the lowest bit
     mixed_sign_step: int = 1
-    # 1 where axons of a core that have the same list but for a common step in its neurons store it once, as those of a
+    # 1 where axons of a core whose lists differ only by a common offset of their neurons store one list, as those of a
     # convolution do
     shares_lists: int = 0
     threshold_shift: int = 6  # thresholds are mantissas (unsigned, of ``threshold_bits``) times 2 to this power
@@ -84,7 +84,7 @@ class SynapseLists(CoreFigures):
     refractory_bits: int = 6  # width of the refractory counter
     accumulator_bits: int = NO_WRAP  # width of the sum of a tick's input, two's complement; it wraps
     sum_wraps: bool = False  # whether currents + bias wrap into current_bits before the voltage takes them
-    # whether a spike can take the threshold off, or set the voltage to another value than 0
+    # whether a spike can subtract the threshold, or set the voltage to a value other than 0
     soft_reset: bool = False
     reset_values: bool = False
     # floors of voltages: none but the rail; one of 2**k - 1 for all neurons of a core; or any
@@ -92,7 +92,7 @@ class SynapseLists(CoreFigures):
 
     @property
     def lists(self) -> SynapseLists:
-        """What ``ChipSpec.lists`` gives; figures of other kinds have none."""
+        """These limits, for ``ChipSpec.lists``; figures of other kinds have none."""
         return self
 
     @property
@@ -102,7 +102,7 @@ class SynapseLists(CoreFigures):
 
     @property
     def sum_bits(self) -> int:
-        """Width into which what is added to a current in a tick wraps."""
+        """Width into which the sum added to a current in a tick wraps."""
         return min(self.accumulator_bits, self.current_bits)
 
     @property
@@ -111,7 +111,7 @@ class SynapseLists(CoreFigures):
         return int(2 ** (self.sum_bits - 1)) - 1
 
     def neuron_widths(self, potential_bits: int) -> dict[str, int]:
-        """Give the settings of a neuron that a chip must have the same of."""
+        """Return the neuron settings that must equal the chip's."""
         return {
             "decay_bits": self.decay_bits,
             "current_bits": self.current_bits,
@@ -122,11 +122,11 @@ class SynapseLists(CoreFigures):
 
     @property
     def greatest_refractory(self) -> int:
-        """Ticks that a neuron may rest after a spike."""
+        """Most ticks that a neuron can rest after a spike."""
         return int(2**self.refractory_bits - 1)
 
     def other_memory(self, n_neurons: int) -> int:
-        """Count the bits that neurons in use, and what computes them, take of the same memory."""
+        """Count the bits of the same memory that neurons in use, and what computes them, take."""
         return 0
 
     def list_memory(self, n_lists: int, n_synapses: int) -> int:
@@ -148,13 +148,13 @@ def read_limits(core: TomlTable, integers: Bounds, pairs: Sequence[str]) -> dict
 
 
 def written_limits(lists: SynapseLists, integers: Bounds, pairs: Sequence[str]) -> dict[str, Any]:
-    """Write them; what need not be said is left out."""
+    """Write limits; defaults are left out."""
     said = {key: getattr(lists, key) for key, bounds in integers.items() if bounds[2:] != (getattr(lists, key),)}
     return said | {key: list(getattr(lists, key)) for key in pairs}
 
 
 def figures(core: TomlTable) -> dict[str, Any]:
-    """Read the fields of a chip that say what its cores are."""
+    """Read the fields of a chip that describe its cores."""
     shared: dict[str, Any] = {key: core.integer(key, *CORE_BOUNDS[key]) for key in _SHARED}
     values = read_limits(core, _INTEGERS, _PAIRS)
     values |= {key: core.boolean(key) for key in _FLAGS if key in core}
@@ -166,7 +166,7 @@ def figures(core: TomlTable) -> dict[str, Any]:
 
 
 def table(chip: ChipSpec) -> dict[str, Any]:
-    """Write them; what is at its default is left out."""
+    """Write these fields; defaults are left out."""
     lists = chip.lists
     flags: dict[str, Any] = {key: True for key in _FLAGS if getattr(lists, key)}
     flags |= {"floors": lists.floors} if lists.floors != FLOORS[0] else {}

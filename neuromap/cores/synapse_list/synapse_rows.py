@@ -1,7 +1,7 @@
-"""Loops that take every synapse of a network once or twice: rows of synapses turned into the lists of cores.
+"""Turn rows of synapses into the lists of cores, in loops that visit every synapse of a network once or twice.
 
 Networks have a hundred million synapses, so nothing here sorts them: signals, cores and lists are small numbers, and
-counting tells where each synapse goes. Arrays as long as the synapses are as narrow as their values allow.
+counting tells where each synapse goes. Arrays over all synapses are as narrow as their values allow.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SmallInts = NDArray[np.int32]
 
 
 def narrow(values: NDArray[np.integer]) -> NDArray[np.integer]:
-    """Store integers in 32 bits where all fit."""
+    """Store integers in 32 bits if all fit."""
     bound = np.iinfo(np.int32)
     fits = bound.min < int(values.min(initial=0)) and int(values.max(initial=0)) <= bound.max
     return values.astype(np.int32) if fits else values
@@ -33,7 +33,7 @@ def narrow(values: NDArray[np.integer]) -> NDArray[np.integer]:
 def signals_read(
     start: Ints, signal: NDArray[np.integer], label: Ints, n_labels: int, n_signals: int
 ) -> tuple[Ints, SmallInts]:
-    """List the signals that all rows of a label read: where those of each begin, and each once, ascending."""
+    """Return where the signals of each label begin, and the signals its rows read, each once, ascending."""
     # label: (rows,): -1 for rows that are left out
     # shapes: start (rows + 1,), signal (s,); returns (n_labels + 1,), (p,)
     read = _read(start, signal, label, n_labels, n_signals)
@@ -54,7 +54,7 @@ def _read(start: Ints, signal: NDArray[np.integer], label: Ints, n_labels: int, 
     if pays(len(signal)):
         begin, items = join_items(start, signal, label, n_labels, n_signals)
         return csr_array((np.ones(len(items), np.bool_), items, begin), shape=(n_labels, n_signals))
-    # cores are filled and merged with many such calls: where no loop is compiled, a product is ten times as quick
+    # filling and merging cores makes many such calls: without compiled loops, a product is ten times as fast
     rows = csr_array((np.ones(len(signal), np.bool_), signal, start), shape=(len(label), n_signals))
     some = np.flatnonzero(label >= 0)
     return csr_array((np.ones(len(some), np.bool_), (label[some], some)), shape=(n_labels, len(label))) @ rows
@@ -66,7 +66,7 @@ def _read(start: Ints, signal: NDArray[np.integer], label: Ints, n_labels: int, 
 def in_rows(
     target: NDArray[np.integer], signal: NDArray[np.integer], delay: NDArray[np.integer], n_rows: int
 ) -> tuple[Ints, NDArray[np.integer]]:
-    """Order synapses by target, signal and delay, equal ones as they come: where rows begin, and the order."""
+    """Sort synapses stably by target, signal and delay; return where rows begin, and the order."""
     start = np.append(0, np.cumsum(np.bincount(target, minlength=n_rows))).astype(np.int64)
     order: NDArray[np.integer] = np.empty(len(target), np.int32 if len(target) < 2**31 else np.int64)
     step = int(delay.max(initial=0)) + 1
@@ -75,7 +75,7 @@ def in_rows(
 
 
 def _order_rows(target: Any, signal: Any, delay: Any, step: int, start: Any, place: Any, order: Any) -> None:
-    """Fill ``order``; rows are mostly in order as they come, as links and their matrices are."""
+    """Fill ``order``; most rows arrive sorted, as links and their matrices are."""
     for s in range(len(target)):
         order[place[target[s]]] = s
         place[target[s]] += 1
@@ -101,7 +101,7 @@ def in_lists(
     n_cores: int,
     n_signals: int,
 ) -> tuple[SynapseTable, Ints]:
-    """Write the lists of all cores, one for every signal that a core reads, by delay and slot; and their signals."""
+    """Build the lists of all cores, one per signal that a core reads, by delay and slot; also return their signals."""
     # columns: signal, weight and delay of every synapse; core: (rows,), -1 for rows that are left out
     signal, weight, delay = columns
     axons, list_signal = signals_read(start, signal, core, n_cores, n_signals)
@@ -134,7 +134,7 @@ def _count_lists(table: Any, delay: Any, place: Any, lists: Any, has_delay: Any)
 
 
 def _fill_lists(table: Any, weight: Any, delay: Any, delays: Any, slot: Any, place: Any, end: Any, found: Any) -> None:
-    """Put every synapse behind those of its list with a shorter delay or an earlier slot."""
+    """Put every synapse after those of its list with a shorter delay or an earlier slot."""
     rows, first, axons, list_signal, start, signal = table
     of_neuron, of_weight, of_delay = found
     for core in range(len(first) - 1):

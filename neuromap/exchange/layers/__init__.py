@@ -1,4 +1,4 @@
-"""Graphs of operators, as ONNX files and PyTorch modules hold them, made networks."""
+"""Networks from graphs of operators, as ONNX files and PyTorch modules hold them."""
 
 from neuromap.lazy_names import lazy_names
 

@@ -1,8 +1,8 @@
-"""Float graphs as quantised ones, with scales from a set of inputs (post-training quantisation).
+"""Post-training quantisation of float graphs, with scales from a set of inputs.
 
-Weights become integers of 8 bits, symmetric, with a scale for every output feature; activations integers of 8 bits over
-the range that they take on the set. Normalisations, factors and shifts after a sum go into its weights and bias first.
-The result is a graph of operators again, which ``take_graded`` takes over like one that a file holds.
+Weights become symmetric 8-bit integers with a scale per output feature; activations become 8-bit integers over the
+range that they take on the set. Normalisations, factors and shifts after a sum go into its weights and bias first.
+The result is again a graph of operators, which ``take_graded`` imports like one from a file.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorSh
 from neuromap.network.weights import MAX_NEURONS, show_count
 
 Reals = NDArray[np.float32]
-# Inputs that are computed at a time, and values of their windows, but for those of one input.
+# Most inputs computed at a time, and most values of their windows, unless one input has more.
 _AT_ONCE, _VALUES_AT_ONCE = 32, 2**26
-# Values of the windows of one input.
+# Most values of the windows of one input.
 _MOST_VALUES = 2**28
 # Largest file of a calibration set, packed or not; arrays in Python have no bound.
 _MOST_BYTES = 2**29
-# Images of a set that scales are found on.
+# Most images of a set on which scales are found.
 _IMAGES = 1000
-# Values of a tensor that are kept for a percentile, from every batch.
+# Values of a tensor kept from every batch for a percentile, roughly.
 _SAMPLES = 2**16
 _SUMS = ("conv", "conv_transpose", "dense")
 _AFFINE = ("batch_norm", "plus", "minus", "times", "divided_by", "from", "negative")
@@ -48,18 +48,18 @@ _BOUNDS = ("relu", "clip", "same")
 
 @dataclass(eq=False)
 class Calibration:
-    """Inputs that a float graph is quantised by, with what they are."""
+    """Calibration set of a float graph, with its settings and the graph's results."""
 
     inputs: Mapping[str, Reals]  # by tensor: (n, *shape of one frame)
     labels: NDArray[np.int64] | None = None
-    percentile: float | None = None  # how much of an activation its range holds; None: all of it
-    # what black and white of images are to the network, where the inputs are images
+    percentile: float | None = None  # percentage of an activation's values that its range holds; None: all of them
+    # values of black and white for the network, where the inputs are images
     seen: tuple[float, float] | None = None
-    ends: dict[str, Reals] = field(default_factory=dict)  # by output tensor: what the float graph gives
+    ends: dict[str, Reals] = field(default_factory=dict)  # results of the float graph by output tensor
 
 
 def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, percentile: float | None) -> Calibration:
-    """Take a calibration set: an array, arrays by input, a file of them, or labelled images."""
+    """Make a calibration set from an array, arrays by input, a file of them, or labelled images."""
     if isinstance(given, str) and given.partition(":")[0] in SCHEMES:
         given = load_images(given, "train")
     seen = given.seen if isinstance(given, ImageSet) else None
@@ -105,7 +105,7 @@ def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, p
 
 
 def _of_images(graph: OperatorGraph, images: ImageSet) -> tuple[dict[str, Reals], NDArray[np.int64]]:
-    """Give images as the float network sees them, spread over the set, and their labels."""
+    """Return images, spread over the set, as the float network sees them, and their labels."""
     if len(graph.inputs) != 1:
         raise InputError(
             f"calibration: images are of one input, the network has {len(graph.inputs)}; give an .npz file with an "
@@ -139,12 +139,12 @@ def _of_images(graph: OperatorGraph, images: ImageSet) -> tuple[dict[str, Reals]
 
 
 def _long(shape: Sequence[int]) -> list[int]:
-    """Leave out axes of one element, behind that of the images."""
+    """Lengths other than 1 of the axes after that of the images."""
     return [length for length in shape[1:] if length != 1]
 
 
 def _finite(tensor: str, given: Any) -> Reals:
-    """Take the array of an input."""
+    """Convert the array of an input to float32, and require finite numbers."""
     try:
         array = np.asarray(given)
     except ValueError:  # rows of different lengths
@@ -179,7 +179,7 @@ def quantised(graph: OperatorGraph, calibration: Calibration) -> OperatorGraph:
 
 
 def price(integers: OperatorGraph, calibration: Calibration) -> tuple[Note, ...]:
-    """Say by how much outputs, and how often classes, of the quantised graph differ from the float one's on the set."""
+    """Note how much outputs, and how often classes, of the quantised graph differ from the float one's on the set."""
     ends: dict[str, list[Reals]] = {tensor: [] for tensor in calibration.ends}
     for shown in _batches(integers, calibration):
         for tensor, part in _computed(integers, shown, set(ends)):
@@ -206,11 +206,11 @@ def price(integers: OperatorGraph, calibration: Calibration) -> tuple[Note, ...]
     return tuple(notes)
 
 
-# Which sums are one: normalisations and factors go into weights.
+# Folding: normalisations and factors go into the weights of sums.
 
 
 def _folded(graph: OperatorGraph) -> OperatorGraph:
-    """Put what scales and shifts sums by feature into their weights and biases."""
+    """Fold scales and shifts per feature into the weights and biases of sums."""
     readers = Counter(tensor for one in graph.operators for tensor in one.reads)
     readers.update(graph.outputs)
     made: dict[str, Operator] = {}
@@ -252,7 +252,7 @@ def _with_affine(source: Operator, one: Operator) -> Operator | None:
 
 
 def _ends(graph: OperatorGraph) -> set[str]:
-    """Name tensors that leave the network as reals: outputs, or what is left to the host reads."""
+    """Find the tensors that leave the network as reals: outputs, or inputs of what is left to the host."""
     tail = tail_of(graph)
     made = {one.gives: one for one in graph.operators}
     found = set()
@@ -269,7 +269,7 @@ def _is_known(one: Operator) -> bool:
 
 
 def _points(graph: OperatorGraph, ends: set[str]) -> list[str]:
-    """Name tensors that become integers: what sums and functions give, but where a function alone reads it."""
+    """List the tensors that become integers: results of operators, but those read only by one function or maximum."""
     readers: dict[str, list[Operator]] = {}
     for one in graph.operators:
         for tensor in one.reads:
@@ -287,7 +287,7 @@ def _points(graph: OperatorGraph, ends: set[str]) -> list[str]:
 
 
 class _Quantising:
-    """Makes a graph anew, with integers at its points."""
+    """Rebuilds a graph with integers at its points."""
 
     def __init__(
         self, graph: OperatorGraph, ends: set[str], points: list[str], ranges: Mapping[str, tuple[float, float]]
@@ -322,7 +322,7 @@ class _Quantising:
         shape: TensorShape | None,
         numbers: tuple[NDArray[Any], NDArray[Any]] | None = None,
     ) -> None:
-        """Make integers of a tensor, and reals of these."""
+        """Quantise a tensor, and dequantise the result."""
         low, high = self._ranges[tensor]
         scale = np.float32(max((high - low) / 255, 1e-12))
         zero = np.asarray(np.clip(np.rint(-low / scale), 0, 255), np.int64)
@@ -335,7 +335,7 @@ class _Quantising:
         self._now[tensor], self._scales[reals] = reals, numbers
 
     def _integers(self, one: Operator) -> Operator:
-        """Round weights, each output feature in units of its own; those that leave the network in one unit."""
+        """Round weights, with a unit per output feature, or one unit for sums that leave the network."""
         if not one.constants or (one.setting("biased") and len(one.constants) < 2):
             raise NotSupportedError(f"node {one.name}: its weights are missing; export the model with them")
         held = self._scales.get(one.reads[0])
@@ -360,16 +360,16 @@ class _Quantising:
         return replace(one, constants=tuple(constants), exact=tuple(exact))
 
     def _leaves(self, tensor: str) -> bool:
-        """Tell whether sums leave the network, through bounds at most."""
+        """Whether sums leave the network, through bounds at most."""
         by = [one for one in self._graph.operators if tensor in one.reads]
         return len(by) == 1 and by[0].kind == "function" and by[0].gives in self._ends
 
 
-# A float graph, computed.
+# Evaluation of a float graph.
 
 
 def _observed(graph: OperatorGraph, calibration: Calibration, points: list[str]) -> dict[str, tuple[float, float]]:
-    """Find the range of every point, and keep what the graph gives."""
+    """Find the range of every point, and keep the results of the graph."""
     lows, highs = dict.fromkeys(points, 0.0), dict.fromkeys(points, 0.0)
     samples: dict[str, list[Reals]] = {tensor: [] for tensor in points}
     ends: dict[str, list[Reals]] = {tensor: [] for tensor in _ends(graph)}
@@ -401,7 +401,7 @@ def _batches(graph: OperatorGraph, calibration: Calibration) -> Iterator[dict[st
 
 
 def _held(one: Operator, read: Sequence[TensorShape | None]) -> int:
-    """Count the values that an operator needs for one input: those that it gives, and what it is padded and cut to."""
+    """Count the values that an operator needs for one input: its results, or its padded input or windows if more."""
     if one.shape is None:
         return 0
     given = cut = math.prod(one.shape[1:])
@@ -419,7 +419,7 @@ def _held(one: Operator, read: Sequence[TensorShape | None]) -> int:
 
 
 def _computed(graph: OperatorGraph, shown: Mapping[str, Reals], wanted: set[str]) -> Iterator[tuple[str, Reals]]:
-    """Compute a graph in float32, and give the tensors that are wanted; others are forgotten once they are read."""
+    """Evaluate a graph in float32, and yield the wanted tensors; tensors are dropped after their last use."""
     last = {tensor: k for k, one in enumerate(graph.operators) for tensor in one.reads}
     held = dict(shown)
     yield from ((tensor, found) for tensor, found in held.items() if tensor in wanted)
@@ -441,7 +441,7 @@ def _computed(graph: OperatorGraph, shown: Mapping[str, Reals], wanted: set[str]
 
 
 def _apply(one: Operator, read: list[Reals]) -> Reals:
-    """Compute an operator for a batch."""
+    """Evaluate an operator on a batch."""
     shape, n, first = one.shape, len(read[0]), read[0]
     if shape is None:
         raise NotSupportedError("its shape is not known; give the source's inputs fixed sizes")
@@ -492,7 +492,7 @@ def _apply(one: Operator, read: list[Reals]) -> Reals:
 
 
 def _margins(one: Operator, source: TensorShape, target: TensorShape) -> list[tuple[int, int]]:
-    """Say how far windows reach beyond what they are cut from, before and after, axis by axis."""
+    """Margins by which windows reach beyond their tensor, before and after, axis by axis."""
     kernel = one.settings["kernel"]
     stride, dilation, pads = one.slides(len(kernel))
     axes = zip(target[2:], stride, kernel, dilation, source[2:], pads[: len(kernel)], strict=True)
@@ -500,7 +500,7 @@ def _margins(one: Operator, source: TensorShape, target: TensorShape) -> list[tu
 
 
 def _windows(one: Operator, x: Reals, shape: TensorShape, outside: float) -> NDArray[Any]:
-    """Cut windows: (n, features, places of the target, cells of the kernel)."""
+    """Cut windows, shape (n, features, places of the target, cells of the kernel)."""
     kernel = one.settings["kernel"]
     n = len(kernel)
     stride, dilation, _ = one.slides(n)

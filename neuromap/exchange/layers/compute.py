@@ -1,4 +1,4 @@
-"""Operators of a graph on sums of spikes."""
+"""Operators of a graph, applied to sums of spikes."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from neuromap.formats.layers import FUNCTIONS, Operator, TensorShape, along
 from neuromap.network.weights import MAX_NEURONS
 from neuromap.render.value import Card
 
-# Functions whose results are rounded, so that another order of computing may change them.
+# Functions whose results are rounded, so that another order of evaluation may change them.
 _ROUNDED = ("plus", "minus", "from", "times", "divided_by", "batch_norm", "sigmoid", "tanh")
-# Part by which another order may change them: a few units of the last place of float32.
+# Relative change by another order: a few units in the last place of float32.
 _NUDGE = 2.0**-21
 
 
 @dataclass(frozen=True, eq=False)
 class Decision(ReadOnly, Card):
-    """What neurons do, in integers: spike iff their sum is at least theta."""
+    """Decision of neurons, in integers: spike iff the sum is at least theta."""
 
-    sign: Ints  # (n,): -1 where the neuron spikes below a sum: its weights change their signs
-    theta: Ints  # (n,): thresholds, after that
+    sign: Ints  # (n,): -1 where the neuron spikes below a sum: its weights are negated
+    theta: Ints  # (n,): thresholds, after the negation
     # low, high: values that stand for silence and for a spike
     low: float
     high: float
-    n_unsure: int  # neurons whose threshold would be another if floating-point numbers were rounded in another order
+    n_unsure: int  # neurons whose threshold depends on the order of floating-point rounding
 
 
 def decide(rows: IntegerRows, offset: Floats, pending: tuple[Pending, ...]) -> Decision:
-    """Find thresholds."""
+    """Find the signs and thresholds of neurons."""
     # shapes: offset (n,)
     low, high = _reach(rows.weights)
     least, greatest = _value(low, rows.unit, offset, pending), _value(high, rows.unit, offset, pending)
@@ -66,7 +66,7 @@ def decide(rows: IntegerRows, offset: Floats, pending: tuple[Pending, ...]) -> D
 
 
 def _reach(weights: csr_array) -> tuple[Ints, Ints]:
-    """Give the least and the greatest sum of every row."""
+    """Least and greatest sum of every row."""
     negative, positive = weights.copy(), weights.copy()
     negative.data, positive.data = np.minimum(weights.data, 0), np.maximum(weights.data, 0)
     return np.asarray(negative.sum(axis=1)).ravel(), np.asarray(positive.sum(axis=1)).ravel()
@@ -75,7 +75,7 @@ def _reach(weights: csr_array) -> tuple[Ints, Ints]:
 def _first_high(
     unit: Floats, offset: Floats, pending: tuple[Pending, ...], ends: tuple[Ints, Ints, Floats, Floats], nudge: float
 ) -> Ints:
-    """Find by bisection the least sum at which the value is that of the greatest; between sums, with these values."""
+    """Find by bisection the least sum with the value of the greatest; ``ends`` are two sums and their values."""
     left, right, least, greatest = ends
     while np.any(right - left > 1):
         middle = (left + right) // 2
@@ -89,7 +89,7 @@ def _first_high(
 
 
 def _value(sums: Ints, unit: Floats, offset: Floats, pending: tuple[Pending, ...], nudge: float = 0.0) -> Floats:
-    """Compute what neurons give at these sums, in float32; or in float64 with rounded results moved a little."""
+    """Compute the values of neurons at sums, in float32, or in float64 with rounded results shifted by ``nudge``."""
     exact = sums * unit + offset
     x = exact.astype(np.float32)
     if not nudge:
@@ -110,7 +110,7 @@ def _value(sums: Ints, unit: Floats, offset: Floats, pending: tuple[Pending, ...
 
 
 def _size_of_terms(one: Pending, x: Floats) -> Floats:
-    """Give the size of what a function adds up: of two that nearly cancel, a small part is much."""
+    """Size of the terms that a function adds: if two nearly cancel, a small relative error is large."""
     if one.function == "batch_norm":
         mean, variance, scale, shift, epsilon = (array.astype(np.float64) for array in one.constants)
         factor = np.abs(scale / np.sqrt(variance + epsilon))
@@ -120,7 +120,7 @@ def _size_of_terms(one: Pending, x: Floats) -> Floats:
 
 
 def _slopes(pending: tuple[Pending, ...], n: int) -> Ints:
-    """Tell whether the value of every neuron rises with its sum, 1, or falls, -1."""
+    """Whether the value of every neuron rises with its sum, 1, or falls, -1."""
     sign = np.ones(n, np.int64)
     for one in pending:
         slope = np.asarray(FUNCTIONS[one.function].slope(*one.constants))
@@ -134,9 +134,9 @@ def _is_monotone(one: Pending) -> bool:
 
 
 # Float weights as integers times a unit, row by row: exactly, or as exactly as float32 holds them.
-# Least weights of a row that are tried, in units: 8-bit weights have no greater.
+# Least weights of a row that are tried, in units: those of 8-bit weights are no greater.
 _MOST_PARTS = 128
-# Parts of a unit by which float32 weights may miss an integer of up to 16; greater ones miss by more.
+# Most, in units, by which float32 weights may miss an integer of up to 16; at greater ones they miss by more.
 _ROUNDING = 2e-6
 # Greatest integer that float32 weights may miss.
 _MOST_ROUNDED = 2**15
@@ -145,11 +145,11 @@ _MOST = 2**31 - 1
 
 @dataclass(frozen=True, eq=False)
 class IntegerRows(ReadOnly, Card):
-    """Integer weights, and what one of them is worth."""
+    """Integer weights and their units."""
 
     weights: csr_array  # (n, n_sources): integers
     unit: Floats  # (n,): row k of the float weights is ``unit[k]`` times row k of these
-    error: float  # most that a weight misses its integer by, in units
+    error: float  # greatest distance of a weight from its integer, in units
 
 
 def integer_rows(weights: csr_array) -> IntegerRows:
@@ -198,7 +198,7 @@ def _near_integers(values: Floats) -> Bools:
 
 @dataclass(frozen=True, eq=False)
 class Pending(ReadOnly, Card):
-    """A function that waits for the sum that it is of."""
+    """A function to apply once its sum is complete."""
 
     function: str  # of :data:`~neuromap.formats.layers.FUNCTIONS`
     constants: tuple[NDArray[np.float32], ...] = ()  # one number per element, or one for all
@@ -206,11 +206,11 @@ class Pending(ReadOnly, Card):
 
 @dataclass(frozen=True, eq=False)
 class SpikeSums(ReadOnly, Card):
-    """A tensor: every element is a weighted sum of spikes, plus a number, and functions of that."""
+    """A tensor whose every element is a weighted sum of spikes plus a number, with functions applied to that."""
 
-    shape: TensorShape  # the batch first, which is one frame
+    shape: TensorShape  # batch axis first, of one frame
     weights: Mapping[str, csr_array]  # (n_elements, n_neurons): from every node whose spikes it holds
-    offset: Floats  # (n_elements,): what is added
+    offset: Floats  # (n_elements,): added to the sums
     pending: tuple[Pending, ...] = ()  # functions of the sum, in order
 
     @property
@@ -226,7 +226,7 @@ class SpikeSums(ReadOnly, Card):
         return counts
 
     def with_function(self, function: str, constants: tuple[NDArray[np.float32], ...]) -> SpikeSums:
-        """Apply a function of single elements: at once where they are single spikes, else it waits for the sum."""
+        """Apply an element-wise function: at once where elements are single spikes, else after the sum is complete."""
         found = Pending(function, tuple(_spread(array, self.shape) for array in constants))
         if self.pending or self.spikes_per_element().max(initial=0) > 1:
             return replace(self, pending=(*self.pending, found))
@@ -243,7 +243,7 @@ class SpikeSums(ReadOnly, Card):
         return replace(self, weights=weights, offset=silent)
 
     def summed(self) -> SpikeSums:
-        """Give the same without functions that wait, where all of these only scale and shift."""
+        """Fold pending functions into weights and offset, which works if all of them only scale and shift."""
         found = replace(self, pending=())
         for one in self.pending:
             if not FUNCTIONS[one.function].linear:
@@ -258,13 +258,13 @@ class SpikeSums(ReadOnly, Card):
         return found
 
     def through(self, matrix: csr_array, shape: TensorShape) -> SpikeSums:
-        """Apply a linear transform, (n_elements of the result, n_elements)."""
+        """Apply a linear transform, shape (n_elements of the result, n_elements)."""
         plain = self.summed() if self.pending else self
         weights = {name: csr_array(matrix @ part) for name, part in plain.weights.items()}
         return SpikeSums(shape, weights, np.asarray(matrix @ plain.offset))
 
     def picked(self, elements: Ints, shape: TensorShape, otherwise: float = 0.0) -> SpikeSums:
-        """Put elements into another order; where a number is -1 there is a constant instead."""
+        """Reorder elements; -1 stands for the constant ``otherwise``."""
         inside = np.flatnonzero(elements >= 0)
         entries = (np.ones(len(inside)), (inside, elements[inside]))
         moved = self.through(csr_array(entries, shape=(len(elements), self.size)), shape)
@@ -274,7 +274,7 @@ class SpikeSums(ReadOnly, Card):
 
 
 def _spread(array: NDArray[np.float32], shape: TensorShape) -> NDArray[np.float32]:
-    """Give a constant of a function one number per element, or one for all."""
+    """Expand a constant of a function to one number per element, or one for all."""
     if array.size == 1:
         return array.reshape(()).astype(np.float32)
     return np.broadcast_to(array, shape).reshape(-1).astype(np.float32)
@@ -286,7 +286,7 @@ def _of_floats(compute: object, x: Floats, found: Pending) -> Floats:
     return result
 
 
-# Operators that put elements elsewhere.
+# Operators that only move elements.
 MOVES = ("reshape", "transpose", "slice", "concat", "pad")
 
 
@@ -320,7 +320,7 @@ def compute(one: Operator, tensors: Mapping[str, SpikeSums]) -> SpikeSums:
 
 
 def _joined(read: list[SpikeSums]) -> SpikeSums:
-    """Put tensors one after the other."""
+    """Concatenate tensors, flattened."""
     if len(read) == 1:
         return read[0]
     plain = [part.summed() for part in read]
@@ -336,7 +336,7 @@ def _joined(read: list[SpikeSums]) -> SpikeSums:
 
 
 def _by_node(matrices: Iterable[tuple[str, csr_array]]) -> dict[str, csr_array]:
-    """Add up the weights from each node."""
+    """Sum the weights from each node."""
     found: dict[str, csr_array] = {}
     for name, matrix in matrices:
         found[name] = csr_array(found[name] + matrix) if name in found else matrix
@@ -344,7 +344,7 @@ def _by_node(matrices: Iterable[tuple[str, csr_array]]) -> dict[str, csr_array]:
 
 
 def _with_bias(found: SpikeSums, one: Operator, axis: int) -> SpikeSums:
-    """Add a bias, as a function that waits: it is added to a sum that is exact."""
+    """Add a bias as a pending function, so that it is added to an exact sum."""
     if len(one.constants) < 2:
         if len(one.constants) == 1 or not one.setting("biased"):
             return found
@@ -370,7 +370,7 @@ def _sum(one: Operator, read: list[SpikeSums]) -> SpikeSums:
 
 
 def _greatest(one: Operator, read: SpikeSums) -> SpikeSums:
-    """Take the greatest of windows of spikes that are worth the same: an OR, or an AND where silence is worth more."""
+    """Take the maximum over windows of spikes of equal worth: an OR, or an AND where silence is worth more."""
     if read.pending or read.spikes_per_element().min(initial=1) < 1 or read.spikes_per_element().max(initial=1) > 1:
         raise NotSupportedError("it takes the greatest of what are not spikes")
     step = np.concatenate([matrix.data for matrix in read.weights.values()])
@@ -388,19 +388,19 @@ def _greatest(one: Operator, read: SpikeSums) -> SpikeSums:
 
 
 def all_weights(found: SpikeSums) -> csr_array:
-    """Put the weights from all nodes beside each other."""
+    """Stack the weights from all nodes side by side."""
     return csr_array(hstack(list(found.weights.values()))) if found.weights else csr_array((found.size, 0))
 
 
-# Linear operators of a graph as sparse matrices, on elements in the order in which the source stores them.
+# Linear operators of a graph as sparse matrices, on elements in the source's storage order.
 
 
-# Most entries of one such matrix that are not zero.
+# Most nonzero entries of one such matrix.
 MOST_ENTRIES = 2**26
 
 
 def conv_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_array:
-    """Build the matrix of a convolution: (n_target, n_source) of float64."""
+    """Build the matrix of a convolution, shape (n_target, n_source), of float64."""
     if not one.constants:
         raise NotSupportedError("its weights are unknown")
     kernel = one.constants[0].astype(np.float64)
@@ -429,7 +429,7 @@ def conv_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_
 
 
 def window_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_array:
-    """Build the matrix of 1 where a window of a pool, feature by feature, touches a cell."""
+    """Build the matrix with a 1 for every cell in a window of a pool, feature by feature."""
     if "kernel" not in one.settings:
         return _axes_matrix(one, source)
     _check_windows(one, one.settings["kernel"], source, target)
@@ -453,7 +453,7 @@ def mean_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_
 
 
 def dense_matrix(one: Operator, source: TensorShape) -> csr_array:
-    """Build the matrix of a constant that the last axis is multiplied by, row by row."""
+    """Build the matrix that multiplies the last axis by a constant, row by row."""
     if not one.constants or one.constants[0].ndim != 2 or one.constants[0].shape[1] != source[-1]:
         raise NotSupportedError("its weights are unknown, or not a matrix for its last axis")
     rows = math.prod(source[:-1])
@@ -464,8 +464,8 @@ def dense_matrix(one: Operator, source: TensorShape) -> csr_array:
 
 
 def moved_elements(one: Operator, shapes: Sequence[TensorShape], target: TensorShape) -> tuple[Ints, float]:
-    """Give, for every element of what a move makes, which element of what it reads it is."""
-    # gives elements: -1 where there is a constant instead
+    """Find the source element of every element of a move's result, and the constant."""
+    # elements: -1 where the constant takes its place
     # shapes: elements (n_target,)
     starts = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
     grids = [np.arange(math.prod(s), dtype=np.int64).reshape(s) + k for s, k in zip(shapes, starts[:-1], strict=True)]
@@ -503,14 +503,14 @@ def _moved(one: Operator, grids: list[Ints]) -> tuple[Ints, float]:
 
 
 def _check_windows(one: Operator, kernel: Sequence[int], source: TensorShape, target: TensorShape) -> None:
-    """Hold the shape that the source says against the windows that there are: shapes may be said, not found."""
+    """Check the shape that the source states against its windows: shapes may be stated rather than inferred."""
     n = len(kernel)
     stride, dilation, pads = one.slides(n)
     if not len(source) == len(target) == n + 2:
         raise NotSupportedError(f"its shape {list(target)} does not follow from {list(source)}")
     for axis, (length, made) in enumerate(zip(source[2:], target[2:], strict=True)):
         left = length + pads[axis] + pads[axis + n] - (kernel[axis] - 1) * dilation[axis] - 1
-        # maxima and means may have a last window that is not whole
+        # maxima and means may have a partial last window
         most = left // stride[axis] if one.kind == "conv" else -(-left // stride[axis])
         if not left // stride[axis] <= made - 1 <= most:
             raise NotSupportedError(f"its shape {list(target)} does not follow from {list(source)}")
@@ -519,7 +519,7 @@ def _check_windows(one: Operator, kernel: Sequence[int], source: TensorShape, ta
 def _touching(
     one: Operator, kernel: Sequence[int], source: TensorShape, target: TensorShape
 ) -> tuple[Ints, Ints, Ints]:
-    """List cell of the kernel, cell of the source and window of all that touch, over all axes."""
+    """List the kernel cell, source cell and window of every pair that meets, over all axes."""
     if math.prod(kernel) * math.prod(target) > MOST_ENTRIES:
         raise NotSupportedError(f"its matrix has more than 2**26 = {MOST_ENTRIES} weights")
     stride, dilation, pads = one.slides(len(source))

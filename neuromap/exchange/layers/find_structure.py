@@ -1,11 +1,11 @@
-"""How a graph of operators becomes nodes and edges: edges carry linear transforms, nodes sum and decide.
+"""Division of operator graphs into nodes and edges: edges carry linear transforms, nodes sum and decide.
 
-- Convolutions, matrices, products of tensors and maxima begin a node. What is read by them through functions, moves,
-  means or concatenations is read on an edge from each node whose values it holds.
-- A function, and a mean of sums, ends in the node whose value it takes, where nobody else reads this value; else it
-  lies on the edges that read through it.
-- An addition is a node that reads both. A sum that only the addition reads is no node of its own: its edges are the
-  addition's.
+- Convolutions, matrices, products of tensors and maxima begin a node. Functions, moves, means and concatenations that
+  they read through lie on their edges, one from each node whose values arrive.
+- A function, or a mean of sums, ends in the node whose value it takes if nothing else reads this value; else it lies
+  on the edges that read through it.
+- An addition is a node that reads both operands. A sum that only the addition reads is not a node of its own: its edges
+  become the addition's.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from neuromap.render.value import Card
 
 @dataclass(frozen=True, eq=False)
 class Way(Card):
-    """One way from a node to another."""
+    """One path from a node to another."""
 
-    folds: tuple[Operator, ...]  # what lies on the edge, from the source on: functions, moves, windows
-    into: Operator  # the operator of the target that takes it
-    place: int  # which of the tensors that this operator reads it is
+    folds: tuple[Operator, ...]  # operators on the edge, from the source on: functions, moves, windows
+    into: Operator  # operator of the target that takes it
+    place: int  # its place among the tensors that this operator reads
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Layer(ReadOnly, Card):
 
     @property
     def work(self) -> int | None:
-        """Multiply-accumulates of one frame; ``None`` where those of some operator are not known."""
+        """Multiply-accumulates of one frame; ``None`` if those of some operator are not known."""
         return total_work(self.operators)
 
 
@@ -52,10 +52,10 @@ class Layer(ReadOnly, Card):
 class Structure(ReadOnly, Card):
     """A graph of operators as nodes and edges."""
 
-    inputs: Mapping[str, str]  # name of every input node that is read, and the tensor that it stands for
+    inputs: Mapping[str, str]  # tensor of every input node that is read, by name
     layers: tuple[Layer, ...]  # each after those that it reads
     outputs: tuple[str, ...]  # layers whose values leave the network
-    # what lies between output nodes and the end of the graph, by the tensor at the end
+    # operators between output nodes and the end of the graph, by the tensor at the end
     readout: Mapping[str, tuple[Operator, ...]]
     left_out: tuple[str, ...] = ()  # inputs that nothing reads
 
@@ -65,7 +65,7 @@ _OVER_SEQUENCES = ("conv", "conv_transpose", "max_pool")
 
 def layer_shapes(graph: OperatorGraph, structure: Structure) -> dict[str, Shape | None]:
     """Find the shapes of nodes."""
-    # gives rows, columns, features of inputs and layers; ``None`` where they are not known
+    # returns rows, columns, features of inputs and layers; ``None`` where they are not known
     found = {
         name: node_shape(graph.inputs[tensor], features_first=input_features_first(structure, name))
         for name, tensor in structure.inputs.items()
@@ -77,12 +77,12 @@ def layer_shapes(graph: OperatorGraph, structure: Structure) -> dict[str, Shape 
 
 
 def features_first(layer: Layer) -> bool:
-    """Tell whether a layer is a convolution over sequences, whose features come before its rows."""
+    """Whether a layer is a convolution over sequences, whose features come before its rows."""
     return any(_is_over_sequences(one) for one in layer.operators)
 
 
 def input_features_first(structure: Structure, name: str) -> bool:
-    """Tell whether a convolution over sequences reads an input as it is."""
+    """Whether a convolution over sequences reads an input, through functions at most."""
     ways = [way for layer in structure.layers for way in layer.ways.get(name, ())]
     return any(_is_over_sequences(way.into) and all(one.kind == "function" for one in way.folds) for way in ways)
 
@@ -91,12 +91,12 @@ def _is_over_sequences(one: Operator) -> bool:
     return one.kind in _OVER_SEQUENCES and len(one.setting("kernel", ())) == 1
 
 
-# Shapes of nodes: rows, columns and features, whatever the order in which a source stores them.
+# Shapes of nodes: rows, columns and features, regardless of the source's storage order.
 
 
 def node_shape(shape: TensorShape | None, *, features_first: bool = False) -> tuple[int, int, int] | None:
-    """Give the rows, columns and features of a tensor."""
-    # gives ``None`` where it is not known
+    """Rows, columns and features of a tensor."""
+    # ``None`` if they are not known
     if shape is None:
         return None
     axes = _inner(shape)
@@ -108,7 +108,7 @@ def node_shape(shape: TensorShape | None, *, features_first: bool = False) -> tu
 
 
 def element_order(shape: TensorShape, *, features_first: bool = False) -> NDArray[np.int64]:
-    """Give, neuron by neuron of the node, the element of the tensor that it stands for."""
+    """Tensor element that every neuron of a node stands for."""
     # shapes: returns (n_neurons,)
     axes = _inner(shape)
     elements = np.arange(math.prod(axes), dtype=np.int64)
@@ -125,23 +125,23 @@ def _inner(shape: Sequence[int]) -> tuple[int, ...]:
 
 _STARTS = ("conv", "conv_transpose", "dense", "product", "multiply", "max_pool", "other")
 _SUMS = ("conv", "conv_transpose", "dense")
-# Ways between two nodes that are told apart; more of them say nothing new.
+# Most paths between two nodes that are kept apart; more add nothing new.
 _MOST_WAYS = 4
 
 
 @dataclass(eq=False)
 class _Group:
-    """A node while it grows."""
+    """A node under construction."""
 
     operators: list[Operator]
     is_sum: bool
     ways: dict[int, list[Way]] = field(default_factory=dict)
-    """By number of the source: inputs first, then groups."""
+    """Paths by number of the source: inputs first, then groups."""
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Values of one node, and what they went through since."""
+    """Values of one node, and the operators applied to them since."""
 
     source: int
     folds: tuple[Operator, ...] = ()
@@ -149,35 +149,35 @@ class _Part:
 
 @dataclass(eq=False)
 class _Growing:
-    """Nodes found so far, and what tensors hold."""
+    """Nodes found so far, and the contents of tensors."""
 
     readers: Counter[str]
     held: dict[str, tuple[_Part, ...]] = field(default_factory=dict)
     groups: dict[int, _Group] = field(default_factory=dict)
     ends: dict[str, int] = field(default_factory=dict)
-    """Groups by the tensor that they give so far."""
+    """Groups by the tensor of their value so far."""
 
     def own(self, tensor: str) -> _Group | None:
-        """Give the group whose value this tensor is, if only one operator reads it."""
+        """Return the group whose value this tensor is, if only one operator reads it."""
         number = self.ends.get(tensor)
         return self.groups[number] if number is not None and self.readers[tensor] == 1 else None
 
     def begin(self, one: Operator, number: int, *, is_sum: bool) -> _Group:
-        """Begin a group that reads all that an operator reads."""
+        """Begin a group with an operator, whose tensor is its value."""
         group = self.groups[number] = _Group([one], is_sum)
         self.held[one.gives] = (_Part(number),)
         self.ends[one.gives] = number
         return group
 
     def read(self, group: _Group, tensor: str, into: Operator, place: int) -> None:
-        """Let a group read a tensor: from each node whose values it holds."""
+        """Add paths to a group that reads a tensor, from each node whose values the tensor holds."""
         for part in self.held[tensor]:
             ways = group.ways.setdefault(part.source, [])
             if len(ways) < _MOST_WAYS:
                 ways.append(Way(part.folds, into, place))
 
     def extend(self, tensor: str, one: Operator) -> None:
-        """Let an operator be the last of the group that gives a tensor."""
+        """Append an operator to the group whose value is a tensor."""
         number = self.ends.pop(tensor)
         self.groups[number].operators.append(one)
         self.held[one.gives] = (_Part(number),)
@@ -186,7 +186,7 @@ class _Growing:
 
 def find_structure(graph: OperatorGraph) -> Structure:
     """Find the nodes of a graph of operators."""
-    # gives in the order of the operators; each node after those that it reads
+    # layers are in the order of the operators; each node comes after those that it reads
     readers = Counter(tensor for one in graph.operators for tensor in one.reads)
     readers.update(graph.outputs)
     growing = _Growing(readers)
@@ -202,7 +202,7 @@ def find_structure(graph: OperatorGraph) -> Structure:
 
 
 def _take(growing: _Growing, one: Operator, number: int) -> None:
-    """Take an operator into a node, or onto edges."""
+    """Assign an operator to a node, or to edges."""
     if one.kind in _STARTS:
         group = growing.begin(one, number, is_sum=one.kind in _SUMS)
         for place, tensor in enumerate(one.reads):
@@ -228,7 +228,7 @@ def _take(growing: _Growing, one: Operator, number: int) -> None:
 
 
 def _take_sum(growing: _Growing, one: Operator, number: int) -> None:
-    """Take an addition: sums that nothing else reads become its own."""
+    """Assign an addition to a node, which absorbs sums that nothing else reads."""
     group = growing.begin(one, number, is_sum=True)
     before: list[Operator] = []
     for place, tensor in enumerate(one.reads):
@@ -249,7 +249,7 @@ def _is_linear(one: Operator) -> bool:
 
 
 def _end_of_input(growing: _Growing, graph: OperatorGraph, tensor: str) -> None:
-    """Make a node of an output that no node gives."""
+    """Make a node of an output that is not the value of one."""
     made = next(one for one in graph.operators if one.gives == tensor) if tensor not in graph.inputs else None
     if made is None:
         return
@@ -301,16 +301,16 @@ def _label(operators: list[Operator]) -> str:
     return (sums[-1] if sums else operators[0]).name
 
 
-# Names of nodes: what the source calls them, in the letters of network files, each once.
+# Names of nodes: unique, after those of the source, in the letters of network files.
 
 
-# Letters of a name; a network file allows 100.
+# Most letters of a name; a network file allows 100.
 MOST_LETTERS = 60
 _OTHER = re.compile(r"[^A-Za-z0-9_.-]+")
 
 
 def node_name(label: str, taken: Collection[str]) -> str:
-    """Make a name for a node."""
+    """Make a unique name for a node."""
     clean = _OTHER.sub("_", label[-1000:]).strip("_.-") or "node"
     if len(clean) > MOST_LETTERS:
         clean = clean[-MOST_LETTERS:].lstrip("_.-")

@@ -1,4 +1,4 @@
-"""Nodes of a graded network, made of sums of values that a graph rounds to integers."""
+"""Nodes of a graded network, made from sums of values that a graph rounds to integers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, 
 from neuromap.network.weights import Margins, Padding, StoredWeights, cells_before, output_length
 from neuromap.render.value import Card
 
-# Greatest weight of an addend: times values of 8 bits, sums stay far inside 31.
+# Greatest weight of an addend: with 8-bit values, sums stay far below 31 bits.
 _WIDEST = 2**22
 # The same where the sum is a value itself, of 24 bits.
 _WIDEST_WHOLE = 2**15
@@ -36,37 +36,37 @@ class Held(ReadOnly, Card):
 
     shape: TensorShape
     node: str
-    elements: Ints  # (size,): which neuron each is; -1 where it is 0 whatever is shown
+    elements: Ints  # (size,): neuron of each element; -1 where it is always 0
 
 
 @dataclass(frozen=True, eq=False)
 class Part(ReadOnly, Card):
-    """Sums of the values of one node, which a tensor of reals holds times a unit."""
+    """Sums of the values of one node that, times a unit, are part of a tensor of reals."""
 
     node: str
     link: MatrixSource | Ints  # rows in the order of a node of this shape; or elements, as Held has them
-    unit: Floats  # (size,), in the order of the tensor: what a sum of 1 is worth
+    unit: Floats  # (size,), in the order of the tensor: worth of a sum of 1
     sign: int = 1
 
 
 @dataclass(frozen=True, eq=False)
 class Sums(ReadOnly, Card):
-    """A tensor of reals: parts, added up, with what is done to their sum."""
+    """A tensor of reals: the sum of parts, with the operations on it."""
 
-    shape: TensorShape  # of the sums, before a maximum that waits
+    shape: TensorShape  # of the sums, before a pending maximum
     parts: tuple[Part, ...]
-    offset: Floats  # (size,), in the order of the tensor: what is added
-    count: Ints  # (size,): what the sum is divided by
+    offset: Floats  # (size,), in the order of the tensor: added to the sum
+    count: Ints  # (size,): divisor of the sum
     first: bool = False  # whether features come before rows, as sequences have them
     floor: Floats | float = -math.inf  # bounds of reals, one or as many as elements
     ceiling: Floats | float = math.inf
-    view: TensorShape | None = None  # the shape that the same elements, in the same order, are read in
-    pool: Operator | None = None  # a maximum that waits until the sums are integers
+    view: TensorShape | None = None  # shape in which the same elements, in the same order, are read
+    pool: Operator | None = None  # a maximum, pending until the sums are integers
     made: Operator | None = None  # the operator that made the sums, which names their node
 
     @property
     def is_bounded(self) -> bool:
-        """Whether a bound, a maximum or another shape waits for integers."""
+        """Whether a bound, a maximum or another shape is pending until there are integers."""
         waits = self.pool is not None or self.view is not None
         return waits or bool(np.any(self.floor > -math.inf) or np.any(self.ceiling < math.inf))
 
@@ -79,36 +79,36 @@ class Sums(ReadOnly, Card):
 
     @property
     def has_elements(self) -> bool:
-        """Whether all parts are values themselves, which can be put elsewhere."""
+        """Whether all parts are values themselves, which can be moved."""
         return all(isinstance(part.link, np.ndarray) for part in self.parts)
 
 
 @dataclass(eq=False)
 class TakenGraded:
-    """A graded network, and what its import cost."""
+    """A graded network, and the cost of its import."""
 
     network: Network
-    places: Mapping[str, Held]  # by tensor of integers: whose values it holds
-    inputs: Mapping[str, str]  # input nodes, and the tensors of the source that they stand for
-    reals: Mapping[str, tuple[str, Ints, Floats]]  # by output of reals: node, neurons, and what a value is worth
-    opaque: Mapping[str, str]  # outputs that the source computes after the network, and why they are not taken
-    differ: dict[str, tuple[int, str]]  # nodes that miss values: how many, of what
-    off: dict[str, float]  # nodes whose sums are off: by how many values at most
-    wide: dict[str, int]  # edges with weights of more than 8 bits: the greatest
+    places: Mapping[str, Held]  # node values that a tensor of integers holds, by tensor
+    inputs: Mapping[str, str]  # tensor of the source that each input node stands for
+    reals: Mapping[str, tuple[str, Ints, Floats]]  # by output of reals: node, neurons, and worth of a value
+    opaque: Mapping[str, str]  # outputs that the source computes after the network, and why they are not imported
+    differ: dict[str, tuple[int, str]]  # by node: how many values it misses, and of what
+    off: dict[str, float]  # by node: greatest error of its sums, in values
+    wide: dict[str, int]  # greatest weight of every edge with weights of more than 8 bits
 
 
 class GradedNodes:
-    """Nodes and edges that were made so far."""
+    """Nodes and edges made so far."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, tuple[Shape, GradedNeuron]] = {}
         self._edges: dict[tuple[str, str], MatrixSource] = {}
-        # as a :class:`TakenGraded` says them
+        # as in :class:`TakenGraded`
         self._differ: dict[str, tuple[int, str]] = {}
         self._off: dict[str, float] = {}
         self._wide: dict[str, int] = {}
         self._unit: Floats = np.ones(1)  # of the last sums that became values themselves
-        self._current = ""  # the node that is being made
+        self._current = ""  # node under construction
 
     @staticmethod
     def _of_node(name: str, shape: TensorShape, first: bool) -> Held:
@@ -116,7 +116,7 @@ class GradedNodes:
 
     @staticmethod
     def _placed(matrix: csr_array, elements: Ints, n_source: int, order: Ints) -> MatrixTransform:
-        """Take a matrix on elements as one on neurons."""
+        """Convert a matrix on elements to one on neurons."""
         entries = matrix.tocoo()
         columns = elements[entries.col]
         kept = columns >= 0
@@ -170,7 +170,7 @@ class GradedNodes:
         return self._of_node(name, read.shape, read.first)
 
     def _bounds(self, meaning: Meaning) -> tuple[int, int]:
-        """Give the bounds of values that bounds of reals leave."""
+        """Find the bounds of values that follow from the bounds of reals."""
         found = []
         for real, whole in ((meaning.floor, meaning.low), (meaning.ceiling, meaning.high)):
             with np.errstate(invalid="ignore"):
@@ -186,7 +186,7 @@ class GradedNodes:
     def _ratio(
         self, name: str, meaning: Meaning, reach: tuple[Floats, Floats], pair: Joined | None, features: int
     ) -> Ratio:
-        """Find multipliers and shifts, once for neurons that are alike, and note what they miss."""
+        """Find multipliers and shifts, once for neurons that are alike, and record their misses."""
         size = len(reach[0])
         if pair is not None:
             if pair.differ:
@@ -207,7 +207,7 @@ class GradedNodes:
     def _one_unit(
         self, read: Sums, meaning: Meaning | None, bounds: tuple[int, int]
     ) -> tuple[dict[str, MatrixSource], Floats, Joined | None]:
-        """Give edges whose sums count in one unit for every neuron, and that unit; a pair of addends is proven."""
+        """Return edges whose sums have one unit per neuron, that unit, and the proof of two addends, if any."""
         order = element_order(read.shape, features_first=read.first)
         links = [
             part.link if not isinstance(part.link, np.ndarray) else self._identity(part, read) for part in read.parts
@@ -243,7 +243,7 @@ class GradedNodes:
         return found, unit, pair
 
     def _pair(self, read: Sums, meaning: Meaning | None, bounds: tuple[int, int]) -> Joined | None:
-        """Prove a sum of two tensors of integers, pair by pair."""
+        """Prove a sum of two tensors of integers, for all pairs of values."""
         if meaning is None or meaning.fused or len(read.parts) != 2 or not read.has_elements or read.offset.any():
             return None
         one, two = read.parts
@@ -272,7 +272,7 @@ class GradedNodes:
         return np.asarray(part.link) >= 0 if isinstance(part.link, np.ndarray) else True
 
     def _identity(self, part: Part, read: Sums) -> MatrixSource:
-        """Say which neuron feeds which as a transform: an identity, features beside others, or a matrix."""
+        """Express which neuron feeds which as a transform: an identity, a 1 x 1 convolution, or a matrix."""
         order = element_order(read.shape, features_first=read.first)
         elements = np.asarray(part.link)[order]
         before, after = self._nodes[part.node][0], shape_of(read.shape, read.first)
@@ -291,7 +291,7 @@ class GradedNodes:
         return MatrixTransform(csr_array(entries, shape=(len(elements), math.prod(before))))
 
     def _reach(self, parts: Mapping[str, MatrixSource], size: int) -> tuple[Floats, Floats]:
-        """Give the least and greatest sum of every neuron."""
+        """Least and greatest sum of every neuron."""
         return reach_of_sums(((self._nodes[source][1], link) for source, link in parts.items()), size)
 
     def _check_sums(self, least: Floats, most: Floats, bias: Floats) -> None:
@@ -318,7 +318,7 @@ class GradedNodes:
 
 
 def _inverse(order: Ints) -> Ints:
-    """Turn a permutation round."""
+    """Invert a permutation."""
     found = np.empty(len(order), np.int64)
     found[order] = np.arange(len(order))
     return found
@@ -328,14 +328,14 @@ def _inverse(order: Ints) -> Ints:
 
 
 def shape_of(shape: TensorShape, first: bool) -> Shape:
-    """Give the shape of the node that holds a tensor."""
+    """Shape of the node that holds a tensor."""
     found = node_shape(shape, features_first=first)
     assert found is not None
     return found
 
 
 def reshaped(read: Sums, shape: TensorShape) -> Sums:
-    """Give sums another shape: neurons of matrices get its order, those of others only when they are integers."""
+    """Reshape sums: neurons of matrices are reordered at once, those of other links once they are integers."""
     links = [part.link for part in read.parts if isinstance(part.link, Dense | MatrixTransform)]
     in_groups = any(isinstance(link, Dense) and link.groups > 1 for link in links)
     if len(links) < len(read.parts) or read.is_bounded or in_groups:
@@ -352,7 +352,7 @@ def reshaped(read: Sums, shape: TensorShape) -> Sums:
 
 
 def conv_of(one: Operator, source: Shape, target: Shape, weights: Ints) -> Conv:
-    """Say a convolution over rows and columns, or over sequences, which have one column."""
+    """Express a convolution over rows and columns, or over sequences, which have one column, as a transform."""
     n = weights.ndim - 2
     along_stride, along_dilation, pads = one.slides(n)
     stride, dilation, before = (*along_stride, 1)[:2], (*along_dilation, 1)[:2], (*pads[:n], 0)[:2]
@@ -373,7 +373,7 @@ def conv_of(one: Operator, source: Shape, target: Shape, weights: Ints) -> Conv:
 def _words(
     margins: Margins, source: Shape, target: Shape, kernel: tuple[int, int], stride: tuple[int, int]
 ) -> Padding | Margins:
-    """Say padding in a word where one means the same."""
+    """Replace padding by a word where one means the same."""
     words: tuple[Padding, ...] = ("valid", "same")
     for word in words:
         lengths = list(zip(source[:2], kernel, stride, strict=True))
@@ -385,7 +385,7 @@ def _words(
 
 
 def signed_sums(link: MatrixSource, size: int) -> tuple[Floats, Floats]:
-    """Add up the positive and the negative weights of every neuron; of convolutions as if no window met an edge."""
+    """Sum the positive and the negative weights of every neuron; for convolutions, as if no window met an edge."""
     if isinstance(link, Identity):
         return np.ones(size), np.zeros(size)
     if isinstance(link, Conv | Dense) and isinstance(link.weights, StoredWeights):
@@ -400,7 +400,7 @@ def signed_sums(link: MatrixSource, size: int) -> tuple[Floats, Floats]:
 
 
 def reach_of_sums(addends: Iterable[tuple[GradedNeuron, MatrixSource]], size: int) -> tuple[Floats, Floats]:
-    """Give the least and greatest sum of every neuron, of the values of neurons that links bring."""
+    """Least and greatest sum of every neuron, from the ranges of values that links bring."""
     least, most = np.zeros(size), np.zeros(size)
     for neuron, link in addends:
         positive, negative = signed_sums(link, size)
@@ -434,7 +434,7 @@ def _summed(one: MatrixSource, other: MatrixSource) -> MatrixTransform:
 
 
 def _short(array: Ints, shape: Shape) -> Ints:
-    """Give one number where all are the same, and one per feature where that says all."""
+    """Reduce numbers to one if all are equal, or to one per feature if that suffices."""
     if (array == array[0]).all():
         return array[0]  # type: ignore[no-any-return]
     each = array[: shape[2]]

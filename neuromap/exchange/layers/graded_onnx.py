@@ -1,4 +1,4 @@
-"""Graded networks as quantised ONNX graphs (QDQ), whose reference gives their values."""
+"""Export of graded networks to quantised ONNX graphs (QDQ), whose reference gives their values."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ _TRIED = 40
 def to_onnx(network: Network, path: str | Path) -> tuple[Note, ...]:
     """Write a graded network as a quantised ONNX model (QDQ), whole or not at all. Needs the extra ``onnx``.
 
-    Values of the sequential pattern, frame by frame: what ``onnx.reference`` gives at a node's integers, less their
-    zero point, is what :func:`neuromap.reference` gives. Values count 1 inside the model, whatever their scale, so that
-    all its floats are exact.
+    The model gives the values of the sequential pattern, frame by frame: a node's integers in ``onnx.reference``, minus
+    their zero point, are those of :func:`neuromap.reference`. Inside the model values have scale 1, whatever their
+    scale, so that all its floats are exact.
 
     Parameters
     ----------
     network : Network
         Graded, with weights, feed-forward.
     path : str or Path
-        Ends in ``.onnx`` by custom.
+        Ends in ``.onnx`` by convention.
 
     Returns
     -------
     tuple of Note
-        Nodes at which no float32 scale rounds as the network does, and at how many sums.
+        Nodes for which no float32 scale rounds as the network does, and for how many sums.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def to_onnx(network: Network, path: str | Path) -> tuple[Note, ...]:
 
 
 def export_onnx(source: Path) -> Exported:
-    """Make an ONNX file of a network file, for ``neuromap export``."""
+    """Convert a network file to an ONNX file, for ``neuromap export``."""
     network = load_network(source)
     content, notes = _model(network)
     parts = f"{counted(len(network.nodes), 'node')} and {counted(len(network.edges), 'edge')}"
@@ -126,7 +126,7 @@ class _Writer:
         self.notes: list[Note] = []
 
     def content(self) -> bytes:
-        """Give the model."""
+        """Serialise the model."""
         helper = self._onnx.helper
         graph = helper.make_graph(self._operators, self._network.name, self._inputs, self._outputs, self._stored)
         opsets = [helper.make_opsetid("", _OPSET)]
@@ -136,7 +136,7 @@ class _Writer:
         return bytes(model.SerializeToString(deterministic=True))
 
     def write(self, node: Node) -> None:
-        """Write a node: its sums, then the integers that they are rounded to, then these as numbers again."""
+        """Write a node: its sums, the integers that they are rounded to, and these dequantised."""
         (neuron, whole), name = _known(node), node.name
         rows, columns, features = whole
         shape = [1, features, rows, columns]
@@ -161,7 +161,7 @@ class _Writer:
 
     def _op(self, kind: str, reads: list[str], name: str, gives: str = "", **said: Any) -> str:
         gives = gives or f"{name}.{kind.lower()}{len(self._operators)}"
-        # runtimes refuse two operators of one name: a slash more tells them apart, and as a path each is the node still
+        # runtimes refuse two operators of one name: a slash more tells them apart, and as a path each still is the node
         self._named[name] = number = self._named.get(name, -1) + 1
         self._operators.append(self._onnx.helper.make_node(kind, reads, [gives], name=name + "/" * number, **said))
         return gives
@@ -226,7 +226,7 @@ class _Writer:
         return self._op("Reshape", [found, shape], edge.target)
 
     def _integers(self, weights: Ints, name: str) -> str:
-        """Store weights in the shortest integers, as numbers of scale 1."""
+        """Store weights in the narrowest integer type, dequantised with scale 1."""
         greatest = int(np.abs(weights).max(initial=0))
         kind = next((k for k in (np.int8, np.int16, np.int32) if greatest <= np.iinfo(k).max), np.int32)
         reads = [self._store(weights.astype(kind), f"{name}.weight"), self._store(np.float32(1), f"{name}.one")]  # type: ignore[arg-type]
@@ -253,7 +253,7 @@ class _Writer:
         return found[back.ravel()]
 
     def _require_exact(self, node: Node, bound: int, kind: str, factor: int = 1) -> tuple[Ints, Ints]:
-        """Give the least and greatest sums, which a type of ONNX has to hold, times a factor."""
+        """Return the least and greatest sums, and require that a type of ONNX holds them times a factor."""
         low, high = self._reach(node)
         greatest = int(max(high.max(initial=0), -low.min(initial=0))) * factor
         if greatest >= bound:
@@ -265,7 +265,7 @@ class _Writer:
         return low, high
 
     def _wide(self, node: Node, sums: str) -> str:
-        """Round the sums of an output to integers that QuantizeLinear has no type for, exactly, in float64."""
+        """Round the sums of an output, exactly in float64, to integers for which QuantizeLinear has no type."""
         (neuron, _), name = _known(node), node.name
         self._require_exact(node, _EXACT, "float32")
         self._require_exact(node, 2**53, "float64", int(neuron.multiplier.max()))
@@ -305,7 +305,7 @@ class _Writer:
         info, (rows, columns, features) = np.iinfo(kind), whole
         per_neuron = len(unit) > features
         each = unit.astype(np.float32)
-        if per_neuron:  # a scale has one axis: neurons are one then
+        if per_neuron:  # a scale has one axis, so neurons are flattened to one
             sums = self._op("Flatten", [sums], name)
             each = each[_features_first(node)]
         is_one = bool((each == each[0]).all())
@@ -336,7 +336,7 @@ class _Writer:
 
 
 def _type_of(neuron: GradedNeuron) -> tuple[Any, int] | None:
-    """Find the type of its integers, and their zero point: its own, where a type holds that."""
+    """Find the type and zero point of a neuron's integers; the zero point is its own if a type holds it."""
     for zero in dict.fromkeys((neuron.zero_point, 0)):
         for kind in _TYPES:
             info = np.iinfo(kind)
@@ -346,7 +346,7 @@ def _type_of(neuron: GradedNeuron) -> tuple[Any, int] | None:
 
 
 def _float_scale(neuron: GradedNeuron, multiplier: int, shift: int, low: int, high: int) -> tuple[float, int]:
-    """Find a float32 scale that rounds every sum as a multiplier and a shift do, else that which misses least."""
+    """Find a float32 scale that rounds every sum as a multiplier and a shift do, else the one that misses least."""
     if multiplier == 0:
         return 2.0**100, 0
     nominal = np.float32(2.0**shift / multiplier)
@@ -383,7 +383,7 @@ def _known(node: Node) -> tuple[GradedNeuron, Shape]:
 
 
 def _features_first(node: Node) -> Ints:
-    """Give the neuron that every element of a tensor (features, rows, columns) is."""
+    """Neuron of every element of a tensor (features, rows, columns)."""
     return np.moveaxis(np.arange(node.size).reshape(_known(node)[1]), 2, 0).ravel()
 
 
@@ -393,7 +393,7 @@ def _windows(transform: Conv | Pool) -> dict[str, Any]:
 
 
 def _by_feature(array: Ints, node: Node) -> Ints:
-    """Give numbers of neurons the shape of a tensor, or one for each feature where that says all."""
+    """Reshape numbers of neurons to a tensor, or to one per feature if that suffices."""
     whole = np.moveaxis(array.reshape(_known(node)[1]), 2, 0)[None]
     each = whole[:, :, :1, :1]
     return each if (whole == each).all() else whole

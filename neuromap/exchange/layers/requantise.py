@@ -1,11 +1,11 @@
-"""Rounding of a quantised graph as multiplier and shift of a graded neuron, held against every sum that can occur.
+"""Rounding of a quantised graph as multiplier and shift of a graded neuron, checked for every sum that can occur.
 
-What a quantised graph makes of a sum never falls as the sum rises. So it is known by its *thresholds*: the least sum at
-which the value is k or more, for every k. A graded neuron rounds ``sum * multiplier / 2**shift``, of two nearest
-integers to the even one, and has these very thresholds iff its ratio lies in an interval: each threshold t says that
-``ratio * t`` reaches k - 1/2 and ``ratio * (t - 1)`` does not. The intervals are intersected as exact fractions, and
-the ratio of fewest bits in what is left is taken. Where nothing is left, float32 rounding or ties to an odd zero point
-have moved a threshold to where no ratio has it; the sums that differ are counted.
+The value that a quantised graph gives a sum never falls as the sum rises. It is thus determined by its *thresholds*:
+the least sum at which the value is k or more, for every k. A graded neuron rounds ``sum * multiplier / 2**shift``, ties
+to even, and has the same thresholds iff its ratio lies in an interval: each threshold t requires that ``ratio * t``
+reaches k - 1/2 and ``ratio * (t - 1)`` does not. The intervals are intersected as exact fractions, and the ratio of
+fewest bits in the intersection is taken. If that is empty, float32 rounding or ties to an odd zero point have moved a
+threshold to where no ratio has it; the sums that differ are counted.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from neuromap.errors import NotSupportedError
 from neuromap.network.spiking_neuron import rounded
 from neuromap.render.value import Card
 
-# Of a multiplier.
+# Most bits of a multiplier.
 _MOST_BITS = 31
-# Thresholds that are sought at a time.
+# Most thresholds sought at a time.
 _AT_ONCE = 2**20
-# Fractions that float64 may confuse: their numerators and denominators have at most 33 bits.
+# Relative difference of fractions that float64 may confuse: numerators and denominators have at most 33 bits.
 _NEAR = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
 class Meaning(ReadOnly, Card):
-    """What a graph makes of the sums of some neurons, one row of numbers for each.
+    """Values that a graph gives the sums of some neurons, one row of numbers per neuron.
 
     QuantizeLinear takes the real number that a sum stands for in float32 and divides it by the scale in float32. An
-    operator that is fused with the sum (QLinearConv) multiplies the sum by one float32 factor, and rounds after it
-    added the zero point. Both round to the nearest integer, of two to the even one.
+    operator fused with the sum (QLinearConv) multiplies the sum by one float32 factor, and rounds after adding the zero
+    point. Both round to the nearest integer, ties to even.
     """
 
-    unit: Floats  # (n,): what a sum of 1 stands for, exactly: two float32 numbers multiplied
-    count: Ints  # (n,): what the sum is divided by, of means
-    rest: Floats  # (n,): what is added to it, beside the whole units of the bias
+    unit: Floats  # (n,): exact real number that a sum of 1 stands for, a product of two float32 numbers
+    count: Ints  # (n,): divisor of the sum, for means
+    rest: Floats  # (n,): added to it, besides the whole units of the bias
     floor: Floats  # (n,): bounds of real numbers: ReLU and Clip
     ceiling: Floats
-    scale: Floats  # (n,): what a value of 1 stands for
+    scale: Floats  # (n,): real number that a value of 1 stands for
     zero_point: int
     low: int
     high: int
@@ -71,7 +71,7 @@ class Meaning(ReadOnly, Card):
         return found
 
     def rows(self, which: slice | Ints) -> Meaning:
-        """Take some neurons."""
+        """Select some neurons."""
         arrays = [getattr(self, name)[which] for name in ("unit", "count", "rest", "floor", "ceiling", "scale")]
         facts = (self.zero_point, self.low, self.high, self.fused, self.inverse)
         return Meaning(*arrays, *facts)  # type: ignore[call-arg] # as many as there are
@@ -120,7 +120,7 @@ def _fitted(meaning: Meaning, low: Ints, high: Ints) -> Ints:
 
 
 def _missed(meaning: Meaning, ratio: tuple[int, int], first: Ints, low: Ints, high: Ints, steps: Ints) -> int:
-    """Count by how much a ratio misses the graph's values, over all sums."""
+    """Sum the misses of a ratio against the graph's values, over all sums."""
 
     def values(total: Ints) -> Ints:
         return rounded(total, np.int64(ratio[0]), np.int64(ratio[1]))  # type: ignore[arg-type] # for all
@@ -130,8 +130,8 @@ def _missed(meaning: Meaning, ratio: tuple[int, int], first: Ints, low: Ints, hi
 
 
 def least_totals(values: Callable[[Ints], Ints], guess: NDArray[Any], low: Ints, high: Ints, steps: Ints) -> Ints:
-    """Find the least sum with a value of every step or more; one beyond the greatest sum where there is none."""
-    # guess: (n, k), from which the search begins; mostly it is right but for one
+    """Find, for every step, the least sum with its value or more; one beyond the greatest sum if there is none."""
+    # guess: (n, k), start of the search; mostly it is right to within one
     bottom, top = low[:, None] - 1, high[:, None] + 1
     near = np.floor(np.clip(guess, bottom, top)).astype(np.int64)
     left, right = np.clip(near - 2, bottom, top - 1), np.clip(near + 2, bottom + 1, top)
@@ -146,12 +146,12 @@ def least_totals(values: Callable[[Ints], Ints], guess: NDArray[Any], low: Ints,
     return right
 
 
-# A fraction, and whether it is itself allowed; ``None``: no bound.
+# A fraction, and whether it is itself allowed; ``None`` for no bound.
 _Bound = tuple[Fraction | None, bool]
 
 
 def _interval(at: Ints, below: Ints, has_at: Bools, has_below: Bools, steps: Ints) -> tuple[list[_Bound], list[_Bound]]:
-    """Intersect what thresholds say of ratios, row by row."""
+    """Intersect the intervals of ratios that thresholds allow, row by row."""
     # at: least sums at which a step is reached; below: greatest at which it is not yet
     # shapes: at, below, has_at, has_below (n, k)
     half = np.broadcast_to(2 * steps - 1, at.shape)  # twice the place where a value becomes the step
@@ -171,7 +171,7 @@ def _interval(at: Ints, below: Ints, has_at: Bools, has_below: Bools, steps: Int
 
 
 def _greatest(at: Ints, below: Ints, half: Ints, even: Bools, by_at: Bools, by_below: Bools, sign: int) -> _Bound:
-    """Give the greatest of all lower bounds (sign 1), or the least of all upper ones (-1)."""
+    """Greatest of all lower bounds (sign 1), or least of all upper ones (-1)."""
     top = np.concatenate([np.abs(half[by_at]), np.abs(half[by_below])])
     if not len(top):
         return None, True
@@ -192,7 +192,7 @@ def _inside(ratio: tuple[int, int], lower: _Bound, upper: _Bound) -> bool:
 
 
 def simplest(lower: _Bound, upper: _Bound) -> tuple[int, int] | None:
-    """Give the multiplier and shift of fewest bits inside two bounds."""
+    """Find the multiplier and shift of fewest bits inside two bounds; ``None`` if there are none."""
     least = lower[0] or Fraction(0)
     if upper[0] is not None and upper[0] < least:
         return None
@@ -208,7 +208,7 @@ def simplest(lower: _Bound, upper: _Bound) -> tuple[int, int] | None:
 
 
 def nearest(ratio: float) -> tuple[int, int]:
-    """Give the multiplier and shift that are nearest to a positive number."""
+    """Find the multiplier and shift nearest to a positive number."""
     shift = 0
     while shift < 62 and ratio * 2.0 ** (shift + 1) < 2**_MOST_BITS - 1:
         shift += 1
@@ -238,8 +238,8 @@ def joined(
     most: int,
 ) -> Joined:
     """Find integer weights of two addends, and a ratio, that give the graph's values for all pairs."""
-    # Weights of few bits first: chips have 8. Of two pairs with equal weighted sums the graph must make one value, and
-    # it must not fall as the weighted sum rises; then thresholds say what the ratio is, as for single sums.
+    # Weights of few bits first: chips have 8. Pairs with equal weighted sums must have one value in the graph, which
+    # must not fall as the weighted sum rises; then thresholds determine the ratio, as for single sums.
     # values: of the graph (n_first, n_second); addends: with their signs; bounds: of values; most: greatest weight
     given, (first, second), (low, high) = values.ravel(), addends, (int(values.min()), int(values.max()))
     best: Joined | None = None
@@ -278,7 +278,7 @@ def _differ(total: Ints, ratio: tuple[int, int], given: Ints, bounds: tuple[int,
 
 
 def _weights(ratio: Fraction, most: int) -> Iterator[tuple[int, int]]:
-    """Give ever better fractions for a ratio: numerators and denominators of its continued fraction, and between."""
+    """Yield ever better fractions for a ratio: convergents of its continued fraction, and some between them."""
     turned = ratio < 1
     rest, (p0, q0), (p1, q1) = (1 / ratio if turned else ratio), (0, 1), (1, 0)
     while True:
@@ -299,7 +299,7 @@ def common_unit(units: Floats, greatest: Floats, scale: Floats | None, most: int
     """Find integer weights of several addends, row by row, and the unit of their sum."""
     # units: (n, m), 0 where a row has no such addend; greatest: (n, m), magnitudes of addends in their units
     # scale: (n,), of the values that are made of them; None: of sums that stay as they are, the least unit
-    # gives weights (n, m), unit (n,), and the most that the sum is off, in scales (n,)
+    # returns weights (n, m), unit (n,), and the greatest error of the sum, in scales (n,)
     present = units > 0
     least = np.where(present, units, np.inf).min(axis=1)
     least = np.where(np.isfinite(least), least, 1.0)

@@ -1,8 +1,8 @@
-"""A quantised graph of operators as a network of graded nodes, which compute its integers.
+"""Import of quantised operator graphs as networks of graded nodes, which compute the same integers.
 
-The walk keeps of every tensor either whose values its elements are (integers), or of which sums of values it is made
-(reals). Where integers are made of sums, a node ends: its edges are the sums, its multiplier and shift what
-``requantise`` proves of them. Values are counted from the zero point, so that padding and silence are both 0.
+For every tensor, the walk keeps either the node values that its elements are (integers), or the sums of values that it
+consists of (reals). Where sums become integers, a node ends: its edges are the sums, and ``requantise`` proves its
+multiplier and shift. Values are counted from the zero point, so that padding and silence are both 0.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _COMPUTES = ("conv", "conv_transpose", "dense", "product", "multiply", "add", "a
 
 
 def is_quantised(graph: OperatorGraph) -> bool:
-    """Tell whether a graph makes integers of tensors, or reals of integers."""
+    """Whether a graph quantises or dequantises tensors."""
     return any(one.setting("quantises") or one.setting("dequantises") for one in graph.operators)
 
 
 def require_divisors(graph: OperatorGraph) -> None:
-    """Refuse a graph that divides by what is no positive number where it makes integers: they would mean nothing."""
+    """Refuse a graph that quantises by a scale that is not positive: its integers would mean nothing."""
     for one in graph.operators:
         if one.setting("quantises"):
             try:
@@ -59,12 +59,12 @@ def require_divisors(graph: OperatorGraph) -> None:
 
 
 def take_graded(graph: OperatorGraph, structure: Structure, name: str) -> TakenGraded:
-    """Take a quantised graph over."""
+    """Convert a quantised graph to a graded network."""
     return _Walk(graph, structure).taken(name)
 
 
 class _Walk(GradedNodes):
-    """Walks a graph, operator by operator, and makes a node wherever integers are made of sums."""
+    """Walks a graph, operator by operator, and makes a node wherever sums become integers."""
 
     def __init__(self, graph: OperatorGraph, structure: Structure) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class _Walk(GradedNodes):
         return TakenGraded(network, self._places, self._inputs, reals, opaque, *costs)
 
     def _end(self, tensor: str) -> Held | Sums:
-        """Give the values that an output is made of."""
+        """Return the values that an output consists of."""
         while tensor in self._opaque:
             tensor = next(one.reads[0] for one in self._graph.operators if one.gives == tensor)
         end = self._tensors.get(tensor)
@@ -164,7 +164,7 @@ class _Walk(GradedNodes):
         raise NotSupportedError(f"{one.called} is not a sum of values")
 
     def _read(self, tensor: str) -> Held | Sums:
-        """Give a tensor; an input of integers becomes a node, whose zero point is told where reals are made of it."""
+        """Return a tensor; an input of integers becomes a node, with the zero point with which it is dequantised."""
         if tensor in self._tensors:
             return self._tensors[tensor]
         front = {tensor}
@@ -214,7 +214,7 @@ class _Walk(GradedNodes):
         return self._of_node(name, shape, first)
 
     def _reads_sequences(self, tensor: str) -> bool:
-        """Tell whether a convolution over sequences reads a tensor, whose features come first then."""
+        """Whether a convolution over sequences reads a tensor, so that its features come first."""
         front = {tensor}
         for one in self._graph.operators:
             if front.isdisjoint(one.reads):
@@ -249,7 +249,7 @@ class _Walk(GradedNodes):
         return replace(found, shape=shape, parts=parts, offset=offset, count=found.count[elements], first=False)
 
     def _applied(self, one: Operator, read: Sums) -> Sums:
-        """Apply a function of single elements: what scales and shifts goes into units, bounds wait for integers."""
+        """Apply an element-wise function: scales and shifts go into units, bounds wait for integers."""
         word = one.setting("function", "")
         if word == "relu":
             return replace(read, floor=np.maximum(read.floor, 0.0), ceiling=np.maximum(read.ceiling, 0.0))
@@ -260,7 +260,7 @@ class _Walk(GradedNodes):
                 read = self._raw(read) if read.pool is not None else read
             else:
                 low, high = low.ravel(), high.ravel()
-            # of bounds in the wrong order the upper one holds, in ONNX and in PyTorch
+            # if bounds are in the wrong order, the upper one holds, in ONNX and in PyTorch
             floor, ceiling = (np.minimum(np.maximum(part, low), high) for part in (read.floor, read.ceiling))
             return replace(read, floor=floor, ceiling=ceiling)
         factor, shift = affine(one, _seen(read))
@@ -289,7 +289,7 @@ class _Walk(GradedNodes):
         return replace(plain[0], parts=tuple(parts), offset=offset, first=first, made=one)
 
     def _joined(self, one: Operator) -> Held | Sums:
-        """Put tensors one after the other; of integers, a node copies them."""
+        """Concatenate tensors; integers are copied by a node."""
         if not one.setting("whole"):
             raise NotSupportedError("it puts constants beside values")
         given = [self._read(tensor) for tensor in one.reads]
@@ -323,13 +323,13 @@ class _Walk(GradedNodes):
     # Sums.
 
     def _operand(self, read: Sums) -> tuple[str, Ints, Floats]:
-        """Give node, elements and units of what a sum reads; a node is made where these are no values yet."""
+        """Return node, elements and units of a sum's input; a node is made where these are not values yet."""
         plain = read if read.is_plain else self._raw(read)
         (part,) = plain.parts
         return part.node, np.asarray(part.link), part.unit
 
     def _weighed(self, one: Operator, read: Sums) -> Sums:
-        """Weigh values: convolutions and matrices."""
+        """Multiply values by weights: convolutions and matrices."""
         if not one.exact or one.exact[0] is None:
             words = "quantise them (QuantizeLinear, or DequantizeLinear of integers), or calibrate"
             raise NotSupportedError(f"its weights are floats; {words}")
@@ -362,7 +362,7 @@ class _Walk(GradedNodes):
 
     @staticmethod
     def _source_units(one: Operator, shape: TensorShape, unit: Floats, integers: Ints, groups: int) -> Any:
-        """Give the unit of what every output feature reads: one for all, or that of its own feature."""
+        """Find the unit of the input of every output feature: one for all, or that of its own feature."""
         if (unit == unit[0]).all():
             return unit[0]
         by_feature = np.moveaxis(unit.reshape(shape), 1, 0).reshape(shape[1], -1) if len(shape) > 1 else unit[:, None]
@@ -372,7 +372,7 @@ class _Walk(GradedNodes):
         return np.repeat(by_feature[:, 0], len(integers) // groups)
 
     def _link(self, one: Operator, node: str, elements: Ints, source: TensorShape, first: bool) -> MatrixSource:
-        """Say an operator with integer weights as a transform, or else as a matrix."""
+        """Express an operator with integer weights as a transform, or else as a matrix."""
         shape, weights = one.shape or (), one.constants[0]
         before, after = self._nodes[node][0], shape_of(shape, first)
         straight = before == shape_of(source, first) and (elements == self._of_node(node, source, first).elements).all()
@@ -402,7 +402,7 @@ class _Walk(GradedNodes):
     def _windows(
         self, one: Operator, node: str, elements: Ints, source: TensorShape, unit: Floats
     ) -> tuple[MatrixSource, Ints, Floats, bool]:
-        """Say windows as a transform of weights 1, with the cells of each, units, and whether features come first."""
+        """Express windows as a transform of weights 1, with cell counts, units, and whether features come first."""
         if "kernel" not in one.settings and one.setting("axes") == tuple(range(2, len(source))):
             n = len(source) - 2
             settings = {**one.settings, "kernel": source[2:], "stride": (1,) * n, "pads": (0,) * 2 * n}
@@ -439,7 +439,7 @@ class _Walk(GradedNodes):
         return self._pooled(one, found, self._name(one), greatest, found.shape)
 
     def _pooled(self, one: Operator, held: Held, name: str, neuron: GradedNeuron, source: TensorShape) -> Held:
-        """Make a node of greatest values."""
+        """Make a node that takes maxima."""
         if (held.elements < 0).any():
             raise NotSupportedError("it takes the greatest of values and of padding; pad in the operator itself")
         unit = np.ones(math.prod(source))
@@ -479,7 +479,7 @@ class _Walk(GradedNodes):
         return self._close(read, self._name(one), meaning, (low, high, zero, single))
 
     def _quantised_pool(self, one: Operator, read: Sums, values: tuple[int, int, int], scale: Floats) -> Held:
-        """Quantise a maximum: it is the maximum of what is quantised, as rounding never falls."""
+        """Quantise a maximum as the maximum of quantised values, since rounding is monotone."""
         pool = read.pool
         assert pool is not None
         _require_one(scale)
@@ -494,7 +494,7 @@ class _Walk(GradedNodes):
     def _requantised_pool(
         self, one: Operator, read: Sums, pool: Operator, values: tuple[int, int, int], scale: Floats
     ) -> Held:
-        """Make a node of the greatest of values, which it rounds to another unit."""
+        """Make a node that takes maxima of values and rounds them to another unit."""
         low, high, zero = values
         (part,) = read.parts
         _require_one(part.unit)
@@ -510,7 +510,7 @@ class _Walk(GradedNodes):
         return self._pooled(pool, Held(read.shape, part.node, np.asarray(part.link)), name, neuron, read.shape)
 
     def _quantised_of(self, one: Operator, inner: Sums, scale: Floats) -> Held:
-        """Quantise what another operator reads first."""
+        """Quantise the input of another operator first."""
         tensor = f"{one.gives}.before"
         self._tensors[tensor] = inner
         constants = (scale.astype(np.float32), one.constants[1])
@@ -518,7 +518,7 @@ class _Walk(GradedNodes):
         return self._quantised(replace(first, shape=inner.shape))
 
     def _same(self, read: Sums, meaning: Meaning) -> Held | None:
-        """Give the values that are read, if quantising them changes nothing."""
+        """Return the values read, if quantising them changes nothing."""
         (part,) = read.parts
         neuron = self._nodes[part.node][1]
         if neuron.zero_point != meaning.zero_point or neuron.high - neuron.low > 2**17:
@@ -529,7 +529,7 @@ class _Walk(GradedNodes):
         return Held(read.shape, part.node, np.asarray(part.link)) if (made == values).all() else None
 
     def _raw(self, read: Sums) -> Sums:
-        """Make a node whose values are the sums themselves, where a graph reads them without integers between."""
+        """Make a node whose values are the sums themselves, where a graph reads them without quantising."""
         one = read.made
         if read.view is not None:
             return replace(self._raw(replace(read, view=None)), shape=read.view)
@@ -558,13 +558,13 @@ class _Walk(GradedNodes):
         return layer.name if layer is not None else one.name
 
     def _name(self, one: Operator) -> str:
-        """Name a node after the layer that it is in the source."""
+        """Name a node after its layer in the source."""
         self._current = node_name(self._label(one), self._nodes)
         return self._current
 
 
 def tail_of(graph: OperatorGraph) -> set[str]:
-    """Name tensors after which nothing is summed or quantised: the source reads them out."""
+    """Find the tensors after which nothing is summed or quantised: the source reads them out."""
     needed: set[str] = set()
     for one in reversed(graph.operators):
         if one.gives in needed or one.kind in _COMPUTES or one.setting("quantises") or one.setting("dequantises"):
@@ -589,13 +589,13 @@ def _positive(scale: NDArray[Any]) -> NDArray[Any]:
 
 
 def _require_one(scale: Floats) -> None:
-    """Refuse a maximum over units that differ: integers of different units have no order."""
+    """Refuse a maximum over different units, whose integers have no order."""
     if (scale != scale[0]).any():
         raise NotSupportedError("it takes the greatest of values of different scales")
 
 
 def _single(array: NDArray[Any]) -> int:
-    """Give the one number of a constant."""
+    """Return the only number of a constant."""
     numbers = np.unique(array)
     if len(numbers) != 1:
         raise NotSupportedError("its zero points or bounds are not all the same; give it one")
@@ -603,7 +603,7 @@ def _single(array: NDArray[Any]) -> int:
 
 
 def _along(scale: NDArray[Any], axis: int, shape: TensorShape) -> Floats:
-    """Give every element its scale."""
+    """Expand a scale to every element."""
     each = scale.astype(np.float64)
     if scale.size == math.prod(shape):
         return each.ravel()
@@ -611,7 +611,7 @@ def _along(scale: NDArray[Any], axis: int, shape: TensorShape) -> Floats:
 
 
 def affine(one: Operator, shape: TensorShape) -> tuple[Floats, Floats]:
-    """Give factor and shift of a function that only scales and shifts."""
+    """Factor and shift of a function that only scales and shifts."""
     constants = [np.broadcast_to(part.astype(np.float64), shape).ravel() for part in one.constants]
     ones, zeros = np.ones(math.prod(shape)), np.zeros(math.prod(shape))
     if one.setting("function") == "batch_norm":
@@ -636,7 +636,7 @@ def affine(one: Operator, shape: TensorShape) -> tuple[Floats, Floats]:
 
 
 def _seen(read: Sums) -> TensorShape:
-    """Give the shape in which a tensor is read."""
+    """Shape in which a tensor is read."""
     return read.view or (read.shape if read.pool is None else read.pool.shape or ())
 
 

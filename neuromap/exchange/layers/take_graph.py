@@ -1,4 +1,4 @@
-"""A graph of operators as a network: with weights where it is in frame code, else its structure, shapes and work."""
+"""Import of operator graphs as networks: with weights where possible, else structure, shapes and work."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def take_graph(
     labels: ArrayLike | None = None,
     percentile: float | None = None,
 ) -> Imported:
-    """Make a network of a graph of operators; of a float one by a calibration set, where there is one."""
+    """Convert a graph of operators to a network; a float graph is quantised if there is a calibration set."""
     if calibration is not None:
         shown = calibration_of(graph, calibration, labels, percentile)
         if is_quantised(graph):
@@ -64,7 +64,7 @@ def take_graph(
 
 
 def _as_it_is(whole: OperatorGraph, source: str, chip: ChipSpec | None) -> Imported:
-    """Take over what a graph computes, or else its structure; without saying where it is from."""
+    """Import what a graph computes, or else its structure; the caller fills in the source."""
     require_divisors(whole)
     graph = simplified(whole)
     structure = find_structure(graph)
@@ -82,11 +82,11 @@ def _as_it_is(whole: OperatorGraph, source: str, chip: ChipSpec | None) -> Impor
 
 
 def _calibrated(graph: OperatorGraph, shown: Calibration) -> Imported:
-    """Quantise a float graph, and say what that costs on the set that its scales are from."""
+    """Quantise a float graph, and note the cost on the set that its scales are from."""
     integers = quantised(graph, shown)
     structure = find_structure(simplified(integers))
     taken = take_graded(integers, structure, node_text(graph.name))
-    taken.differ.clear()  # rounding is this network's own, there is no other that it would miss
+    taken.differ.clear()  # rounding is this network's own: there is no other to differ from
     found = _graded(taken, structure)
     network = found.network
     if shown.seen is not None:
@@ -98,14 +98,14 @@ def _calibrated(graph: OperatorGraph, shown: Calibration) -> Imported:
 
 
 def _of_intensities(neuron: GradedNeuron, seen: tuple[float, float]) -> dict[str, Any]:
-    """Say how intensities of images, 0 to 1, become values: those of what the float network saw of them."""
+    """Table that maps intensities of images, 0 to 1, to values, as the float network saw them."""
     (low, high), scale = seen, 1.0 if neuron.scale is None else neuron.scale
     step = min(1.0, scale / (high - low))
     return {"step": [step], **({"mean": [-low / (high - low)]} if low else {})}
 
 
 def _graded(taken: TakenGraded, structure: Structure) -> Imported:
-    """Give a graded network, with notes on what it computes and what of it is another than the source's."""
+    """Return a graded network, with notes on what it computes and where it differs from the source."""
     network = taken.network
     computed = len(network.nodes) - len(network.inputs)
     kept = [
@@ -149,7 +149,7 @@ def _graded(taken: TakenGraded, structure: Structure) -> Imported:
 def _taken(
     network: Network, structure: Structure, kept: Iterable[Note], approximated: Iterable[Note], refused: Iterable[Note]
 ) -> Imported:
-    """Give a network that computes what the graph does, with the work of its nodes."""
+    """Return a network that computes what the graph does, with the work of its nodes."""
     work = _work(structure, network)
     return Imported(
         replace(network, tables={"work": work} if work else {}),
@@ -163,13 +163,13 @@ def _taken(
 
 
 def _work(structure: Structure, network: Network) -> dict[str, int]:
-    """Give the multiply-accumulates of nodes, if those of all are known."""
+    """Multiply-accumulates of nodes; empty unless those of all are known."""
     works = {layer.name: layer.work for layer in structure.layers if layer.name in network.nodes}
     return {name: work for name, work in works.items() if work is not None} if None not in works.values() else {}
 
 
 def _not_read(clause: str) -> Note:
-    """Say what the reader of a file left out or did not believe."""
+    """Note what the reader of a file left out or rejected."""
     what, _, text = clause.partition(": ")
     if what == "shapes":
         return Note(what, text, "compare them with those of the source, and export it again")
@@ -181,7 +181,7 @@ def _unread(structure: Structure) -> list[Note]:
 
 
 def _structural(graph: OperatorGraph, structure: Structure, reason: str, chip: ChipSpec | None) -> Imported:
-    """Give nodes and edges with their shapes and work, and say why that is all."""
+    """Return nodes and edges with their shapes and work, and note why that is all."""
     shapes, open_shapes = _fitting_shapes(layer_shapes(graph, structure))
     edges: dict[tuple[str, str], Edge] = {}
     for layer in structure.layers:
@@ -207,12 +207,12 @@ def _structural(graph: OperatorGraph, structure: Structure, reason: str, chip: C
 
 
 def node_text(name: str) -> str:
-    """Make a network's name of what the source calls itself."""
+    """Make a network's name from the source's own."""
     return name if name and name.isprintable() and len(name) <= 100 else "network"
 
 
 def _fitting_shapes(shapes: Mapping[str, Shape | None]) -> tuple[dict[str, Shape | None], tuple[Note, ...]]:
-    """Give all shapes that are known and no larger than nodes may be, and say whose are not."""
+    """Return all shapes that are known and within the limits of nodes, with notes on the others."""
     found: dict[str, Shape | None] = {}
     notes = []
     for name, shape in shapes.items():
@@ -231,7 +231,7 @@ def _fitting_shapes(shapes: Mapping[str, Shape | None]) -> tuple[dict[str, Shape
 
 
 def _in_frame_code(taken: TakenWeights, structure: Structure) -> Imported:
-    """Give a network with weights and thresholds, with what was kept, approximated and refused."""
+    """Return a network with weights and thresholds, with notes on what was kept, approximated and refused."""
     network = taken.network
     computed = [node for name, node in network.nodes.items() if name not in network.inputs]
     kept = [
@@ -270,7 +270,7 @@ def _in_frame_code(taken: TakenWeights, structure: Structure) -> Imported:
 
 
 def _readout(end: str, found: SpikeSums | None, taken: TakenWeights) -> tuple[list[Note], list[Note]]:
-    """Say what the host does with output spikes."""
+    """Note what the host does with output spikes."""
     outputs = ", ".join(taken.network.outputs)
     if found is not None and len(found.weights) == 1:
         (name,) = found.weights
@@ -290,13 +290,13 @@ def _readout(end: str, found: SpikeSums | None, taken: TakenWeights) -> tuple[li
     ]
 
 
-# What became of the operators of a graph that is taken over as structure.
+# What became of the operators of a graph imported as structure.
 _NODES = ["conv", "conv_transpose", "dense", "product", "multiply", "max_pool", "add", "other"]
 _PRODUCTS = ("product", "multiply")
 
 
 def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> tuple[tuple[Note, ...], ...]:
-    """Say what was kept, approximated and refused."""
+    """Note what was kept, approximated and refused."""
     joined = [one for layer in structure.layers for one in layer.operators]
     ways = [way for layer in structure.layers for found in layer.ways.values() for way in found]
     folded = {id(one): one for way in ways for one in way.folds}
@@ -340,7 +340,7 @@ def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> 
 
 
 def _counted(operators: Iterable[Operator]) -> str:
-    """Say how many of what are there, the most first."""
+    """Count operators by name, the most frequent first."""
     counts = Counter(one.called or one.kind for one in operators)
     most = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
     shown = [f"{number} {name}" for name, number in most[:6]]
@@ -352,11 +352,11 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "")
 
 
-# A guess at the cores of a structure without weights: from fan-in, neurons and axons alone.
+# An estimate of the cores of a structure without weights, from fan-in, neurons and axons alone.
 
 
 def estimate_note(structure: Structure, shapes: Mapping[str, Shape | None], chip: ChipSpec) -> Note:
-    """Say how many cores a structure might take, and what that assumes."""
+    """Note how many cores a structure might take, and the assumptions."""
     found = estimated_cores(structure, shapes, chip)
     if found is None:
         return Note(f"cores of {chip.name}", "are not estimated, as shapes are not known")
@@ -374,11 +374,10 @@ def estimate_note(structure: Structure, shapes: Mapping[str, Shape | None], chip
 
 def estimated_cores(structure: Structure, shapes: Mapping[str, Shape | None], chip: ChipSpec) -> dict[str, int] | None:
     """Estimate the cores of every node."""
-    # A core holds a patch of p x p places of a node, and features while it has neurons: as large a patch as its axons
-    # can read. Where one place reads more than a core has axons, its sum is cut into parts, each with neurons of its
-    # own. On crossbar cores an axon is fed by a neuron of its own: axons beyond one for every neuron that is read cost
-    # copies.
-    # gives ``None`` where a shape is not known
+    # A core holds a patch of p x p places of a node, as large as its axons can read, with as many features as it has
+    # neurons for. Where one place reads more than a core has axons, its sum is cut into parts, each with its own
+    # neurons. On crossbar cores each axon is fed by its own neuron: axons beyond one per neuron read cost copies.
+    # returns ``None`` if a shape is not known
     found = {}
     for layer in structure.layers:
         target = shapes[layer.name]
@@ -392,7 +391,7 @@ def estimated_cores(structure: Structure, shapes: Mapping[str, Shape | None], ch
 def _cores(
     layer: Layer, target: Shape, shapes: Mapping[str, Shape | None], inputs: Collection[str], chip: ChipSpec
 ) -> int:
-    """Try patches of all sizes, and take the fewest cores."""
+    """Try patches of all sizes, and return the fewest cores."""
     best = None
     feeding = sum(math.prod(shapes[name] or (0,)) for name in layer.ways if name not in inputs)
     places = target[0] * target[1]
@@ -434,7 +433,7 @@ def _read(one: Operator, source: Shape, target: Shape, patch: tuple[int, int]) -
 
 
 def _tiles(layer: Layer, features: int, neurons: int, windows: int) -> int:
-    """Count the cores that share the features of a patch: groups read windows of their own, several fit one core."""
+    """Count the cores that share the features of a patch: groups read their own windows, several may fit one core."""
     groups = max((int(one.setting("groups", 1)) for one in layer.operators if one.kind == "conv"), default=1)
     per_group = -(-features // groups)
     together = min(windows, neurons // per_group)
@@ -451,23 +450,23 @@ def from_onnx(
     labels: ArrayLike | None = None,
     percentile: float | None = None,
 ) -> Imported:
-    """Take over a network from an ONNX file (``docs/layers.md``). Needs the extra ``onnx``.
+    """Import a network from an ONNX file (``docs/layers.md``). Needs the extra ``onnx``.
 
     Parameters
     ----------
     path : str or Path
         The file; nothing in it is executed.
     chip : str, Path, ChipSpec or None
-        By whose cores an estimate counts, where weights are not taken over.
+        Chip whose cores an estimate counts, if weights are not imported.
     calibration : array_like of shape (n, ...), mapping of str to array_like, ImageSet, source, path, or None
-        Inputs of a float network, by which it becomes one of 8-bit integers (``docs/graded.md``): for its only input,
-        by the names of inputs, or a ``.npz`` file with arrays of these names, and perhaps ``labels``. Of a set of
-        images (``"npz:FILE"`` and the other sources of :func:`neuromap.datasets.load_images`) the network file says
-        how they become the network's input.
+        Inputs of a float network, by which it is quantised to 8-bit integers (``docs/graded.md``): an array for its
+        only input, arrays by name of input, or a ``.npz`` file with arrays of these names, and perhaps ``labels``. For
+        a set of images (``"npz:FILE"`` and the other sources of :func:`neuromap.datasets.load_images`) the network file
+        states how they become the network's input.
     labels : array_like of int, shape (n,), optional
         Classes of these inputs, for the accuracy before and after.
     percentile : float, optional
-        How much of the values of a tensor its range holds; all of them by default.
+        Percentage of the values of a tensor that its range holds; all of them by default.
 
     Returns
     -------
@@ -478,9 +477,9 @@ def from_onnx(
     Raises
     ------
     InputError
-        If the file is no ONNX model, truncated, too large or malformed, or the calibration set does not fit it.
+        If the file is truncated, too large, malformed or not an ONNX model, or the calibration set does not fit it.
     NotSupportedError
-        If ``onnx`` is not installed, or nothing of the file can be taken over.
+        If ``onnx`` is not installed, or nothing of the file can be imported.
     """
     path = path_given("from_onnx", path)
     require_package("ONNX", "onnx", "onnx", imports=False)
@@ -499,16 +498,16 @@ def from_torch(
     labels: ArrayLike | None = None,
     percentile: float | None = None,
 ) -> Imported:
-    """Take over a network from a PyTorch module (``docs/layers.md``). Needs the extra ``training``.
+    """Import a network from a PyTorch module (``docs/layers.md``). Needs the extra ``training``.
 
     Parameters
     ----------
     module : torch.nn.Module
-        As it computes in evaluation; ``torch.export`` makes a graph of it.
+        Read in evaluation mode; ``torch.export`` makes a graph of it.
     example_input : torch.Tensor or tuple of torch.Tensor
-        Inputs as its ``forward`` takes them, the batch first.
+        Inputs as its ``forward`` takes them, batch axis first.
     chip : str, Path, ChipSpec or None
-        By whose cores an estimate counts, where weights are not taken over.
+        Chip whose cores an estimate counts, if weights are not imported.
     calibration, labels, percentile
         As :func:`~neuromap.exchange.layers.take_graph.from_onnx` takes them.
 
@@ -521,10 +520,10 @@ def from_torch(
     Raises
     ------
     InputError
-        If it is no module, or the inputs or the calibration set are none for it.
+        If it is not a module, or the inputs or the calibration set do not fit it.
     NotSupportedError
-        If PyTorch is not installed, ``torch.export`` cannot make a graph of the module, or nothing of it can be taken
-        over.
+        If PyTorch is not installed, ``torch.export`` cannot make a graph of the module, or nothing of it can be
+        imported.
     """
     require_package("PyTorch", "torch", "training", imports=False)
     spec = None if chip is None else load_chip(chip)
@@ -542,10 +541,10 @@ def from_torch_file(
     labels: ArrayLike | None = None,
     percentile: float | None = None,
 ) -> Imported:
-    """Take over a network from a file of ``torch.export.save``, as :func:`from_torch` does from a module.
+    """Import a network from a file of ``torch.export.save``, as :func:`from_torch` does from a module.
 
     Nothing in the file is executed or unpickled. A batch of any size is one frame; other sizes that the export left
-    open are those of its example.
+    open take the values of its example.
     """
     path = path_given("from_torch_file", path)
     require_package("PyTorch", "torch", "training", imports=False)

@@ -1,4 +1,4 @@
-"""A graph of operators that computes in frame code, as a network with weights and thresholds."""
+"""Import of operator graphs in frame code as networks with weights and thresholds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, 
 from neuromap.network.weights import MAX_NEURONS, Padding, output_length, window_pairs
 from neuromap.render.value import Card
 
-# Functions of which a node needs one to have two values.
+# Functions that may leave two values; a node needs one of them.
 _DECIDES = (
     "greater",
     "greater_or_equal",
@@ -47,20 +47,20 @@ _DECIDES = (
 
 @dataclass(frozen=True, eq=False)
 class TakenWeights(Card):
-    """A network with weights, and what its import cost."""
+    """A network with weights, and the cost of its import."""
 
     network: Network  # complete
-    # what the source makes of output spikes, by the tensor at the end of the graph; ``None`` where it is no sum
+    # sums of output spikes in the source, by the tensor at the end of the graph; ``None`` where it is not a sum
     readout: Mapping[str, SpikeSums | None]
-    rounded: Mapping[str, float]  # nodes whose float weights are integers up to this many units
-    # nodes with thresholds that hang on how floating-point numbers are rounded, and how many of their neurons
+    rounded: Mapping[str, float]  # by node: greatest distance of its float weights from integers, in units
+    # by node: number of neurons whose threshold depends on floating-point rounding
     unsure: Mapping[str, int]
-    values: Mapping[str, tuple[float, float]]  # what silence and a spike of every node stand for in the source
+    values: Mapping[str, tuple[float, float]]  # values in the source that silence and a spike of every node stand for
     dropped: tuple[str, ...]  # nodes of the structure that only read spikes out
 
 
 def take_weights(graph: OperatorGraph, structure: Structure, name: str) -> TakenWeights:
-    """Take weights and thresholds over."""
+    """Convert a graph to a network with weights and thresholds."""
     ends = _readouts(structure)
     for layer in structure.layers:
         if layer.name not in ends:
@@ -69,7 +69,7 @@ def take_weights(graph: OperatorGraph, structure: Structure, name: str) -> Taken
 
 
 def _readouts(structure: Structure) -> set[str]:
-    """Name the last layers that decide nothing: sums that the source takes the greatest of, or the like."""
+    """Find the last layers that decide nothing, such as sums of which the source takes the greatest."""
     read = {source for layer in structure.layers for source in layer.ways}
     return {layer.name for layer in structure.layers if layer.name not in read and not _decides(layer)}
 
@@ -79,7 +79,7 @@ def _decides(layer: Layer) -> bool:
 
 
 def _check_decides(layer: Layer) -> None:
-    """Refuse what needs no numbers to be known not to be in frame code, before large matrices are made."""
+    """Refuse what is evidently not in frame code, before large matrices are made."""
     for one in layer.operators:
         if one.kind in ("product", "multiply", "other", "conv_transpose"):
             raise NotSupportedError(f"node {layer.name}: {one.called} is not a sum of spikes")
@@ -131,7 +131,7 @@ class _Taking:
         return TakenWeights(network, readout, self._rounded, self._unsure, self._values, tuple(sorted(self._ends)))
 
     def _by_class(self, name: str, found: SpikeSums | None) -> SpikeSums | None:
-        """Put output neurons into the order of the classes that they vote for, where no node reads them."""
+        """Sort output neurons by the classes that they vote for, where no node reads them."""
         (rows, columns, features), theta = self._nodes[name]
         size = rows * columns * features
         classes = classes_of(found, size)
@@ -177,14 +177,14 @@ class _Taking:
             raise NotSupportedError(f"node {one.name}: its shapes do not fit") from None
 
     def _leave(self, one: Operator) -> None:
-        """Leave what is read out to the source: only which spikes it depends on is known."""
+        """Leave a readout to the source, recording only which spikes it depends on."""
         held = [self._tensors[tensor] for tensor in one.reads]
         weights = {name: part for found in held for name, part in found.weights.items()}
         self._opaque.add(one.gives)
         self._tensors[one.gives] = replace(held[0], weights=weights) if len(held) == 1 else _only(weights)
 
     def _close(self, layer: Layer, found: SpikeSums) -> SpikeSums:
-        """Make a node of the value that a layer gives, and give the value of its spikes."""
+        """Make a node of the value of a layer, and return the tensor of its spikes."""
         first = features_first(layer)
         shape = node_shape(found.shape, features_first=first)
         if shape is None or not found.weights:
@@ -214,25 +214,25 @@ class _Taking:
 
 
 def _only(weights: Mapping[str, csr_array]) -> SpikeSums:
-    """Give a tensor of which only the nodes are known that it depends on."""
+    """Return a tensor of which only the nodes that it depends on are known."""
     return SpikeSums((1,), {name: csr_array((1, part.shape[1])) for name, part in weights.items()}, np.zeros(1))
 
 
 def _least(theta: np.ndarray) -> object:
-    """Give one threshold for all where they are equal, so that it stands in the network file."""
+    """Reduce equal thresholds to a single number, so that the network file states it."""
     return int(theta[0]) if (theta == theta[0]).all() else theta
 
 
 def _of_node(name: str, shape: TensorShape, order: np.ndarray, low: float, high: float) -> SpikeSums:
-    """Give the tensor whose elements are the spikes of a node's neurons."""
+    """Return the tensor whose elements are the spikes of a node's neurons."""
     size = len(order)
     entries = (np.full(size, high - low), (order, np.arange(size)))
     return SpikeSums(shape, {name: csr_array(entries, shape=(size, size))}, np.full(size, low))
 
 
-# Integer matrices as transforms that network files say in few numbers: convolutions, pools, identities.
+# Integer matrices as transforms that network files state in few numbers: convolutions, pools, identities.
 def fitted(matrix: csr_array, ways: Sequence[Way], source: Shape, target: Shape, *, is_or: bool) -> MatrixSource:
-    """Say a matrix as the transform that it was made by, where that gives the very same matrix."""
+    """Express a matrix as the transform that made it, where that reproduces it exactly."""
     # matrix: neurons in the order of nodes
     # is_or: whether all thresholds of the target are 1, as those of pools must be
     # shapes: matrix (n_target, n_source)
@@ -314,7 +314,7 @@ def _dense(picked: object) -> NDArray[np.int64]:
 
 
 def _cells(length: int, windows: int, kernel: int, stride: int, padding: Padding) -> dict[int, tuple[int, int]]:
-    """For every cell of a kernel, one window in which it lies on the source, and the cell that it reads there."""
+    """Map every cell of a kernel to one window in which it lies on the source, and the cell that it reads there."""
     cell, read, window = window_pairs(length, windows, kernel, stride, padding)
     kernel_cells, first = np.unique(cell, return_index=True)
     return {int(k): (int(window[at]), int(read[at])) for k, at in zip(kernel_cells, first, strict=True)}
@@ -322,9 +322,9 @@ def _cells(length: int, windows: int, kernel: int, stride: int, padding: Padding
 
 # Readouts that count votes: output neurons, each of which speaks for one class.
 def classes_of(found: SpikeSums | None, size: int) -> NDArray[np.int64] | None:
-    """Give the class that every output neuron votes for."""
-    # gives ``None`` where it is no count of votes: every neuron counts once, as much as any other, and classes have
-    # equally many
+    """Class that every output neuron votes for."""
+    # returns ``None`` unless it is a count of votes: every neuron counts once, as much as any other, and classes have
+    # equally many neurons
     # shapes: returns (size,)
     if found is None or found.pending or len(found.weights) != 1 or size % max(found.size, 1):
         return None
@@ -338,13 +338,13 @@ def classes_of(found: SpikeSums | None, size: int) -> NDArray[np.int64] | None:
     return classes if (np.bincount(classes, minlength=found.size) == size // found.size).all() else None
 
 
-# Transforms of edges whose weights are not taken over: what network files can say of them.
+# Transforms of edges whose weights are not imported, as far as network files can express them.
 
 
 def edge_transform(ways: tuple[Way, ...], source: Shape, target: Shape, last: Operator) -> Transform | None:
-    """Say what an edge does, without weights."""
-    # gives ``None`` where there are several ways, where something else lies on the edge, such as a mean or a function,
-    # or where the matrix would be larger than edges may have
+    """Transform of an edge, without weights."""
+    # returns ``None`` if there are several paths, if something else lies on the edge, such as a mean or a function, or
+    # if the matrix would be larger than edges may have
     if len(ways) != 1 or last.kind == "average" or any(one.kind == "average" for one in ways[0].folds):
         return None
     moves = [one.kind for one in ways[0].folds if one.kind not in ("concat", "reshape")]
@@ -375,7 +375,7 @@ def _transform(one: Operator, source: Shape, target: Shape) -> Transform | None:
 
 
 def square(lengths: tuple[int, ...], dilation: tuple[int, ...] | None = None) -> tuple[int, int] | None:
-    """Give lengths along rows and columns; those of sequences have one column. ``None`` for more axes."""
+    """Lengths along rows and columns, with dilation; sequences have one column. ``None`` for more axes."""
     spread = dilation or (1,) * len(lengths)
     whole = tuple((n - 1) * d + 1 for n, d in zip(lengths, spread, strict=True))
     if len(whole) == 1:
@@ -384,7 +384,7 @@ def square(lengths: tuple[int, ...], dilation: tuple[int, ...] | None = None) ->
 
 
 def padding_of(source: Shape, target: Shape, kernel: tuple[int, int], stride: tuple[int, int]) -> Padding | None:
-    """Find the padding of network files that makes as many windows; ``None`` where neither does."""
+    """Find the padding of network files that gives the target's number of windows; ``None`` where neither does."""
     paddings: tuple[Padding, ...] = ("valid", "same")
     for padding in paddings:
         made = [output_length(n, k, s, padding) for n, k, s in zip(source[:2], kernel, stride, strict=True)]

@@ -1,4 +1,4 @@
-"""NIR there and back: ``from_nir``, ``to_nir`` (``docs/nir.md``)."""
+"""Import from NIR and export to it: ``from_nir``, ``to_nir`` (``docs/nir.md``)."""
 
 from neuromap.lazy_names import lazy_names
 

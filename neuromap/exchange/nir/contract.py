@@ -1,4 +1,4 @@
-"""From primitives to neurons: what is no neuron becomes part of the maps between them."""
+"""Contraction of primitives to neurons: all other primitives become part of the maps between them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from neuromap.formats.nir import NirGraph, NirNode
 
 
 class Filter(NamedTuple):
-    """A leaky integrator on the way: q := kept q + spikes, once per step."""
+    """A leaky integrator on the path: q := kept q + spikes, once per step."""
 
     name: str  # the node
     tau: Floats  # (n,): seconds, for each value
@@ -41,22 +41,22 @@ class Term(NamedTuple):
     """Spikes of one source."""
 
     source: str  # an input or a node with neurons
-    matrix: csr_array  # (n, n_source): what each value takes of them
+    matrix: csr_array  # (n, n_source): weight of each spike in each value
     delay: float = 0.0  # seconds
-    filter: Filter | None = None  # what they pass behind the matrix
-    via: tuple[str, ...] | None = ()  # nodes on the way, in order; ``None`` where several ways were added up
+    filter: Filter | None = None  # applied after the matrix
+    via: tuple[str, ...] | None = ()  # nodes on the path, in order; ``None`` where several paths were summed
 
 
 class Signal(NamedTuple):
-    """Values on their way."""
+    """Values on their way to a node."""
 
     shape: tuple[int, ...]  # of NIR
     terms: tuple[Term, ...]  # no two of the same source, delay and filter
-    constant: Floats  # (n,): what is added in every step
+    constant: Floats  # (n,): added in every step
 
 
 def merged(terms: list[Term]) -> tuple[Term, ...]:
-    """Add up terms that share source, delay and filter; ways multiply, sums do not."""
+    """Sum terms that share source, delay and filter, so that their number does not multiply with paths."""
     found: dict[tuple[str, float, str], Term] = {}
     for term in terms:
         key = (term.source, term.delay, term.filter.name if term.filter else "")
@@ -70,7 +70,7 @@ def merged(terms: list[Term]) -> tuple[Term, ...]:
 
 
 def times(name: str, matrix: csr_array, other: csr_array) -> csr_array:
-    """Multiply matrices of bounded work."""
+    """Multiply matrices, with bounded work."""
     products = int(np.bincount(matrix.indices, minlength=matrix.shape[1]) @ np.diff(other.indptr))
     if products > MAX_WEIGHTS:
         raise NotSupportedError(
@@ -81,7 +81,7 @@ def times(name: str, matrix: csr_array, other: csr_array) -> csr_array:
 
 
 def through(name: str, matrix: csr_array, signal: Signal, shape: tuple[int, ...]) -> Signal:
-    """Send values through a matrix."""
+    """Apply a matrix to a signal."""
     # shapes: matrix (n, n_signal)
     terms = []
     for term in signal.terms:
@@ -108,11 +108,11 @@ class Neurons(Value):
 
 
 class Readout(NamedTuple):
-    """What an output takes that is no spike of a node."""
+    """An output that reads something other than spikes of a node."""
 
-    name: str  # the first node that is no neuron, or the output
+    name: str  # the first node that is not a neuron, or the output
     kind: str  # its type
-    sources: tuple[str, ...]  # whose spikes it takes
+    sources: tuple[str, ...]  # nodes whose spikes it reads
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,13 +121,13 @@ class Contracted(Value):
 
     inputs: dict[str, Shape]  # shapes
     neurons: dict[str, Neurons]  # in the order of the graph
-    outputs: tuple[str, ...]  # nodes whose spikes an output takes as they are
+    outputs: tuple[str, ...]  # nodes whose spikes an output reads unchanged
     readouts: tuple[Readout, ...]  # behind the last neurons; no chip computes them
     nodes: dict[str, NirNode]  # all primitives, those of inner graphs as ``outer.inner``
 
     @property
     def read_out(self) -> tuple[str, ...]:
-        """Nodes whose spikes must leave a chip: outputs, and those that the host computes readouts from."""
+        """Nodes whose spikes must leave a chip: outputs, and sources of readouts that the host computes."""
         behind = (source for readout in self.readouts for source in readout.sources if source in self.neurons)
         return tuple(dict.fromkeys((*self.outputs, *behind)))
 
@@ -159,7 +159,7 @@ def contract(graph: NirGraph) -> Contracted:
 
 
 def _from_inputs(graph: FlatGraph) -> list[str]:
-    """List nodes in the order in which inputs reach them, then the others: files have them by name."""
+    """List nodes in the order in which inputs reach them, then the others: files sort them by name."""
     found = dict.fromkeys(name for name, node in graph.nodes.items() if node.kind == "Input")
     todo = deque(found)
     while todo:
@@ -171,7 +171,7 @@ def _from_inputs(graph: FlatGraph) -> list[str]:
 
 
 def _outputs(graph: FlatGraph, maker: Passing) -> tuple[tuple[str, ...], tuple[Readout, ...]]:
-    """Tell outputs that take spikes from those that take what is made of them."""
+    """Separate outputs that read spikes from those that read values computed from spikes."""
     outputs: dict[str, None] = {}
     readouts = []
     for name, node in graph.nodes.items():
@@ -206,22 +206,22 @@ def _spiking_before(graph: FlatGraph, name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-# Signals on their way through primitives that are no spiking neurons.
-# Weights of all maps of a graph, those that lead from input or neurons to each primitive.
+# Signals passing through primitives that are not spiking neurons.
+# Most weights of all maps of a graph, from inputs or neurons to each primitive.
 _MOST_HELD = 2**27
 
 
 class Passing:
-    """Signals of all nodes, each made once, after those that it takes."""
+    """Signals of all nodes, each computed once, after those it depends on."""
 
     def __init__(self, graph: FlatGraph, shapes: dict[str, Shape]) -> None:
         self._graph, self._shapes = graph, shapes
         self.out: dict[str, Signal] = {}
         self.refused: dict[str, str] = {}
-        """Nodes whose values are no sums of spikes, with the reason."""
+        """Nodes whose values are not sums of spikes, with the reason."""
 
     def run(self, sources: dict[str, NirNode]) -> None:
-        """Pass the spikes of all sources on."""
+        """Propagate the spikes of all sources."""
         for name in sources:
             if name not in self._shapes:
                 continue
@@ -253,7 +253,7 @@ class Passing:
             raise InputError(f"node {knot}: lies on a cycle without a neuron, or behind one; put a neuron into it")
 
     def arriving(self, name: str, shape: Shape) -> Signal:
-        """Add up what arrives at a node."""
+        """Sum the signals that arrive at a node."""
         size, constant = math.prod(shape), np.zeros(math.prod(shape))
         terms: list[Term] = []
         for before in self._graph.before[name]:
@@ -274,7 +274,7 @@ class Passing:
         return Signal(shape, merged(terms), constant)
 
     def _pass(self, name: str, node: NirNode) -> Signal:
-        """Send what arrives at a node that is no source through it."""
+        """Compute the signal that leaves a node other than a source."""
         before = self._graph.before[name]
         at = next((self._shapes[u] for u in before if u in self._shapes), self._shapes[name])
         bad = next((u for u in before if u in self.refused), None)
@@ -311,7 +311,7 @@ class Passing:
         return found._replace(constant=found.constant + spread(name, node, "bias", shape))
 
     def _leaky(self, name: str, node: NirNode, signal: Signal) -> Signal:
-        """Take a leaky integrator for a filter where it can be one; its gain is that of its neuron's current."""
+        """Turn a leaky integrator into a filter where possible; its gain is that of its neuron's current."""
         shape = self._shapes[name]
         nothing = Signal(shape, (), np.zeros(math.prod(shape)))
         equation = {
@@ -340,7 +340,7 @@ def _via(term: Term, name: str) -> Term:
 
 
 def _delayed(name: str, delay: Floats, signal: Signal) -> list[Term]:
-    """Delay values, each by its own time: terms of one delay each."""
+    """Delay each value by its own time, with one term per delay."""
     if (delay < 0).any():
         raise InputError(f"node {name} (Delay): delay: found {delay.min():g}; needs 0 s or more")
     times = np.unique(delay)

@@ -1,4 +1,4 @@
-"""Networks for NIR: files that other tools read, and that come back as they were."""
+"""Export of networks to NIR, in files that other tools read and that an import restores exactly."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ from neuromap.network.transforms import Conv, Identity, MatrixTransform, Pool
 
 
 def nir_graph(network: Network, *, dt: float = 1e-3) -> NirGraph:
-    """Write a network as a NIR graph, without a file.
+    """Convert a network to a NIR graph, without a file.
 
     Parameters
     ----------
     network : Network
         With weights.
     dt : float
-        Seconds of a tick.
+        Seconds per tick.
 
     Returns
     -------
@@ -65,8 +65,8 @@ def nir_graph(network: Network, *, dt: float = 1e-3) -> NirGraph:
 def to_nir(network: Network, path: str | Path, *, dt: float = 1e-3) -> tuple[Note, ...]:
     """Write a network as a NIR file, whole or not at all.
 
-    :func:`~neuromap.exchange.nir.import_nir.from_nir` gives it back as it was. Other tools read its equations: neurons
-    with currents as CubaLIF or LIF (further currents as LI before it), with a constant leak as IF with a bias, frame
+    :func:`~neuromap.exchange.nir.import_nir.from_nir` restores it exactly. Other tools read its equations: neurons with
+    currents as CubaLIF or LIF (further currents as LI before it), neurons with a constant leak as IF with a bias, frame
     neurons as Threshold.
 
     Parameters
@@ -74,19 +74,19 @@ def to_nir(network: Network, path: str | Path, *, dt: float = 1e-3) -> tuple[Not
     network : Network
         With weights.
     path : str or Path
-        Ends in ``.nir`` by custom.
+        Ends in ``.nir`` by convention.
     dt : float
-        Seconds of a tick: NIR has time constants in seconds.
+        Seconds per tick: NIR has time constants in seconds.
 
     Returns
     -------
     tuple of Note
-        What NIR's equations do not say, so that another tool computes something else.
+        What NIR's equations do not express, so that other tools compute something else.
 
     Raises
     ------
     NotSupportedError
-        If ``nir`` is not installed, or a matrix is too large for a dense one.
+        If ``nir`` is not installed, or a matrix is too large to be dense.
     NetworkError
         If weights or thresholds are missing.
     InputError
@@ -98,7 +98,7 @@ def to_nir(network: Network, path: str | Path, *, dt: float = 1e-3) -> tuple[Not
 
 
 def export_nir(source: Path) -> Exported:
-    """Make a NIR file of a network file, for ``neuromap export``; a tick is 1 ms."""
+    """Convert a network file to a NIR file, for ``neuromap export``; a tick is 1 ms."""
     network = load_network(source)
     graph = nir_graph(network)
     parts = f"{counted(len(network.nodes), 'node')} and {counted(len(network.edges), 'edge')}"
@@ -150,7 +150,7 @@ def _starts(*arrays: np.ndarray) -> bool:
 
 
 class _Writer:
-    """A graph in the making."""
+    """A NIR graph under construction."""
 
     def __init__(self, network: Network, dt: float) -> None:
         self._network, self._dt = network, dt
@@ -179,7 +179,7 @@ class _Writer:
             if isinstance(node.neuron, LeakNeuron) and node.neuron.leak.any():
                 self._bias(name, node.neuron.leak)
             for current in unfed_currents(network, name):
-                # tools put an input of their own before whatever nothing feeds
+                # tools add an input of their own before any node that nothing feeds
                 self._zeros(name, f"{name} current {current}", f"{name} current {current} zeros")
         for name in network.outputs:
             self._nodes[f"{name} output"] = NirNode("Output", {"shape": np.array(self._shapes[name], np.float64)})
@@ -202,7 +202,7 @@ class _Writer:
             self._nodes[name] = NirNode("Threshold", {"threshold": above})
 
     def _edge(self, edge: Edge) -> list[list[int]]:
-        """Write the terms of an edge, those of one delay and current as one; give these pairs."""
+        """Write the terms of an edge, merged by delay and current; return these pairs."""
         groups: dict[tuple[int, int], list[MatrixSource]] = {}
         assert edge.transform is not None
         for term in (EdgeTerm(edge.transform, edge.delay, edge.current), *edge.also):
@@ -257,7 +257,7 @@ class _Writer:
         return name
 
     def _bias(self, name: str, leak: Any) -> None:
-        """Put a constant leak into the first map that leads to a node, or into one of zeros."""
+        """Write a constant leak as the bias of the first map into a node, or of a map of zeros."""
         shape = self._shapes[name]
         values = leak.astype(np.float64)[to_nir_order(shape)]
         for before, after in self._edges:
@@ -272,7 +272,7 @@ class _Writer:
         self._zeros(name, name, f"{name} bias", bias=values)
 
     def _zeros(self, name: str, end: str, label: str, **bias: Any) -> None:
-        """Lead the smallest source of a node to a primitive through a map of zeros."""
+        """Connect the smallest source of a node to a primitive through a map of zeros."""
         source = min((u for u, v in self._network.edges if v == name), key=lambda u: self._network.nodes[u].size)
         sizes = (self._network.nodes[name].size, self._network.nodes[source].size)
         if sizes[0] * sizes[1] > MAX_WEIGHTS:
@@ -290,9 +290,9 @@ def _shape(shape: tuple[int, int, int] | None) -> tuple[int, int, int]:
     return shape
 
 
-# Which nodes are written in channels, rows and columns: those that convolutions and pools of NIR join.
+# Nodes written as channels, rows and columns: those that convolutions and pools of NIR join.
 def unfed_currents(network: Network, name: str) -> list[int]:
-    """List the currents of a node's neurons, of several, that no edge feeds."""
+    """List the currents of a node with several that no edge feeds."""
     neuron = network.nodes[name].neuron
     if neuron is None or neuron.n_currents == 1:
         return []
@@ -302,9 +302,9 @@ def unfed_currents(network: Network, name: str) -> list[int]:
 
 
 def spatial_nodes(network: Network) -> set[str]:
-    """Choose the nodes that are written in three dimensions; all others are written in a row."""
-    # NIR has no way back from a row, so all that arrives at such a node must come in three dimensions too; its constant
-    # leak must be the bias of a convolution, one number per channel; and all its currents must be fed.
+    """Choose the nodes to write in three dimensions; all others are written as a row."""
+    # NIR has no way back from a row, so all inputs of such a node must have three dimensions too; its constant leak
+    # must be the bias of a convolution, one number per channel; and all its currents must be fed.
     into: dict[str, list[tuple[str, MatrixSource]]] = {}
     joined: set[str] = set()
     for (u, v), edge in network.edges.items():
@@ -330,7 +330,7 @@ def spatial_nodes(network: Network) -> set[str]:
 
 
 def _leaks_by_channel(node: Node, transforms: list[MatrixSource]) -> bool:
-    """Whether a node has no constant leak, or one that the bias of a convolution onto it can say."""
+    """Whether a node has no constant leak, or one that the bias of a convolution onto it can hold."""
     if not isinstance(node.neuron, LeakNeuron) or not node.neuron.leak.any() or node.shape is None:
         return True
     leaks = node.neuron.leak.reshape(-1, node.shape[2])
@@ -338,9 +338,9 @@ def _leaks_by_channel(node: Node, transforms: list[MatrixSource]) -> bool:
 
 
 def window_primitive(transform: MatrixSource) -> NirNode | None:
-    """Write a convolution or a pool as a primitive; ``None`` where NIR, or the package's own check, has no way to."""
-    # Padding there is as wide before as behind, or ``"same"`` at stride 1; ``nir.NIRGraph.infer_types`` (1.0.8) takes
-    # neither groups nor oblong kernels of convolutions.
+    """Convert a convolution or a pool to a primitive; ``None`` where NIR, or its package's own check, has no way to."""
+    # NIR pads equally on both sides, or ``"same"`` at stride 1; ``nir.NIRGraph.infer_types`` (1.0.8) takes neither
+    # groups nor oblong kernels of convolutions.
     if isinstance(transform, Conv):
         if transform.groups != 1 or transform.kernel[0] != transform.kernel[1] or transform.weights is None:
             return None
@@ -364,6 +364,6 @@ def _arrays(numbers: dict[str, Any]) -> dict[str, Any]:
 
 
 def _pads(transform: Conv | Pool) -> tuple[int, ...] | None:
-    """Give the zeros on either side along rows and columns, if they are as many."""
+    """Zeros on each side along rows and columns; ``None`` if the two sides differ."""
     top, left, bottom, right = transform.margins
     return (top, left) if (top, left) == (bottom, right) else None

@@ -1,4 +1,4 @@
-"""A NIR graph made flat: primitives with one parameter per neuron, shapes, windows."""
+"""Flattened NIR graphs: primitives with one parameter per neuron, shapes, windows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuromap.formats.nir import NirGraph, NirNode
 
 
 def spread(name: str, node: NirNode, key: str, shape: Shape, default: float = 0.0) -> Floats:
-    """Give a parameter one value per neuron, shape (n,), in the order of NIR."""
+    """Expand a parameter to one value per neuron, shape (n,), in NIR's order."""
     values = node.parameters.get(key)
     if values is None:
         return np.full(math.prod(shape), default)
@@ -32,9 +32,9 @@ def spread(name: str, node: NirNode, key: str, shape: Shape, default: float = 0.
         ) from None
 
 
-# Shapes of values at every node of a graph, from inputs, neurons and weights on.
+# Shapes of the values of every node of a graph, inferred from inputs, neurons and weights.
 Shape: TypeAlias = tuple[int, ...]
-# Values of a node.
+# Most values of a node.
 _MOST = 2**22
 # Primitives whose values are spikes.
 SPIKING = ("IF", "LIF", "CubaLIF", "Threshold")
@@ -45,7 +45,7 @@ ELEMENTWISE = (*NEURONS, "Scale", "Delay")
 
 
 def find_shapes(graph: FlatGraph) -> dict[str, Shape]:
-    """Find what every node gives out."""
+    """Infer the shape of every node's values."""
     found: dict[str, Shape] = {}
     todo = deque(graph.nodes)
     total = 0
@@ -105,7 +105,7 @@ def _whole(node: NirNode, key: str) -> Shape:
 
 
 def source_shape(node: NirNode, found: Shape) -> Shape:
-    """Give the shape that a convolution takes: as it finds it, or that of its ``input_shape`` of as many values."""
+    """Input shape of a convolution: the shape found, or that of its ``input_shape`` if of as many values."""
     axes = 1 if node.kind == "Conv1d" else 2
     if len(found) != axes + 1 and "input_shape" in node.parameters:
         weight = node.parameters["weight"]
@@ -125,22 +125,22 @@ def _flattened(node: NirNode, source: Shape) -> Shape:
     return (*source[:first], math.prod(source[first : last + 1]), *source[last + 1 :])
 
 
-# Graphs within graphs taken apart: one graph whose nodes are named after their way in.
-# Kind of what is left of the inputs and outputs of inner graphs: values pass unchanged.
+# Nested graphs flattened to one, whose nodes are named by their path.
+# Kind of the former inputs and outputs of inner graphs: values pass unchanged.
 JOINT = "Joint"
 _JOINT = NirNode(JOINT, {})
 
 
 class FlatGraph(NamedTuple):
-    """A graph without graphs in it."""
+    """A graph without inner graphs."""
 
     nodes: dict[str, NirNode]  # in the order of the source, those of inner graphs as ``outer.inner``
-    before: dict[str, list[str]]  # who feeds each node, in the order of the edges
-    after: dict[str, list[str]]  # whom each node feeds, in the order of the nodes
+    before: dict[str, list[str]]  # sources of each node, in the order of the edges
+    after: dict[str, list[str]]  # targets of each node, in the order of the nodes
 
 
 def flatten(graph: NirGraph) -> FlatGraph:
-    """Take inner graphs apart; an edge to one leads to its only input, an edge from one comes from its only output."""
+    """Flatten inner graphs; an edge to one leads to its only input, an edge from one comes from its only output."""
     nodes: dict[str, NirNode] = {}
     edges: list[tuple[str, str]] = []
     _collect(graph, "", nodes, edges)
@@ -168,7 +168,7 @@ def _collect(graph: NirGraph, path: str, nodes: dict[str, NirNode], edges: list[
 
 
 def _end(graph: NirGraph, name: str, path: str, kind: str) -> str:
-    """Find the node that an edge means."""
+    """Resolve the node at an end of an edge."""
     node = graph.nodes.get(name)
     if isinstance(node, NirNode):
         return f"{path}{name}"
@@ -188,12 +188,12 @@ def _end(graph: NirGraph, name: str, path: str, kind: str) -> str:
 # Convolutions and pools of NIR as operators of layers, on values in its order: channels, then rows, then columns.
 
 
-# Weights of a matrix, and products on the way to one.
+# Most weights of a matrix, and most products to compute one.
 MAX_WEIGHTS = 2**26
 
 
 def _windows(name: str, node: NirNode, kernel: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
-    """Say how a kernel slides along each axis, as PyTorch counts windows, in the words of operators."""
+    """Describe in terms of operators how a kernel slides along each axis, with windows counted as in PyTorch."""
     axes = len(kernel)
     stride, dilation = (_along(name, node, key, axes, 1) for key in ("stride", "dilation"))
     if "padding" in node.words:
@@ -223,7 +223,7 @@ def _along(name: str, node: NirNode, key: str, axes: int, default: int) -> tuple
 
 
 def conv_shape(name: str, node: NirNode, source: tuple[int, ...]) -> tuple[int, ...]:
-    """Give the shape that a convolution makes of another."""
+    """Output shape of a convolution."""
     weight, groups = node.parameters["weight"], int(node.parameters["groups"].ravel()[0])
     axes = 1 if node.kind == "Conv1d" else 2
     if weight.ndim != axes + 2 or len(source) != axes + 1 or source[0] != weight.shape[1] * groups:
@@ -238,7 +238,7 @@ def conv_shape(name: str, node: NirNode, source: tuple[int, ...]) -> tuple[int, 
 
 
 def pool_shape(name: str, node: NirNode, source: tuple[int, ...]) -> tuple[int, ...]:
-    """Give the shape that a pool makes of another."""
+    """Output shape of a pool."""
     if len(source) != 3:
         raise NotSupportedError(
             f"node {name} ({node.kind}): pools values of shape {list(source)}; needs (channels, rows, columns)"
@@ -260,7 +260,7 @@ def _checked(name: str, node: NirNode, shape: tuple[int, ...]) -> tuple[int, ...
 
 
 def window_matrix(name: str, node: NirNode, source: tuple[int, ...], target: tuple[int, ...]) -> csr_array:
-    """Write a convolution or a pool as a matrix, shape (values of target, values of source)."""
+    """Convert a convolution or a pool to a matrix, shape (values of target, values of source)."""
     weight = node.parameters.get("weight")  # which no pool has
     kernel = (1, *_kernel(name, node)) if weight is None else weight.shape[1:]
     if math.prod(kernel) * math.prod(target) > MAX_WEIGHTS:

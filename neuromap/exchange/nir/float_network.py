@@ -1,4 +1,4 @@
-"""Neurons of a NIR graph as a float network whose equations over a tick are the discrete ones."""
+"""Neurons of a NIR graph as a float network whose solution over a tick is that of the discrete equations."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from neuromap.files.messages import did_you_mean, show
 from neuromap.network.edge import MAX_DELAY
 from neuromap.quantise.float_network import FloatNetwork, FloatNeuron, FloatSynapses
 
-# What a step is: schemes that solve NIR's equations, and what tools that write NIR files do.
+# Steps: schemes that solve NIR's equations, and the conventions of tools that write NIR files.
 
 Scheme: TypeAlias = Literal["exponential", "euler"]
 SCHEMES: tuple[str, ...] = get_args(Scheme)
 
 
 class Convention(NamedTuple):
-    """How time is counted."""
+    """Step and scheme of a discretisation."""
 
     dt: float  # seconds of a step, in the unit of the file's time constants
     # ``exponential``: every variable solved exactly over a step in which the others stand still, currents before
@@ -39,7 +39,7 @@ class Convention(NamedTuple):
 
 # Bounds of a step in seconds.
 STEPS = (1e-20, 1e20)
-# Where neither the caller nor the file says anything else.
+# Used where neither the caller nor the file says otherwise.
 DEFAULT = Convention(1e-3, "exponential")
 # Steps of the tools' own exporters: ``docs/nir.md`` has their versions and where each stands. Norse 1.1 multiplies its
 # time constants by its step of 1 ms once more; sinabs counts them in steps; Rockpool's step is that of its modules.
@@ -55,7 +55,7 @@ TOOLS: Mapping[str, Convention] = ReadOnlyMapping(
 
 
 def step_given(dt: object) -> float:
-    """Take the seconds of a step."""
+    """Check the seconds per step."""
     seconds = float(real_number("dt", dt))
     if not STEPS[0] <= seconds <= STEPS[1]:
         raise InputError(f"dt = {seconds:g} s: must be above 0 and finite, {STEPS[0]:g} to {STEPS[1]:g}")
@@ -84,8 +84,8 @@ class Discrete(ReadOnly, Value):
     # threshold the neuron spikes and v := reset.
 
     kept: Floats  # a
-    added: Floats  # what leak and constant inputs add in a step
-    # threshold, reset, rest: in the unit of v; ``rest`` is where v goes without spikes, for neurons with a < 1
+    added: Floats  # increase per step by leak and constant inputs
+    # threshold, reset, rest: in the unit of v; ``rest`` is the limit of v without spikes, for neurons with a < 1
     threshold: Floats
     reset: Floats
     rest: Floats
@@ -94,11 +94,11 @@ class Discrete(ReadOnly, Value):
     gains: tuple[Floats, ...]
     start: tuple[Floats, ...]  # q in the first step without spikes: constant inputs of currents rise from 0
     scheme_error: float  # greatest difference of a and k from those of the other scheme
-    filters: tuple[str, ...]  # what feeds each current: the name of a leaky integrator, or an empty text
+    filters: tuple[str, ...]  # leaky integrator that feeds each current; empty if none does
 
 
 def kept(name: str, key: str, tau: Floats, how: Convention) -> tuple[Floats, float]:
-    """Give what a step leaves of a variable, and how far that is from the other scheme."""
+    """Fraction of a variable that a step leaves, and its greatest difference from the other scheme."""
     exponential, euler = np.exp(-how.dt / tau), 1 - how.dt / tau
     difference = float(np.abs(exponential - euler).max(initial=0))
     if how.scheme == "exponential":
@@ -113,7 +113,7 @@ def kept(name: str, key: str, tau: Floats, how: Convention) -> tuple[Floats, flo
 
 
 def discretise(name: str, neurons: Neurons, how: Convention) -> Discrete:
-    """Solve the equations of a node over a step."""
+    """Discretise the equations of a node."""
     node, shape, signal = neurons.node, neurons.shape, neurons.signal
     n = len(signal.constant)
     filters = tuple(dict.fromkeys(term.filter.name if term.filter else "" for term in signal.terms)) or ("",)
@@ -133,7 +133,7 @@ def discretise(name: str, neurons: Neurons, how: Convention) -> Discrete:
     threshold = spread(name, node, "threshold" if node.kind == "Threshold" else "v_threshold", shape)
     reset = spread(name, node, "v_reset", shape)
     if node.kind == "Threshold":
-        reset = np.where(threshold > 0, 0.0, threshold - 1)  # it forgets; any value below will do
+        reset = np.where(threshold > 0, 0.0, threshold - 1)  # it has no state: any value below the threshold will do
     currents, gains = [], []
     for found in filters:
         taus = [t.filter.tau for t in signal.terms if t.filter and t.filter.name == found]
@@ -180,18 +180,18 @@ def _by(value: Floats, divisor: Floats) -> Floats:
 
 # Ticks of edges: which step of a source a node reads, where every edge takes a tick or more.
 class Ticks(NamedTuple):
-    """When nodes compute."""
+    """Phases of nodes and ticks of edges."""
 
     # ticks by which the spikes of a node come later than in a tool that passes layer after layer within a step
     phases: dict[str, int]
     delays: dict[tuple[str, str], int]  # ticks of every edge, without delays of its own
-    cycles: tuple[tuple[str, ...], ...]  # nodes of several that read each other: their edges take a tick each
+    cycles: tuple[tuple[str, ...], ...]  # groups of nodes that read each other: edges within one take a tick each
 
 
 def find_ticks(nodes: Iterable[str], edges: Iterable[tuple[str, str]], *, is_sequential: bool) -> Ticks:
-    """Give every edge its ticks."""
-    # Sequential: edges within cycles are streaming and take one tick; all others take as many as make all ways to a
-    # node equally late, so that it reads the same step of all its sources, as in tools that pass layer after layer.
+    """Assign ticks to every edge."""
+    # Sequential: edges within cycles are streaming and take one tick; all others take as many as make all paths to a
+    # node equally long, so that it reads the same step of all its sources, as in tools that pass layer after layer.
     # Streaming: one tick each.
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_nodes_from(nodes)
@@ -210,16 +210,16 @@ def find_ticks(nodes: Iterable[str], edges: Iterable[tuple[str, str]], *, is_seq
     return Ticks(phases, delays, tuple(cycle for cycle in cycles if len(cycle) > 1))
 
 
-# Time constant, in ticks, of which a tick leaves nothing: e**-64.
+# Time constant, in ticks, that leaves nothing after a tick: e**-64.
 _SHORT = 1 / 64
-# Times the threshold by which a voltage begins below its reset at most: deeper ones would coarsen all integers.
+# Most by which a voltage starts below its reset, in thresholds: deeper starts would coarsen all integers.
 _DEEPEST = 8.0
 _MOST = 1e100
 _CLOSE = 1e-6
 
 
 class Parts(NamedTuple):
-    """A graph, ready to be computed."""
+    """A graph with discretised neurons and ticks of edges."""
 
     graph: Contracted
     neurons: dict[str, Discrete]  # at the step of ``how``
@@ -228,7 +228,7 @@ class Parts(NamedTuple):
 
 
 def float_network(name: str, parts: Parts, names: dict[str, str], *, has_pulses: bool = False) -> FloatNetwork:
-    """Make a float network."""
+    """Make the float network of a graph."""
     graph, dt = parts.graph, parts.how.dt
     used = {term.source for neurons in graph.neurons.values() for term in neurons.signal.terms}
     inputs = {names[node]: math.prod(shape) for node, shape in graph.inputs.items() if node in used}
@@ -243,7 +243,7 @@ def float_network(name: str, parts: Parts, names: dict[str, str], *, has_pulses:
 
 
 def _neuron(found: Discrete, dt: float, phase: int, *, has_pulses: bool) -> FloatNeuron:
-    """Write a discrete neuron as the continuous one that a tick turns into it."""
+    """Make the continuous neuron whose solution over a tick is a discrete one."""
     forgets = found.kept == 0
     tau = _tau(found.kept, dt, _SHORT / 2)
     taus, gains = [], []
@@ -279,7 +279,7 @@ def _tau(kept: Floats, dt: float, short: float) -> Floats:
 
 
 def _before(found: Discrete, phase: int) -> tuple[Floats, tuple[Floats, ...]]:
-    """Start so early that after the ticks which spikes take to come here v and currents are those of step 0."""
+    """Find the initial v and currents that, in the ticks that spikes take to arrive here, become those of step 0."""
     v, currents = np.array(found.reset), [np.array(q) for q in found.start]
     low = found.reset - _DEEPEST * (found.threshold - found.reset)
     with np.errstate(over="ignore"):
@@ -293,8 +293,8 @@ def _before(found: Discrete, phase: int) -> tuple[Floats, tuple[Floats, ...]]:
 
 
 def late_starts(parts: Parts) -> dict[str, float]:
-    """Give by how much voltages of step 1 are wrong where no start leads to the reset, in parts of the threshold."""
-    # Such neurons, most with constant inputs, would begin above their threshold, or deeper than ``_DEEPEST`` below it.
+    """Errors of voltages in step 1 where no start leads to the reset, as fractions of the threshold."""
+    # Such neurons, most with constant inputs, would start above their threshold, or deeper than ``_DEEPEST`` below it.
     distances = {}
     for name, found in parts.neurons.items():
         v, currents = _before(found, parts.ticks.phases[name])
@@ -309,7 +309,7 @@ def late_starts(parts: Parts) -> dict[str, float]:
 
 
 def early_spikes(parts: Parts) -> dict[str, int]:
-    """Count the neurons of nodes that spike in the ticks before step 1, since they need no input for it."""
+    """Count the neurons of nodes that spike in the ticks before step 1 because they need no input."""
     counts = {
         name: int(((found.kept == 0) & (found.added > found.threshold)).sum())
         for name, found in parts.neurons.items()
@@ -346,7 +346,7 @@ def _synapses(node: str, signal: Signal, parts: Parts, names: dict[str, str]) ->
 
 
 def term_ticks(node: str, term: Term, dt: float) -> int:
-    """Give the ticks of a term's own delay, rounded."""
+    """Delay of a term itself in ticks, rounded."""
     ticks = term.delay / dt
     if not ticks <= MAX_DELAY:
         raise NotSupportedError(
@@ -357,7 +357,7 @@ def term_ticks(node: str, term: Term, dt: float) -> int:
 
 
 def delay_error(parts: Parts) -> float:
-    """Give the greatest error of delays in seconds: they are whole ticks."""
+    """Greatest error of delays in seconds, as they are whole ticks."""
     dt = parts.how.dt
     errors = [
         abs(term_ticks(node, term, dt) * dt - term.delay)

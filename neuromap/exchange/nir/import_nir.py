@@ -1,4 +1,4 @@
-"""Networks from NIR: as they were if this package wrote them, else float neurons in a chip's integers."""
+"""Import from NIR: restored exactly if this package wrote it, else frame neurons or neurons in a chip's integers."""
 
 from __future__ import annotations
 
@@ -62,30 +62,30 @@ def from_nir(
     rollout: str = "sequential",
     compare: int | Mapping[str, Bools] = STEPS,
 ) -> Imported:
-    """Take over a network from NIR. A file is data: nothing in it is executed.
+    """Import a network from NIR. A file is data: nothing in it is executed.
 
-    What :func:`~neuromap.exchange.nir.export_nir.to_nir` wrote comes back as it was. Graphs of thresholds and whole
-    weights become networks of frame neurons. All others are solved over a step and put into the integers of a chip.
+    Graphs written by :func:`~neuromap.exchange.nir.export_nir.to_nir` are restored exactly. Graphs of thresholds and
+    integer weights become networks of frame neurons. All others are solved over a step and quantised for a chip.
 
     Parameters
     ----------
     source : str, Path, nir.NIRGraph or NirGraph
         A file, which needs h5py, or a graph.
     chip : str, Path, ChipSpec or None
-        Into whose integers float neurons are put; ``loihi1`` by default.
+        Chip whose integers float neurons take; ``loihi1`` by default.
     dt : float or None
-        Seconds of a step, in the unit of the file's time constants; by default the tool's, else what the file's
-        metadata say, else 1 ms.
+        Seconds per step, in the unit of the file's time constants; by default the tool's, else that of the file's
+        metadata, else 1 ms.
     scheme : {"exponential", "euler"} or None
-        How the equations are solved over a step; by default likewise, else ``exponential``.
+        Scheme that solves the equations over a step; by default likewise, else ``exponential``.
     tool : str or None
-        Who wrote the file, of :data:`~neuromap.exchange.nir.float_network.TOOLS`: its step and scheme.
+        Tool that wrote the file, in :data:`~neuromap.exchange.nir.float_network.TOOLS`, for its step and scheme.
     rollout : {"sequential", "streaming"}
-        Of float neurons. ``sequential``: all ways to a node are equally late, as in tools that pass layer after layer
-        within a step; ``streaming``: every edge takes one tick, whatever is beside it.
+        Rollout of float neurons. ``sequential``: all paths to a node take equally long, as in tools that pass layer
+        after layer within a step; ``streaming``: every edge takes one tick, regardless of parallel paths.
     compare : int or mapping of str to ndarray of bool, shape (steps, size)
-        Spikes of input nodes on which the spike trains of the integers are compared with the equations'; or so many
-        steps of random ones, 0 for no comparison. It needs Elephant (extra ``distances``); without it, a note says so.
+        Spikes of input nodes on which the spike trains of the integers are compared with the equations', or a number of
+        steps of random ones; 0 for no comparison. It needs Elephant (extra ``distances``); without it, a note says so.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def from_nir(
     Raises
     ------
     InputError
-        If the file is none of NIR, or its graph is malformed.
+        If the file is not a NIR file, or its graph is malformed.
     NotSupportedError
         If a package is missing, or the chip does not compute an equation.
     NetworkError
@@ -128,7 +128,7 @@ def from_nir(
 
 
 def _with_unused(found: Imported, options: list[str]) -> Imported:
-    """Say which options are of no use for what comes back as it was."""
+    """Note the options that an exact restoration does not use."""
     if not options:
         return found
     text = "not used: the metadata say the integers that neuromap wrote, and their step"
@@ -137,14 +137,14 @@ def _with_unused(found: Imported, options: list[str]) -> Imported:
 
 
 def float_parts(graph: Contracted, how: Convention, *, is_sequential: bool) -> Parts:
-    """Solve all neurons over a step, and give edges their ticks."""
+    """Discretise all neurons, and assign ticks to edges."""
     edges = [(term.source, node) for node, neurons in graph.neurons.items() for term in neurons.signal.terms]
     ticks = find_ticks([*graph.inputs, *graph.neurons], dict.fromkeys(edges), is_sequential=is_sequential)
     return Parts(graph, {name: discretise(name, part, how) for name, part in graph.neurons.items()}, ticks, how)
 
 
 def _quantised(name: str, parts: Parts, chip: ChipSpec, compare: int | Mapping[str, Bools]) -> Imported:
-    """Put float neurons into the integers of a chip, and compare their spike trains."""
+    """Quantise float neurons for a chip, and compare their spike trains."""
     names = _names(parts.graph)
     original = float_network(name, parts, names)
     has_pulses = not chip.kind.computes(CurrentNeuron)
@@ -206,7 +206,7 @@ def _plain(name: str) -> str:
 
 
 def _names(graph: Contracted) -> dict[str, str]:
-    """Name nodes in letters that network files take, none twice."""
+    """Give nodes unique names in letters that network files allow."""
     found: dict[str, str] = {}
     taken: set[str] = set()
     for name in (*graph.inputs, *graph.neurons):
@@ -219,7 +219,7 @@ def _names(graph: Contracted) -> dict[str, str]:
     return found
 
 
-# What an import from NIR says of what it kept, approximated and refused.
+# Notes of an import from NIR on what it kept, approximated and refused.
 
 
 def _kept(parts: Parts, names: dict[str, str], network: Network) -> tuple[Note, ...]:
@@ -274,7 +274,7 @@ def _approximated(parts: Parts, names: dict[str, str]) -> tuple[Note, ...]:
 
 
 def _hint(parts: Parts) -> Note | None:
-    """Say which step makes weights jump onto v as they are, as in tools that write tau / r for it."""
+    """Suggest the step at which weights add to v unchanged, as in tools that write it as tau / r."""
     steps = []
     for neurons in parts.graph.neurons.values():
         if neurons.node.kind in ("LIF", "CubaLIF"):
@@ -308,8 +308,8 @@ def _refused(parts: Parts, names: dict[str, str]) -> tuple[Note, ...]:
 
 # Graphs of thresholds and whole weights as networks of frame neurons, whoever wrote them.
 def frame_network(name: str, graph: Contracted, names: dict[str, str]) -> Imported | None:
-    """Make a network of frame neurons of a graph that is one."""
-    # gives without a source; ``None`` where a node remembers, a weight is no integer, or a spike is delayed
+    """Convert a graph of thresholds and integer weights to a network of frame neurons."""
+    # returns it without a source; ``None`` if a node has state, a weight is not an integer, or a spike is delayed
     for neurons in graph.neurons.values():
         terms = neurons.signal.terms
         if neurons.node.kind != "Threshold" or not terms:
@@ -345,12 +345,12 @@ def frame_network(name: str, graph: Contracted, names: dict[str, str]) -> Import
 
 # Spikes per input neuron and step of random stimuli.
 RATE = 0.2
-# Synapses times steps up to which trains are compared unasked.
+# Most synapses times steps for which random spikes are compared.
 MOST_WORK = 2**28
 
 
 def can_compare(network: FloatNetwork, steps: int) -> bool:
-    """Tell whether there is an input to draw spikes for, and a comparison is quick."""
+    """Whether there is an input to draw spikes for, and a comparison is quick."""
     work = sum(len(part.weight) for part in network.synapses) * steps
     return bool(network.inputs) and steps > 0 and work <= MOST_WORK
 

@@ -1,4 +1,4 @@
-"""Integer neurons as primitives of NIR, and back: equal integers, by the equations and what the metadata add."""
+"""Integer neurons as NIR primitives and back, with equal integers, through the equations and added metadata."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from neuromap.network.network_file import MODELS
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
 
 _FORGETS = 1 / 64
-# Time constants in ticks of values that a tick forgets, and of those that it keeps: both beyond any decay's bits.
+# Time constants in ticks of values that a tick forgets, and of values that it keeps: both beyond any decay's bits.
 _KEEPS = 2.0**40
-# What no primitive has a word for, by the model: arrays of the node's metadata.
+# Arrays that no primitive can express, by model, kept in the node's metadata.
 _BESIDE = {"current": ("refractory", "current", "voltage", "floor"), "leak": ("floor", "potential")}
 
 
 def neuron_settings(name: str, neuron: SpikingNeuron) -> dict[str, Any]:
-    """Give the model, its settings, and what its currents are called, for the head."""
+    """Return the model, its settings, and the names of its currents, for the head."""
     settings: dict[str, Any] = {"model": neuron.model, **neuron.stated}
     if neuron.n_currents > 1:
         settings["currents"] = [f"{name} current {c}" for c in range(neuron.n_currents)]
@@ -90,7 +90,7 @@ def _tau(decay: Floats, one: int, dt: float) -> Floats:
 
 
 def _lost(tau: Floats, dt: float) -> Floats:
-    """Give what a tick takes of a value, as a part."""
+    """Fraction of a value lost in a tick."""
     lost: Floats = -np.expm1(-dt / tau)
     return lost
 
@@ -101,7 +101,7 @@ def _decay(tau: Floats, one: int, dt: float) -> Ints:
 
 
 def _narrow(tau: Floats, decay: Floats, one: int, dt: float) -> Floats:
-    """Take the nearest float32, as frameworks do, where it still means the same decay."""
+    """Round to float32, as frameworks do, where it still means the same decay."""
     narrow = _float32(tau)
     return narrow if np.array_equal(_decay(narrow, one, dt), decay) else tau
 
@@ -172,38 +172,38 @@ def _currents(name: str, found: Any, nodes: Mapping[str, NirNode]) -> list[str]:
 
 # Orders of values: ours are rows, columns, features; NIR's of three dimensions are channels, rows, columns.
 def our_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
-    """Give the shape of a node for one of NIR: channels come last, all but three dimensions in a row."""
+    """Convert a NIR shape to that of a node: channels last; other than three dimensions form a row."""
     if len(shape) == 3:
         return shape[1], shape[2], shape[0]
     return 1, 1, int(np.prod(shape, dtype=np.int64))
 
 
 def nir_shape(shape: tuple[int, int, int], *, is_spatial: bool) -> tuple[int, ...]:
-    """Give the shape in NIR for one of ours: channels first, or all in a row."""
+    """Convert the shape of a node to NIR's: channels first, or all in a row."""
     return (shape[2], shape[0], shape[1]) if is_spatial else (shape[0] * shape[1] * shape[2],)
 
 
 def from_nir_order(shape: tuple[int, ...]) -> Ints:
-    """Give the number in NIR of each value in our order, shape (n,)."""
+    """NIR index of each value in our order, shape (n,)."""
     numbers = np.arange(np.prod(shape, dtype=np.int64))
     return numbers.reshape(shape).transpose(1, 2, 0).ravel() if len(shape) == 3 else numbers
 
 
 def to_nir_order(shape: tuple[int, ...]) -> Ints:
-    """Give our number of each value in the order of NIR, shape (n,); ``shape`` is NIR's."""
+    """Our index of each value in NIR's order, shape (n,); ``shape`` is NIR's."""
     return np.argsort(from_nir_order(shape))
 
 
 def in_our_order(matrix: csr_array, target: tuple[int, ...], source: tuple[int, ...]) -> csr_array:
-    """Give a matrix between values in NIR's order, of shapes of NIR, between values in ours."""
+    """Reorder a matrix from NIR's order of values to ours; ``target`` and ``source`` are NIR shapes."""
     rows, columns = from_nir_order(target), from_nir_order(source)
     return csr_array(csr_array(matrix[rows])[:, columns])
 
 
-# What NIR's equations have no word for, as this package writes it into a graph's metadata: one JSON text, checked.
+# What NIR's equations cannot express, as this package writes it into a graph's metadata: one JSON text, checked.
 
 
-# Key of the metadata of a graph, and of a node.
+# Metadata key of a graph, and of a node.
 KEY = "neuromap"
 _FORMAT = "neuromap nir 1"
 _DEEPEST = 24
@@ -248,7 +248,7 @@ def head_text(network: Network, how: Convention, nodes: Mapping[str, Mapping[str
 
 
 def lost_tables(network: Network) -> list[str]:
-    """List the tables that hold arrays, such as an encoder's weights: a text has no room for them."""
+    """List the tables that hold arrays, such as an encoder's weights, which a text cannot hold."""
     found = []
     for name, table in network.tables.items():
         try:
@@ -259,7 +259,7 @@ def lost_tables(network: Network) -> list[str]:
 
 
 def stated_step(graph: NirGraph) -> Convention | None:
-    """Give the step that a graph's metadata state as ``dt``, in seconds."""
+    """Return the step that a graph's metadata state as ``dt``, in seconds."""
     found = graph.metadata.get("dt")
     if found is None or isinstance(found, str) or found.size != 1:
         return None
@@ -268,7 +268,7 @@ def stated_step(graph: NirGraph) -> Convention | None:
 
 
 def head_of(graph: NirGraph) -> Head | None:
-    """Read the head that this package wrote; ``None`` where there is none."""
+    """Read the head that this package wrote; ``None`` without one."""
     text = graph.metadata.get(KEY)
     if not isinstance(text, str):
         return None
@@ -335,7 +335,7 @@ def _whole(value: Any) -> int:
 
 
 def _depth(value: Any) -> int:
-    """Count tables and lists within each other, up to one more than is allowed."""
+    """Nesting depth of tables and lists, counted up to one more than is allowed."""
     level, depth = [value], 0
     while level and depth <= _DEEPEST:
         inner = [part for part in level if isinstance(part, dict | list)]

@@ -1,4 +1,4 @@
-"""Networks that this package wrote as NIR, as they were."""
+"""Exact restoration of networks that this package wrote as NIR."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from neuromap.network.weights import INT_HIGH, Margins, Padding, as_integers, as
 
 
 def restore(graph: Contracted, head: Head) -> Imported:
-    """Make the network of a graph that :func:`~neuromap.exchange.nir.export_nir.to_nir` wrote."""
+    """Restore the network of a graph that :func:`~neuromap.exchange.nir.export_nir.to_nir` wrote."""
     missing = [name for name in head.nodes if name not in graph.inputs and name not in graph.neurons]
     if missing:
         raise InputError(f"metadata: neuromap: node {show(missing[0])} is none of the graph; remove the metadata")
@@ -61,7 +61,7 @@ def restore(graph: Contracted, head: Head) -> Imported:
 
 
 def thresholds_of(name: str, node: NirNode, shape: tuple[int, ...], constant: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Give the thresholds of frame neurons in our order: the least whole sum above ``threshold - constant``."""
+    """Thresholds of frame neurons in our order: the least whole sum above ``threshold - constant``."""
     found = np.floor(spread(name, node, "threshold", shape) - constant) + 1
     whole = found.clip(-(2.0**40), 2.0**40).astype(np.int64)[from_nir_order(shape)]
     return np.array(as_integers(whole, f"node {name}: threshold"))
@@ -114,19 +114,19 @@ def _edge(u: str, v: str, terms: list[tuple[int, int]], graph: Contracted, nodes
 
 
 def _current(term: Term, target: str, head: Head) -> int:
-    """Give the current of a node's neurons that a term feeds."""
+    """Index of the current of a node's neurons that a term feeds."""
     currents = (head.nodes[target]["neuron"] or {}).get("currents") or []
     return currents.index(term.filter.name) if term.filter and term.filter.name in currents else 0
 
 
-# Whether a graph that this package wrote still says what its metadata say: other tools may have changed it since.
-# Part by which tools that compute with float32 change a number.
+# Whether a graph that this package wrote still agrees with its metadata: other tools may have changed it since.
+# Relative change of a number by tools that compute in float32.
 _ROUNDED = 1e-6
 _WAY_OUT = "which the metadata of neuromap do not say; remove them, and the graph is read as any other"
 
 
 def require_known_parts(graph: Contracted, head: Head) -> None:
-    """Refuse nodes, edges and outputs that the metadata do not name: they would be lost without a word."""
+    """Refuse nodes, edges and outputs that the metadata do not name: they would be lost silently."""
     for name in (*graph.inputs, *graph.neurons):
         if name not in head.nodes:
             raise InputError(f"node {show(name)}: is in the graph, {_WAY_OUT}")
@@ -142,7 +142,7 @@ def require_known_parts(graph: Contracted, head: Head) -> None:
                 raise InputError(f"edge {term.source} -> {v}: has synapses of {term.delay:g} s, {_WAY_OUT}")
     for readout in graph.readouts:
         raise InputError(f"node {readout.name} ({readout.kind}): feeds an output, {_WAY_OUT}")
-    # the package nir puts an output behind every last node; any other that is missing or more was put there
+    # the package nir adds an output after every last node; any other missing or extra output was edited
     last = set(graph.neurons) - {u for u, v, _ in head.edges if u != v} - set(head.outputs)
     if wrong := set(head.outputs) ^ (set(graph.outputs) - last):
         raise InputError(f"node {min(wrong)}: is an output in one of graph and metadata only, {_WAY_OUT}")
@@ -151,7 +151,7 @@ def require_known_parts(graph: Contracted, head: Head) -> None:
 def require_same_neuron(
     name: str, neuron: SpikingNeuron, neurons: Neurons, nodes: Mapping[str, NirNode], dt: float
 ) -> None:
-    """Refuse primitives whose numbers are not those that the neuron read from them is written with."""
+    """Refuse primitives whose numbers differ from those that the neuron read from them is written with."""
     is_current = isinstance(neuron, CurrentNeuron)
     constant = neurons.signal.constant
     if (constant if is_current else constant - np.rint(constant)).any():
@@ -167,15 +167,15 @@ def require_same_neuron(
                 raise InputError(f"node {written} ({node.kind}): {key}: found {found[wrong][0]:.9g}, {_WAY_OUT}")
 
 
-# Edges of integer weights out of maps of NIR, in the transforms that made them where they can be told.
+# Edges of integer weights from maps of NIR, as the transforms that made them where these can be recognised.
 
 
-# Primitives on the way that change neither values nor their order, or of which the neuron tells.
+# Primitives on a path that change neither values nor their order, or that the neuron accounts for.
 _BESIDE = ("Delay", "Flatten", "Joint", "LI")
 
 
 def is_integer(matrix: csr_array) -> bool:
-    """Tell whether all weights are integers of 32 bits."""
+    """Whether all weights are integers of 32 bits."""
     data = matrix.data
     return bool((data == np.rint(data)).all() and (np.abs(data) <= INT_HIGH).all())
 
@@ -189,7 +189,7 @@ def integer_transform(
     *,
     r_of_filter: np.ndarray | None = None,
 ) -> MatrixSource:
-    """Give the transform of a term."""
+    """Return the transform of a term."""
     # shapes: r_of_filter (n,)
     matrix = term.matrix
     if r_of_filter is not None:
@@ -216,7 +216,7 @@ def integer_transform(
 
 
 def _window(node: NirNode, source: tuple[int, int, int], target: tuple[int, int, int]) -> MatrixSource | None:
-    """Give a convolution or a pool in our words, if there are any."""
+    """Convert a convolution or pool of NIR to our transform, if there is one."""
     get = {key: tuple(int(n) for n in np.broadcast_to(node.parameters[key].ravel(), 2)) for key in ("stride", "padding")
            if key in node.parameters}  # fmt: skip
     rows, columns = get.get("padding", (0, 0))
@@ -253,7 +253,7 @@ def _padded(
 
 
 def _is_ours(node: NirNode, found: Conv | Pool) -> bool:
-    """Whether padding is what our ``same`` means for these shapes."""
+    """Whether the padding equals our ``same`` for these shapes."""
     if "padding" in node.words:
         return found.margins[:2] == tuple((k - 1) // 2 for k in found.kernel)
     return found.margins[:2] == tuple(np.broadcast_to(node.parameters["padding"].ravel(), 2))

@@ -1,1 +1,1 @@
-"""What an exploration answers: rows, limits, advice."""
+"""Results of an exploration: rows, limits, advice."""

@@ -1,4 +1,4 @@
-"""The answer to "which one should I run": the best row within limits, how to make it, and what it is worth."""
+"""The answer to "which one should I run": the best row within limits, the command for it, and what might beat it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from neuromap.render.quantities import with_unit
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period, time_axis
 
-# Why no row fits: the reason that most rows were refused for.
+# Why no row fits: the most frequent reason for refusal.
 
 
 def most_frequent_refusal(messages: Iterable[str]) -> str:
-    """Choose the message that stands for all refusals; each names demand, bound and remedy."""
+    """Choose the most frequent refusal; each names demand, bound and remedy."""
     counted = Counter(message for message in messages if message)
     return counted.most_common(1)[0][0] if counted else ""
 
@@ -32,16 +32,16 @@ class Advice:
     """The best row within limits."""
 
     row: ExploredRow  # mapped, within the limits, best in ``objective``; among equals the other objectives decided
-    objective: Objective  # what it is best in
-    limits: Limits  # what it keeps
-    n_rivals: int  # rows that were not mapped and might be better still; 0: none can be
+    objective: Objective  # in which it is best
+    limits: Limits  # that it keeps
+    n_rivals: int  # rows that were not mapped and might be better; 0 if none can be
     command: str  # the command that maps the row
-    # rows with another energy that counts as equal, where energy is the objective; the other objectives decided
+    # if energy is the objective: rows with another energy that counts as equal; the other objectives decided
     n_equal: int = 0
-    energy_tolerance: float = 0.0  # part by which energies may differ and be equal
+    energy_tolerance: float = 0.0  # relative difference up to which energies count as equal
 
     def lines(self) -> list[str]:
-        """Say it in words, a line each."""
+        """Lines of text: the row, its figures, the command."""
         row = self.row
         within = f" with {self.limits}" if self.limits else ""
         retraining = "needs retraining" if row.needs_retraining else "no retraining"
@@ -65,14 +65,14 @@ class Advice:
 
 
 def figure_text(row: ExploredRow, objective: Objective) -> str:
-    """Write a figure of a row with its unit; a bound has its sign, what is not known a dash."""
-    # Energy of a row that needs retraining is said to be that of the given weights.
+    """Write a figure of a row with its unit; a bound has its sign, an unknown figure is a dash."""
+    # Energy of a row that needs retraining is marked as that of the given weights.
     written = _figure_text(row, objective)
     return f"{written} (given weights)" if has_given_weights(row, objective) else written
 
 
 def has_given_weights(row: ExploredRow, objective: Objective) -> bool:
-    """Whether a figure is one of the given weights, and will be another after the retraining that the row needs."""
+    """Whether a figure holds for the given weights only and will change with the retraining that the row needs."""
     return objective == ENERGY and row.needs_retraining and row.energy_joules is not None
 
 
@@ -98,9 +98,8 @@ def advise(
     refused: Sequence[ExploredRow] = (),
 ) -> Advice:
     """Find the best row within limits."""
-    # limits: what must be kept
-    # refused: rows that the search left out because of the limits; where none keeps them, the closest may be one of
-    # these
+    # limits: limits on the row
+    # refused: rows that the search left out because of the limits; if none keeps them, the closest may be among these
     limits = limits or Limits()
     kept = [row for row in exploration.rows if limits.allows(row)]
     found = best_rows(kept, objective, exploration.energy_tolerance)
@@ -115,7 +114,7 @@ def advise(
         if row.status == "not mapped" and limits.allows(row) and row_order(row, objective) < order
     ]
     listed = sum(row.status == "not mapped" for row in exploration.rows)
-    unlisted = max(0, exploration.gap.open_rows - listed)  # at most some hundred open rows are kept
+    unlisted = max(0, exploration.gap.open_rows - listed)  # only a few hundred open rows are kept
     command = map_command(exploration, best, network_file, chip_arguments)
     return Advice(best, objective, limits, len(rivals) + unlisted, command, equal, exploration.energy_tolerance)
 
@@ -155,9 +154,8 @@ def _why_none(exploration: Exploration, objective: Objective, limits: Limits, re
 
 
 def deadline_line(exploration: Exploration, limits: Limits | None = None) -> str:
-    """Say which rollout is right most often at the deadline; empty without one."""
-    # Or where no row is within the limits.
-    # limits: what must be kept
+    """Sentence on the most accurate rollout at the deadline; empty without a deadline or a row within the limits."""
+    # limits: limits on the row
     reached = exploration.deadline
     mapped = best_rows([row for row in exploration.rows if (limits or Limits()).allows(row)], ACCURACY)
     if reached is None or not mapped:
@@ -178,7 +176,7 @@ def deadline_line(exploration: Exploration, limits: Limits | None = None) -> str
 
 
 def pattern_argument(exploration: Exploration, row: ExploredRow) -> str:
-    """Write the row's pattern as ``--pattern`` takes it: its name, where that means this pattern, else its edges."""
+    """Write the row's pattern as ``--pattern`` takes it: its name, if that means this pattern, else its edges."""
     try:
         if RolloutPattern.named(exploration.network, row.pattern).values == row.candidate.values:
             return row.pattern
@@ -216,25 +214,25 @@ def map_command(
     return shlex.join(words)
 
 
-# Which rows of an exploration are shown, in which groups and under which numbers.
+# Choice, grouping and numbering of the rows of an exploration that are shown.
 
 
 _MOST_OPEN = 8
-"""Rows that were not mapped and are shown, at most, in each group."""
+"""Most unmapped rows shown in each group."""
 _LONGEST_NAME = 34
-"""Characters beyond which a pattern's edges are written below the table."""
+"""Most characters of a pattern's edges in the table; longer ones are written below it."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Rows to be shown, numbered from 1 through both groups."""
+    """Rows to show, numbered from 1 across both groups."""
 
     same: tuple[tuple[int, ExploredRow], ...]  # number and row, of the given pattern's behaviour class: no retraining
     other: tuple[tuple[int, ExploredRow], ...]  # of other classes: needs retraining
-    n_off_front: int  # mapped rows within the limits that are left out, because they are on no front
-    n_alike: int  # rows that are left out, because one with the same figures, chip and execution is shown
+    n_off_front: int  # mapped rows within the limits, left out because they are on no front
+    n_alike: int  # rows left out because one with the same figures, chip and execution is shown
     n_outside: int  # rows left out because of the limits
-    n_open: int = 0  # rows that were not mapped and are left out, because enough of them are shown
+    n_open: int = 0  # unmapped rows, left out because enough of them are shown
 
     @property
     def all(self) -> tuple[tuple[int, ExploredRow], ...]:
@@ -242,7 +240,7 @@ class Listing:
         return (*self.same, *self.other)
 
     def groups(self, exploration: Exploration) -> list[tuple[str, tuple[tuple[int, ExploredRow], ...]]]:
-        """Give the groups that have rows, with their titles."""
+        """List the groups that have rows, with their titles."""
         if exploration.deadline is not None:
             return [("Each behaviour class with the weights that were trained for it", self.all)] if self.all else []
         given = f"behaviour class {exploration.given_class}, that of {exploration.given.name}"
@@ -254,7 +252,7 @@ class Listing:
 
 
 def list_rows(exploration: Exploration, limits: Limits | None = None, *, every: bool = False) -> Listing:
-    """Choose the rows that are shown."""
+    """Choose the rows to show."""
     limits = limits or Limits()
     allowed = [row for row in exploration.rows if row.status == "does not fit" or limits.allows(row)]
     given = exploration.given.values
@@ -283,14 +281,14 @@ def list_rows(exploration: Exploration, limits: Limits | None = None, *, every: 
 
 
 def _without_many_open(rows: Sequence[ExploredRow]) -> list[ExploredRow]:
-    """Keep a few of the rows that were not mapped, the first."""
+    """Keep only the first few of the open rows."""
     still_open = [id(row) for row in rows if row.status == "not mapped"]
     return [row for row in rows if id(row) not in still_open[_MOST_OPEN:]]
 
 
 def _without_alike(rows: Sequence[ExploredRow], exploration: Exploration) -> list[ExploredRow]:
-    """Keep one of the rows that only differ in what a user need not choose between, and those of the given pattern."""
-    # Rows of one front whose other figures are equal have energies within the tolerance: they are equal too.
+    """Keep one of rows that differ only in what a user need not choose between, and those of the given pattern."""
+    # Rows of one front whose other figures are equal have energies within the tolerance, which count as equal too.
     given = exploration.given.values
     kept: dict[object, ExploredRow] = {}
     for k, row in enumerate(rows):
@@ -317,7 +315,7 @@ def rows_text(n: int) -> str:
 
 
 def front_words(row: ExploredRow) -> str:
-    """Say on which front a row is: ``"all"`` classes, its ``"class"``, both or neither (``"-"``)."""
+    """Fronts that a row is on: that of ``"all"`` classes, its ``"class"``, both or neither (``"-"``)."""
     # With a deadline there is one front, and the word is ``"yes"``.
     if row.accuracy_bound is not None:
         return "yes" if row.on_front else "-"
@@ -326,12 +324,12 @@ def front_words(row: ExploredRow) -> str:
 
 
 def is_known(rows: Sequence[ExploredRow], objective: Objective) -> bool:
-    """Whether a figure is known of any of the rows, so that it deserves a column."""
+    """Whether a figure is known for any of the rows, so that it deserves a column."""
     return any(value_of(row, objective).number is not None for row in rows)
 
 
 def constant_objectives(rows: Sequence[ExploredRow]) -> dict[Objective, float]:
-    """Find the objectives that do not tell the rows apart."""
+    """Find the objectives that are equal in all rows, with their values."""
     found = {}
     for objective in OBJECTIVES:
         values = [value_of(row, objective) for row in rows]
@@ -342,7 +340,7 @@ def constant_objectives(rows: Sequence[ExploredRow]) -> dict[Objective, float]:
 
 
 def streaming_edges(exploration: Exploration, values: Sequence[int]) -> tuple[tuple[str, str], ...]:
-    """Give the streaming edges of a pattern, as pairs of nodes in the order of the network's edges."""
+    """Streaming edges of a pattern, as pairs of nodes in the order of the network's edges."""
     return tuple(key for key, value in zip(exploration.network.edges, values, strict=True) if value)
 
 
@@ -352,7 +350,7 @@ def streaming_text(edges: Sequence[tuple[str, str]]) -> str:
 
 
 def short_names(exploration: Exploration, rows: Sequence[ExploredRow]) -> Mapping[str, str]:
-    """Make names for patterns that are known by their edges only and too long for a table."""
+    """Short names for patterns that have only a list of edges, too long for a table."""
     n_edges = len(exploration.network.edges)
     known = {"streaming", "sequential", *exploration.network.patterns}
     short: dict[str, str] = {}
@@ -363,7 +361,7 @@ def short_names(exploration: Exploration, rows: Sequence[ExploredRow]) -> Mappin
 
 
 def time_axes(rows: Sequence[ExploredRow]) -> dict[str, str]:
-    """Say what the time axes of the rows' executions are."""
+    """Describe the time axes of the rows' executions."""
     names = dict.fromkeys(row.candidate.execution for row in rows)
     axes = {name: time_axis(name) for name in names if chosen_period(name) is None}
     if len(axes) < len(names):

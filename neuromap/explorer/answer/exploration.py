@@ -1,4 +1,4 @@
-"""``Exploration``: what was found about the rollouts of a network, as rows and fronts."""
+"""``Exploration``: the rollouts of a network, as rows and fronts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuromap.network.network import Network
 from neuromap.render.value import Card, Documented, Drawn, Framed, Paged, Printed
 from neuromap.rollout.pattern import RolloutPattern
 
-# ``Deadline``: by when, on which images and with which weights rows are right.
+# ``Deadline``: the time, images and weights of accuracies.
 
 
 @dataclass(frozen=True)
@@ -24,56 +24,56 @@ class TrainedClass(Card):
     behaviour_class: int  # its number (:mod:`neuromap.rollout.class_numbers`)
     pattern: str  # name of the pattern under which the network was trained, or its streaming edges
     network: str  # name of the network
-    file: str | None  # file that it was read from
+    file: str | None  # file it was read from
 
 
 @dataclass(frozen=True)
 class Deadline(Card):
-    """What accuracies of rows are of."""
+    """What accuracies of rows refer to."""
 
     seconds: float  # the deadline, in seconds from stimulus onset
-    # data, part: name of the set of images, and which part of it
+    # data, part: name of the image set, and the part of it
     data: str
     part: str
-    # n_images, classes, seed: images and classes of that part; seed of what the encoding of the images draws
+    # n_images, classes, seed: numbers of images and classes in that part; seed of the encoding of the images
     n_images: int
     classes: int
     seed: int
     trained: tuple[TrainedClass, ...]  # the classes whose rows were searched, each with its own weights
-    # behaviour classes without trained weights, none of whose rows were searched; ``None`` where classes were not
+    # number of behaviour classes without trained weights, whose rows were not searched; ``None`` if classes were not
     # counted
     n_untrained: int | None
-    untrained: tuple[tuple[int, str], ...]  # number and a pattern of some of these, as ``--pattern`` takes it
+    untrained: tuple[tuple[int, str], ...]  # of some of these, number and a pattern as ``--pattern`` takes it
 
     def file_of(self, behaviour_class: int) -> str | None:
-        """File of the network that was trained for a class; ``None`` where there is none."""
+        """File of the network that was trained for a class; ``None`` if there is none."""
         return next((one.file for one in self.trained if one.behaviour_class == behaviour_class), None)
 
 
 @dataclass(frozen=True)
 class Gap(Card):
-    """How far the fronts may be from the best that any mapping of any candidate could reach.
+    """How far the fronts may be from the best possible over all mappings of all candidates.
 
-    Times are exact; cores and energy of rows that were not mapped are known by proven bounds only.
+    Times are exact; for cores and energy of rows that were not mapped, only proven bounds are known.
 
     Attributes
     ----------
     is_exact : bool
         Whether every row that could be on a front was mapped: then the front is that of all candidates.
     open_rows : int
-        Rows that might still be on the front and were not mapped.
+        Number of rows that might still be on the front and were not mapped.
     cores_factor : float
         An upper bound on the least factor f such that for every open row there is a mapped one at least as good in
         every time objective with at most f times the cores that any mapping of the open row needs: these are known
-        by proven bounds only, of groups of rows with the same times and on any of the chips. 1.0 where the front is
-        exact, infinite where no mapped row is as good in time.
+        by proven bounds only, of groups of rows with the same times and on any of the chips. 1.0 if the front is
+        exact, infinite if no mapped row is as good in time.
     least_cores, core_bound : int or None
-        Fewest cores found, and the proven bound on those of every candidate.
+        Fewest cores found, and the proven lower bound for all candidates.
     statement : str
-        The same as a sentence; where no row fits the reason that most were refused for, with its remedy.
+        The same as a sentence; if no row fits, the most frequent reason for refusal, with its remedy.
     nothing_fits : bool
-        Whether every row was tried and none fits, or none is within the limits: then there is no front, and so none
-        that is exact.
+        Whether every row was tried and none fits, or none is within the limits: then there is no front, and so no exact
+        one.
     """
 
     is_exact: bool
@@ -87,45 +87,45 @@ class Gap(Card):
 
 @dataclass(frozen=True, eq=False)
 class Exploration(ReadOnly, Documented, Framed, Paged, Drawn, Printed):
-    """Rows of an exploration, with what they hold for.
+    """Result of an exploration: rows, fronts and their context.
 
     Attributes
     ----------
     network : Network
         The network.
     given : RolloutPattern
-        The pattern that its weights are for.
+        The pattern that its weights were trained for.
     given_class : int
         Number of its behaviour class.
     classes_are_of_network : bool
-        Whether the numbers of all classes depend on the network only. Else those of classes without a named pattern are
+        Whether the numbers of all classes depend on the network only. Else classes without a named pattern are numbered
         in the order in which they were met, as there are too many valid patterns to enumerate.
     chips : tuple of ChipSpec
         Chips that were tried.
     rows : tuple of ExploredRow
-        Every distinct schedule that was mapped, and those open ones that might be on a front (at most a few hundred);
-        rows of the front first, then by first response, period and cores.
+        Every row that was mapped or refused, and at most a few hundred others, preferably open ones; rows on the front
+        come first.
     n_valid_patterns : int or None
-        Valid patterns of the network; ``None`` where they were not counted.
+        Number of valid patterns of the network; ``None`` if not counted.
     n_classes : int or None
-        Their behaviour classes.
+        Number of their behaviour classes; ``None`` if not counted.
     n_candidates : int
-        Candidates that the times were computed of.
+        Number of candidates whose times were computed.
     n_rows : int
-        Distinct rows among them.
+        Number of distinct rows among them.
     n_mapped : int
-        Rows that were mapped (or refused) in this exploration or taken from the store.
+        Number of rows that were mapped (or refused) in this exploration, or taken from the store.
     gap : Gap
-        What the fronts are worth.
+        How far the fronts may be from the best possible.
     stimulus : mapping
         As in a latency report.
     energy_tolerance : float
         Energies that differ by at most this part count as equal on the fronts.
     deadline : Deadline or None
-        Where accuracy at a deadline is an objective: by when, on which images, with which weights. Then rows are those
-        of the classes with trained weights, and none needs retraining.
+        If accuracy at a deadline is an objective: the deadline, images and weights. Then rows are those of the classes
+        with trained weights, and none needs retraining.
     axes : tuple of Objective
-        Objectives that were asked for, in their usual order.
+        Objectives asked for, in their usual order.
     """
 
     _called = "an exploration"
@@ -165,15 +165,15 @@ class Exploration(ReadOnly, Documented, Framed, Paged, Drawn, Printed):
 
     @property
     def objectives(self) -> tuple[Objective, ...]:
-        """Axes of the front: accuracy is one with a deadline only."""
+        """Axes of the front; accuracy is one only with a deadline."""
         return tuple(o for o in self.axes if o != ACCURACY or self.deadline is not None)
 
     @property
     def front(self) -> tuple[ExploredRow, ...]:
-        """Rows on the front of all classes: retraining is allowed."""
+        """Rows on the front of all classes, retraining allowed."""
         return tuple(row for row in self.rows if row.on_front)
 
     @property
     def class_front(self) -> tuple[ExploredRow, ...]:
-        """Rows on the front of the given pattern's class: nothing needs retraining."""
+        """Rows on the front of the given pattern's class, without retraining."""
         return tuple(row for row in self.rows if row.on_class_front and not row.needs_retraining)

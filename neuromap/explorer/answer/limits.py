@@ -1,4 +1,4 @@
-"""What a user can pay for: limits on times, cores and energy, and the best row within them."""
+"""Limits on times, accuracy, cores and energy, and the best row within them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from neuromap.render.quantities import parse_quantity, scale_for
 from neuromap.render.value import Card
 
 _TOLERANCE = 1e-9
-"""A response of 9 ticks of 1 ms is 9.000000000000001 ms in floating point, and within 9 ms."""
+"""Relative: 9 ticks of 1 ms are 9.000000000000001 ms in floating point, and count as within 9 ms."""
 _LONGEST = 200
 _ENOUGH = re.compile(r"\s*([A-Za-z][A-Za-z -]*?)\s*(<=|>=|≤|≥)\s*(.+?)\s*")
 
 
 def _read_bound(said: Option, words: str) -> float:
-    """Read a bound that was typed."""
+    """Read a bound from the command line."""
     objective = next(objective for objective in OBJECTIVES if objective.name == said.name)
     return parse_bound(words, objective, said.flag)
 
@@ -107,13 +107,13 @@ class Limits(Card):
         Raises
         ------
         InputError
-            If a part is no limit, looks the wrong way, is given twice, or has a wrong number or unit.
+            If a part is not a limit, has the wrong direction, is given twice, or has a wrong number or unit.
         """
         bounds: dict[str, float | int] = {}
         for part in text.split(","):
             if not part.strip():
                 continue
-            # what is longer than any limit would take the search for its parts very long
+            # matching a part longer than any limit would take very long
             found = _ENOUGH.fullmatch(part) if len(part) <= _LONGEST else None
             if found is None:
                 raise InputError(f"limit {part.strip()[:60]!r}: is none; write it like 'full response <= 5 ms'")
@@ -127,7 +127,7 @@ class Limits(Card):
         return cls(**bounds)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[tuple[Objective, float]]:
-        """Give every objective that has a bound, with its bound."""
+        """Yield every objective that has a bound, with its bound."""
         for objective in OBJECTIVES:
             bound = getattr(self, objective.name)
             if bound is not None:
@@ -140,17 +140,17 @@ class Limits(Card):
         return ", ".join(bound_text(objective, bound) for objective, bound in self)
 
     def excess(self, row: ExploredRow) -> list[tuple[float, Objective]]:
-        """Say by which factor a row misses each limit, as far as is known.
+        """Compute the factor by which a row misses each limit, as far as known.
 
         Parameters
         ----------
         row : ExploredRow
-            A row; of one that was not mapped cores and energy are taken at their bounds.
+            A row; cores and energy of a row that was not mapped are taken at their bounds.
 
         Returns
         -------
         list of (float, Objective)
-            One per limit: above 1 where it is missed, infinite where the chip has no such figure.
+            One per limit: above 1 if it is missed, infinite if the chip has no such figure.
         """
         found = []
         for objective, bound in self:
@@ -165,7 +165,7 @@ class Limits(Card):
         Parameters
         ----------
         row : ExploredRow
-            A row; of one that was not mapped, what is not exact is taken at its bound.
+            A row; inexact figures of a row that was not mapped are taken at their bounds.
 
         Returns
         -------
@@ -182,28 +182,27 @@ class Limits(Card):
         rows : iterable of ExploredRow
             Rows.
         objective : Objective
-            What is best; among equals the others decide.
+            The objective to optimise; among equals the others decide.
 
         Returns
         -------
         ExploredRow or None
-            ``None`` where no mapped row keeps the limits.
+            ``None`` if no mapped row keeps the limits.
         """
         return next(iter(best_rows([row for row in rows if self.allows(row)], objective)), None)
 
     def closest(self, rows: Iterable[ExploredRow]) -> tuple[ExploredRow, Objective] | None:
-        """Find the row that comes closest to the limits where none keeps them.
+        """Find the row that comes closest to the limits if none keeps them.
 
         Parameters
         ----------
         rows : iterable of ExploredRow
-            Rows; those that do not fit are left out, and mapped ones come first among equals, then patterns
-            with names.
+            Rows; those that do not fit are left out, and among equals mapped ones come first, then named patterns.
 
         Returns
         -------
         (ExploredRow, Objective) or None
-            The row whose worst excess is least, and the limit that it misses most; ``None`` without rows or limits.
+            The row whose worst excess is least, and the limit it misses most; ``None`` without rows or limits.
         """
         fitting = [row for row in rows if row.status != "does not fit" and row.verified is not False]
         if not fitting or not self:
@@ -212,21 +211,21 @@ class Limits(Card):
         return row, max(self.excess(row), key=lambda pair: pair[0])[1]
 
     def _distance(self, row: ExploredRow) -> tuple[float, bool, bool]:
-        """How far a row is from the limits, and what decides among equals: lists of streaming edges come last."""
+        """Distance of a row from the limits, then the tie breakers: lists of streaming edges come last."""
         return max(excess for excess, _ in self.excess(row)), row.status != "mapped", "->" in row.pattern
 
 
 def _over(bound: float, number: float) -> float:
-    """By which factor a figure is below the least that is asked for; an accuracy may be 0."""
+    """Factor by which a figure is below its lower limit; infinite for an accuracy of 0."""
     return bound / number if number else math.inf
 
 
 class ClosestRow:
-    """Limits that remember the row that came closest to them, of all that were asked about and refused."""
+    """Limits that remember, of all rows they refused, the one that came closest."""
 
-    # A search that drops rows beyond the limits at once is asked with this one's ``allows``, so that it can be said
-    # afterwards how far off it was.
-    # limits: what rows must keep
+    # A search that drops rows beyond the limits at once gets this class's ``allows``, so that one can tell afterwards
+    # how far off it was.
+    # limits: limits on rows
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -242,7 +241,7 @@ class ClosestRow:
 
     @property
     def refused(self) -> tuple[ExploredRow, ...]:
-        """The closest of the refused rows, as a list of one; empty where none was refused."""
+        """The closest of the refused rows, as a tuple of one; empty if none was refused."""
         return () if self._refused is None else (self._refused,)
 
 
@@ -258,25 +257,25 @@ def parse_bound(text: str, objective: Objective, name: str) -> float | int:
 
 
 def bound_text(objective: Objective, bound: float) -> str:
-    """Write one limit, so that :meth:`Limits.parse` can read it."""
+    """Write one limit as :meth:`Limits.parse` reads it."""
     unit = objective.base_unit
     scale, name = (1.0, "") if unit == "cores" else scale_for(bound, unit)
     return f"{objective.title} {'<=' if objective.sign > 0 else '>='} {bound / scale:.12g} {name}".rstrip()
 
 
-# Figures of rows: what is known of them, how they order rows, and which row is best.
+# Figures of rows: their known values, the order of rows, and the best row.
 
 
 class Value(NamedTuple):
-    """What is known of one figure of a row."""
+    """Known value of one figure of a row."""
 
-    number: float | None  # the figure, or a bound that it cannot be better than; ``None`` where nothing is known
+    number: float | None  # the figure, or a bound that it cannot beat; ``None`` if nothing is known
     is_exact: bool  # whether it is the figure itself
 
 
 def value_of(row: ExploredRow, objective: Objective) -> Value:
-    """Give a figure of a row, or its bound: of a row not mapped cores, energy, and times that are not known before."""
-    # gives ``None`` is exact for a mapped row whose chip has no such figures
+    """Figure of a row, or its bound: for unmapped rows, that of cores, energy and times that are not known yet."""
+    # for a mapped row whose chip has no such figures, ``None`` is exact
     if objective.bound is None:
         return Value(getattr(row, objective.name), not row.seconds_are_bounds)
     if row.status == "mapped":
@@ -285,17 +284,17 @@ def value_of(row: ExploredRow, objective: Objective) -> Value:
 
 
 def row_order(row: ExploredRow, objective: Objective) -> tuple[float, ...]:
-    """Make the key by which the best row comes first: the objective, then all others in their usual order."""
+    """Sort key, best row first: the objective, then all others in their usual order."""
     key = []
     for part in (objective, *(other for other in OBJECTIVES if other != objective)):
         number = value_of(row, part).number
-        # twelve digits: equal times of chips with different ticks are equal
+        # twelve digits, so that equal times of chips with different ticks compare equal
         key.append(math.inf if number is None else float(f"{part.sign * number:.12g}"))
     return (*key, float(row.needs_retraining))
 
 
 def best_rows(rows: Sequence[ExploredRow], objective: Objective, energy_tolerance: float = 0.0) -> list[ExploredRow]:
-    """Find the best of the mapped rows, and those that are as good in the objective."""
+    """Find the best of the mapped rows, and those that are as good in the objective, best first."""
     usable = [row for row in rows if row.status == "mapped" and row.verified is not False]
     known = [row for row in usable if value_of(row, objective).number is not None]
     if not known:
@@ -308,7 +307,7 @@ def best_rows(rows: Sequence[ExploredRow], objective: Objective, energy_toleranc
 
 
 def plainness(row: ExploredRow) -> tuple[bool, bool, bool, bool]:
-    """Make the key by which, of rows with the same figures, the one that is easiest to name comes first."""
+    """Sort key for rows with equal figures: the one that is easiest to name comes first."""
     candidate = row.candidate
     chosen = candidate.splitters != "slack", candidate.ticks_per_step is not None, candidate.wide_ticks is not None
     return *chosen, "->" in row.pattern

@@ -1,4 +1,4 @@
-"""Objectives: the axes of the front, how they are called, and in which units they are."""
+"""Objectives: the axes of the front, with names and units."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class Objective(NamedTuple):
     """One axis of the front."""
 
     name: str  # attribute of :class:`neuromap.explorer.answer.rows.ExploredRow`
-    title: str  # what people read
-    unit: str  # unit of the value, with its time axis where it has one
+    title: str  # name shown to people
+    unit: str  # unit of the value, with its time axis if it has one
     base_unit: str  # unit of the number alone
-    sign: int  # +1 where less is better, -1 where more is
-    # attribute of the row with the proven bound that stands for the figure until the row is mapped; ``None`` for times,
-    # whose attribute holds their bound until then
+    sign: int  # +1 if less is better, -1 if more is
+    # attribute of the row with the proven bound that replaces the figure until the row is mapped; ``None`` for times,
+    # whose own attribute holds the bound until then
     bound: str | None = None
 
 
@@ -39,7 +39,7 @@ OBJECTIVES: tuple[Objective, ...] = (
 )
 """Times first, in the order of :class:`neuromap.explorer.search.measured.Figures`.
 
-Accuracy is known with a deadline only.
+Accuracy is known only with a deadline.
 """
 
 FIRST, SAMPLING = OBJECTIVES[0], OBJECTIVES[3]
@@ -49,7 +49,7 @@ ENERGY = next(objective for objective in OBJECTIVES if objective.name == "energy
 
 
 def objective_named(text: str, option: str = "objective") -> Objective:
-    """Find an objective by its title, blanks or dashes between the words."""
+    """Find an objective by its title, with blanks or dashes between the words."""
     words = " ".join(text.replace("-", " ").lower().split())
     for objective in OBJECTIVES:
         if words in (objective.title.replace("-", " "), objective.name.replace("_", " ")):

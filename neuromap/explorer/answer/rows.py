@@ -1,4 +1,4 @@
-"""Rows of an exploration: a candidate, what it stands for, and its figures."""
+"""Rows of an exploration: a candidate, what it represents, and its figures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Candidate(Card):
     ----------
     values : tuple of int
         R of every edge, in the order of the network's edges.
-    execution : {"windowed", "pipelined"}
+    execution : {"windowed", "pipelined", "pipelined:P", "pipelined:best"}
         The time axis.
     chip : str
         Name of the chip.
@@ -28,13 +28,13 @@ class Candidate(Card):
     ticks_per_step : int or None
         Ticks of an update step; ``None`` for as few as the delays need.
     wide : {"refuse", "partial-sums"}
-        What becomes of nodes that are wider than a core.
+        How nodes wider than a core are handled.
     wide_ticks : int or None
-        Ticks of partial sums; ``None`` for as many as they count.
+        Ticks of partial sums; ``None`` for all that they count.
     phases : {"least", "cheapest", "fastest"}
         When nodes are computed.
     spread : int or None
-        Cores on which the row is mapped for a short tick, at most; ``None`` where it is mapped for few deliveries.
+        Most cores on which the row is mapped for a short tick; ``None`` if it is mapped for few deliveries.
     """
 
     values: tuple[int, ...]
@@ -63,7 +63,7 @@ class Candidate(Card):
 
 
 class RowSeconds(NamedTuple):
-    """Times of a row where ticks last as long as their work: in steady operation, means over frames and stimuli."""
+    """Times of a row if ticks last as long as their work: in steady operation, means over frames and stimuli."""
 
     first_response: float
     full_response: float
@@ -75,78 +75,78 @@ class RowSeconds(NamedTuple):
 class ExploredRow(Card):
     """One distinct schedule on one chip, with all its figures.
 
-    Several candidates may have the same schedule (all patterns of a behaviour class do, pipelined): they are
-    one row, mapped and simulated once.
+    Candidates with the same schedule (such as all patterns of a behaviour class, pipelined) are one row, mapped and
+    simulated once.
 
     Attributes
     ----------
     candidate : Candidate
-        The one that stands for all; of patterns with names one of those, else the one with most streaming edges.
+        The representative of the row: one with a named pattern, else the one with the most streaming edges.
     pattern : str
         Name of its pattern: "streaming", "sequential", one of the network's file, or its streaming edges.
     n_patterns : int
-        Patterns whose candidates share the row.
+        Number of patterns whose candidates share the row.
     behaviour_class : int
         Number of the behaviour class (:mod:`neuromap.rollout.class_numbers`).
     needs_retraining : bool
-        Whether the pattern computes another function than the given one: its class is another.
+        Whether the pattern computes another function than the given one, as its class differs.
     status : {"mapped", "does not fit", "not mapped", "excluded"}
         ``"excluded"``: not mapped, because a proven bound shows that it cannot be on a front. ``"not mapped"``: the
-        search ended before.
+        search ended first.
     message : str
         Why it does not fit, in one line; else empty.
     schedule : {"steps", "ticks"}
         As in :class:`neuromap.report.figures.row.ReportRow`.
     frame_period_ticks : int or Fraction
-        Between two frames of one node, a fraction being the mean of unequal intervals; predicted where the row is not
+        Ticks between two frames of a node; a fraction is the mean of unequal intervals. Predicted if the row is not
         mapped.
     first_response_ticks, full_response_ticks, worst_case_reaction_ticks : int
-        Over all outputs: the least first response, the greatest full response; to an event at the input that is
-        answered last, the reaction of the output that answers it first.
+        Over all outputs: the least first response, the greatest full response, and the reaction to an event at the
+        input answered last, of the output that answers it first.
     full_response_exact : bool
-        Else the full response is an upper bound.
+        Whether the full response is exact; else it is an upper bound.
     times_are_bounds : bool
-        Whether the times are only proven to be at least so long: of rows that were not mapped, where splitters or
-        the fastest phases may change the schedule.
+        Whether the times are lower bounds: for rows that were not mapped, if splitters or the fastest phases may change
+        the schedule.
     tick_seconds : float
-        Of the chip; where its ticks last as long as their work, what one takes at least in any mapping.
+        Length of the chip's ticks; if they last as long as their work, a lower bound over all mappings.
     is_timed : bool
         Whether ticks last as long as their work.
     seconds, bound_seconds : RowSeconds or None
-        Such times: in the event simulation, and at most, by counts; ``None`` where the row was not mapped, and where
-        ticks are of fixed length.
+        Such times: from the event simulation, and upper bounds from counts; ``None`` if the row was not mapped or ticks
+        are of fixed length.
     cores : int or None
-        Cores in use; ``None`` where it was not mapped.
+        Cores in use; ``None`` if not mapped.
     core_bound : int
-        Proven least number of cores of any mapping of the row.
+        Proven lower bound on the cores of any mapping of the row.
     energy_joules : float or None
-        Per frame in steady operation, all terms whose figures the chip has, mean over the stimuli; ``None`` where it
-        was not mapped or the chip has none.
+        Per frame in steady operation, over all terms for which the chip has figures, mean over the stimuli; ``None`` if
+        not mapped or the chip has no figures.
     energy_half_width_joules : float or None
-        Half width of the 95 % confidence interval of that mean; ``None`` also for a single stimulus.
+        Half width of the 95 % confidence interval of that mean; ``None`` also with a single stimulus.
     energy_bound : float or None
-        Proven least energy per frame; ``None`` where the chip has no figures.
+        Proven lower bound on energy per frame; ``None`` if the chip has no figures.
     verified : bool or None
-        Chip against reference, of every mapped row whether on a front or not; ``None`` where it was not asked.
+        Whether chip and reference agree, for every mapped row whether on a front or not; ``None`` if not checked.
     proven : bool or None
-        Whether its program is proven for every input; ``None`` where it was not verified, or its kind of core has no
+        Whether its program is proven for every input; ``None`` if it was not verified, or its kind of core has no
         proof.
     accuracy_bound : float or None
-        With a deadline: accuracy that the row has at most then, as a part of the images; ``None`` without.
+        Upper bound on the accuracy at the deadline, as a fraction of the images; ``None`` without a deadline.
     accuracy_at_deadline : float or None
-        With a deadline: part of the images that the last frame known by then names rightly, 0 where none is; ``None``
-        where the row was not mapped, and without a deadline.
+        Fraction of the images that the last frame known by the deadline classifies correctly, 0 if no frame is known;
+        ``None`` if the row was not mapped, and without a deadline.
     frames_by_deadline : int or None
-        With a deadline: frames of the output that are known by then; ``None`` where the row was not mapped.
+        Frames of the output known by the deadline; ``None`` if the row was not mapped, and without a deadline.
     on_front : bool
         No row on the front of all classes is at least as good in every objective and better in one; energies within
         the exploration's tolerance count as equal.
     on_class_front : bool
-        The same among the rows of its own class; of other classes than the given one, only rows that were mapped are
-        looked at. With a deadline every row has weights of its own class, and this is ``on_front``.
+        The same among the rows of its own class; for classes other than the given one, only mapped rows are considered.
+        With a deadline every row has the weights of its own class, and this equals ``on_front``.
     cut_short : tuple of str
-        Stages of the mapper whose search ended with the exploration's time, where more of it may find fewer cores; and
-        ``"energy"`` where it was measured with one stimulus only.
+        Mapper stages cut short by the exploration's time limit, where more time may find fewer cores; and ``"energy"``
+        if it was measured with one stimulus only, or not at all.
     """
 
     candidate: Candidate
@@ -183,7 +183,7 @@ class ExploredRow(Card):
 
     @property
     def first_response_seconds(self) -> float:
-        """First response in seconds; of a row whose ticks are timed and were not, what it is at least."""
+        """First response in seconds; a lower bound if :attr:`seconds_are_bounds`."""
         return self._seconds.first_response
 
     @property
@@ -203,7 +203,7 @@ class ExploredRow(Card):
 
     @property
     def seconds_are_bounds(self) -> bool:
-        """Whether times in seconds are only proven to be at least so long."""
+        """Whether times in seconds are lower bounds."""
         return self.times_are_bounds or (self.is_timed and self.seconds is None)
 
     @property

@@ -1,4 +1,4 @@
-"""Mapping choices: a chip, where splitters may stand, and ticks per step; with the table of the rows that they make."""
+"""Mapping choices: chip, place of splitters and ticks per step, with the table of their rows."""
 
 from __future__ import annotations
 
@@ -42,47 +42,47 @@ class RowTimes(NamedTuple):
     first: Ints
     full: Ints
     reaction: Ints
-    # period, frames: frame period as a fraction in lowest terms: so many frames in every ``period`` ticks
+    # period, frames: frame period as a fraction in lowest terms: ``frames`` frames in every ``period`` ticks
     period: Ints
     frames: Ints
 
     @classmethod
     def of(cls, first: Ints, slowest: Ints, full: Ints, period: Ints, frames: Ints) -> Self:
-        """Make the worst-case reaction: the largest gap between frames, then the input that is answered last."""
+        """Compute the worst-case reaction: the largest gap between frames, then the input that is answered last."""
         common = np.gcd(period, frames)
         return cls(first, full, slowest - (-period // frames) - 1, period // common, frames // common)
 
 
 @dataclass(frozen=True, eq=False)
 class MappingChoice(ReadOnly, Value):
-    """A chip, where splitters may stand, and ticks per step: with these all rows of a table are mapped."""
+    """Chip, place of splitters and ticks per step with which all rows of a table are mapped."""
 
     chip: ChipSpec  # the chip
     options: MappingOptions  # splitters, ticks of an update step as asked for, wide nodes, phases
     table: RowTable  # the distinct schedules
     step_ticks: Ints  # (rows,): ticks of an update step, row by row
-    # core_bound, neuron_bound: cores and neurons that no mapping of any row can do without; the neurons are those of
-    # chips with synapse lists
+    # core_bound, neuron_bound: lower bounds on the cores and neurons of any mapping of any row; neurons are for chips
+    # with synapse lists
     core_bound: int
     neuron_bound: int
-    class_bound: int  # cores that no mapping of any row of the given pattern's class can do without
-    least: LeastResponses  # responses that no row is quicker than
-    # seconds that a tick of any row takes at least: the chip's, or a bound where ticks last as long as their work
+    class_bound: int  # lower bound on the cores of any mapping of any row of the given pattern's class
+    least: LeastResponses  # lower bounds on the responses of all rows
+    # seconds of a tick: the chip's, or a lower bound over all rows if ticks last as long as their work
     tick_seconds: float
 
     @property
     def may_change_schedule(self) -> bool:
-        """Whether splitters or partial sums may lengthen delays, so that times of a row are known by bounds only."""
+        """Whether splitters or partial sums may lengthen delays, so that only bounds on times are known."""
         return _may_change_schedule(self.options)
 
     @property
     def knows_times(self) -> bool:
-        """Whether the schedules in update steps tell the times of all rows; else they are known by bounds only."""
+        """Whether the schedules in update steps determine the times of all rows; else only bounds are known."""
         return not self.may_change_schedule and self.options.phases != "fastest"
 
     def maps_like(self, other: MappingChoice) -> bool:
-        """Whether another choice for the same chip makes the same programs of all rows."""
-        # As many ticks per step as the delays need anyway are no other choice, unless splitters may use them.
+        """Whether another choice for the same chip gives the same programs for all rows."""
+        # Choosing as many ticks per step as the delays need anyway changes nothing, unless splitters may use them.
         return (
             replace(self.options, ticks_per_step=None) == replace(other.options, ticks_per_step=None)
             and (self.options.ticks_per_step == other.options.ticks_per_step or not self.may_change_schedule)
@@ -90,28 +90,28 @@ class MappingChoice(ReadOnly, Value):
         )
 
     def energy_bound(self, period_ticks: Time, cores: int) -> float | None:
-        """Energy per frame that no row of such a frame period on so many cores can do without."""
+        """Lower bound on the energy per frame of rows with this frame period on ``cores`` cores."""
         return energy_bound(self.chip, period_ticks, cores, self.neuron_bound, self.tick_seconds)
 
     def exact_times(self, rows: int | slice) -> RowTimes:
-        """Give the times of rows in ticks, by their schedules."""
+        """Compute the times of rows in ticks, from their schedules."""
         table, step = self.table, self.step_ticks[rows]
         period, frames = table.period[rows] * step, table.frames[rows].astype(np.int64)
         first, slowest, full = (steps[rows] * step for steps in (table.first, table.slowest, table.full))
         return RowTimes.of(first, slowest, full, period, frames)
 
     def optimistic(self) -> RowTimes:
-        """Give the same times of all rows: what a row has at least."""
-        # They are those of its schedule but where splitters may change that. There, every delay is still at least as
-        # many ticks as a step has where the user says how many, and one else; and a cycle ratio of more than P - 1
-        # steps is one of more than (P - 1) times as many ticks (docs/theorems/exact-fronts.md).
+        """Lower bounds on the times of all rows, in ticks."""
+        # These are the times of the schedule, unless splitters may change it. Then every delay is still at least the
+        # ticks per step that the user chose, or else one tick; and a cycle ratio of more than P - 1 steps is one of
+        # more than (P - 1) times as many ticks (docs/theorems/exact-fronts.md).
         if not self.may_change_schedule:
             return self.exact_times(slice(None))
         table = self.table
-        # the user's ticks per step are asked of every edge; without them a tick-level edge asks for one tick
+        # every edge asks for the user's ticks per step; without them a tick-level edge asks for one tick
         least = np.full(len(table), self.options.ticks_per_step or 1)
         chosen = np.array([chosen_period(execution) is not None for execution in table.executions])[table.execution]
-        # a frame period of the user's own counts in the unit of the schedule that is made
+        # a frame period chosen by the user is in the unit of the resulting schedule
         period = np.where(chosen, table.period, (table.period - 1) * least + 1)
         first, slowest, full = (steps * least for steps in self.least)
         return RowTimes.of(first, slowest, full, period, np.maximum(table.frames.astype(np.int64), 1))
@@ -120,7 +120,7 @@ class MappingChoice(ReadOnly, Value):
 def mapping_choices(
     space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: ClassNumbers, budget: Budget = NO_LIMIT
 ) -> list[MappingChoice]:
-    """Make the tables of rows, and every choice that makes programs of its own."""
+    """Make the tables of rows, and every choice that gives programs of its own."""
     network = space.graph.network
     streaming = Rollout(network, RolloutPattern.streaming(network))
     least = LeastResponses.of(streaming)
@@ -131,11 +131,11 @@ def mapping_choices(
         bounds = {wide: core_bound_of_all(network, chip, wide, budget) for wide in wides}
         of_chip: list[MappingChoice] = []
         for asked_options in asked.options:
-            # a short tick means nothing where ticks are of fixed length: such a chip is searched as ever
+            # a short tick is meaningless with ticks of fixed length: search such a chip as usual
             fixed = replace(asked_options, objective="deliveries", max_cores=None)
             options = asked_options if chip.is_timed else fixed
             table = tables[_may_change_schedule(options), options.phases]
-            if not len(table):  # no phases answer earlier than the least
+            if not len(table):  # no phases answer earlier than the least phases
                 continue
             steps, bound = step_ticks(table, chip, options.ticks_per_step), bounds[options.wide]
             in_class = bound.total
@@ -156,12 +156,12 @@ def _may_change_schedule(options: MappingOptions) -> bool:
 def _tables(
     space: PatternSpace, given: RolloutPattern, asked: Asked, numbers: ClassNumbers
 ) -> dict[tuple[bool, str], RowTable]:
-    """Make the tables that are needed, by whether schedules may be changed (then every pattern is a row) and phases."""
+    """Make the tables needed, by whether schedules may change (then every pattern is a row) and by phases."""
     graph, chips = space.graph, asked.chips
     number = {name: k for k, name in enumerate(graph.network.nodes)}
     populations = legalise(Rollout(graph.network, RolloutPattern.streaming(graph.network)), chips[0]).populations
     sharing = sharing_of(graph, {number[p.name]: p.threshold for p in populations if not p.is_relay}, chips)
-    moved = replace(sharing, over_delays=True)  # how far apart nodes are says how far they are when some moved
+    moved = replace(sharing, over_delays=True)  # distances between phases determine those after moves
     weights = core_weights(graph, chips[0])
     own = np.array(given.values, np.uint8)
     known = {options.phases for options in asked.options}
@@ -176,14 +176,14 @@ def _tables(
                 asked.executions,
                 by_pattern,
                 soonest=soonest,
-                only_gains=soonest and "least" in known,  # where nothing gains the least phases stay: the same rows
+                only_gains=soonest and "least" in known,  # without a gain the least phases stay: the same rows
             )
             found[by_pattern, phases] = row_table(space, keys, own, weights, numbers)
     return found
 
 
 def step_ticks(table: RowTable, chip: ChipSpec, ticks_per_step: int | None) -> Ints:
-    """Ticks of an update step for every row: those asked for, or as few as its delays need."""
+    """Ticks of an update step for every row: those chosen, or as few as its delays need."""
     # shapes: returns (rows,)
     least, _ = chip.delay
     if ticks_per_step is not None or least == 1:
@@ -203,9 +203,9 @@ def step_ticks(table: RowTable, chip: ChipSpec, ticks_per_step: int | None) -> I
 
 
 def _fewest_ticks(delays: Ints, delay_range: tuple[int, int]) -> Ints:
-    """Find the fewest ticks of a step with which all delays of a row, in steps, can be given by neurons."""
+    """Find the fewest ticks per step with which neurons can realise all delays of a row, given in steps."""
     least, greatest = delay_range
-    fewest = np.full(len(delays), least, np.int64)  # with as many every delay can be given
+    fewest = np.full(len(delays), least, np.int64)  # with these every delay can be realised
     for ticks in range(least - 1, 0, -1):
         legal = np.array(
             [d > 0 and segments_of_delay(d * ticks, least, greatest) is not None
@@ -215,21 +215,21 @@ def _fewest_ticks(delays: Ints, delay_range: tuple[int, int]) -> Ints:
     return fewest
 
 
-# What is asked to be searched: executions and mapping choices, checked.
+# What to search: executions and mapping choices, checked.
 
 
 FEW_TICKS: tuple[int | None, ...] = (None, 64, 16, 4)
-"""Ticks of partial sums that are tried where nobody says which: all that they count, then fewer by factors of four."""
+"""Default ticks of partial sums to try: all that they count, then 64 and fewer by factors of four."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What every pattern is searched with."""
+    """What a search covers."""
 
-    chips: tuple[ChipSpec, ...]  # chips, each name once; without their energies where these are of different terms
+    chips: tuple[ChipSpec, ...]  # chips, each name once; without energies if these are sums of different terms
     executions: tuple[str, ...]  # executions
     options: tuple[MappingOptions, ...]  # with a chip, a mapping choice each
-    within: str  # whether all patterns are searched, or those of the given one's behaviour class
+    within: str  # "all" patterns, or "class": those of the given one's behaviour class
     objectives: tuple[Objective, ...] = OBJECTIVES  # axes of the front, in their usual order
 
     @property
@@ -239,12 +239,12 @@ class Asked:
 
     @property
     def candidates_per_pattern(self) -> int:
-        """Candidates that every pattern has."""
+        """Number of candidates per pattern."""
         return len(self.chips) * len(self.executions) * len(self.options)
 
 
 def asked_for(search: ExploreOptions) -> Asked:
-    """Check what the user asks to be searched; single values stand for lists of one."""
+    """Check what the user asks to search; single values stand for lists of one."""
     specs, wanted = _chips(_one_of(search.chips, search.chip)), _executions(search.executions)
     spreads = [{"objective": "tick", "max_cores": n} for n in dict.fromkeys(_listed(search.spread))] or [{}]
     if search.spread and not any(chip.is_timed for chip in specs):
@@ -275,7 +275,7 @@ def _one_of(chips: Any, chip: Any) -> Any:
 
 
 def read_objectives(objectives: Any, option: str = "objectives") -> tuple[Objective, ...]:
-    """Read the axes of the front by their names; ``"times"`` stands for all times."""
+    """Read the axes of the front by name; ``"times"`` stands for all times."""
     # objectives: ``None`` for all
     if objectives is None:
         return OBJECTIVES
@@ -289,7 +289,7 @@ def read_objectives(objectives: Any, option: str = "objectives") -> tuple[Object
 
 
 def check_are_axes(axes: Collection[Objective], limits: Any, best: Objective | None = None) -> None:
-    """Refuse limits on figures that are not compared, and the best in one: rows that keep them may be left out."""
+    """Refuse limits on figures that are not axes, and a best row in one: rows that satisfy them may be left out."""
     for objective in OBJECTIVES:
         asked = objective == best or (isinstance(limits, Limits) and getattr(limits, objective.name) is not None)
         if asked and objective not in axes:
@@ -300,7 +300,7 @@ def check_are_axes(axes: Collection[Objective], limits: Any, best: Objective | N
 
 
 def _wide(given: list[Any]) -> list[tuple[str, int | None]]:
-    """Read what becomes of wide nodes: a strategy, or ticks of partial sums."""
+    """Read the choice for wide nodes: a strategy, or ticks of partial sums."""
     found: list[tuple[str, int | None]] = []
     for value in given:
         if value == "partial-sums":
@@ -338,6 +338,6 @@ def _chips(chips: Any) -> list[ChipSpec]:
 
 
 def _with_comparable_energies(chips: list[ChipSpec]) -> list[ChipSpec]:
-    """Leave out the energies of chips whose figures make different terms: a sum without a term is no less for it."""
+    """Drop the energies of chips with figures of different terms: their sums cannot be compared."""
     terms = {frozenset(chip.energy) & set(ENERGY_TERM_KEYS) for chip in chips if chip.energy}
     return chips if len(terms) < 2 else [replace(chip, energy={}, energy_included=()) for chip in chips]

@@ -1,4 +1,4 @@
-"""Patterns with names: the given one, streaming, sequential, those of the network's file."""
+"""Named patterns: the given one, streaming, sequential, and those of the network's file."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 @dataclass(frozen=True, eq=False)
 class NamedPatterns(ReadOnly):
-    """Valid patterns with names, the given one first, each once."""
+    """Named valid patterns, each once, the given one first."""
 
-    given: RolloutPattern  # the pattern that the weights are for
+    given: RolloutPattern  # the pattern that the weights were trained for
     patterns: tuple[RolloutPattern, ...]  # all of them
     names: Mapping[tuple[int, ...], str]  # name by R of every edge
 
     @cached_property
     def curve(self) -> list[StepTimes]:
-        """What windowed execution takes at least under any pattern of the given one's class."""
+        """Lower bounds on the times of windowed execution under any pattern of the given one's class."""
         return class_curve(self.given)
 
     def name_of(self, values: tuple[int, ...]) -> str:
@@ -42,7 +42,7 @@ class NamedPatterns(ReadOnly):
 def named_patterns(
     network: Network, given: RolloutPattern | str, others: Sequence[RolloutPattern] = ()
 ) -> NamedPatterns:
-    """Collect the patterns of a network that have names."""
+    """Collect the named patterns of a network."""
     pattern = RolloutPattern.named(network, given) if isinstance(given, str) else given
     needs("explore: given", pattern, RolloutPattern, PatternError)
     if tuple(pattern.network.edges) != tuple(network.edges):
@@ -66,40 +66,40 @@ def named_patterns(
     return NamedPatterns(pattern, tuple(distinct.values()), names)
 
 
-# What windowed execution of any pattern of one behaviour class takes at least, without listing the class.
+# Lower bounds on windowed execution of any pattern of a behaviour class, without listing the class.
 #
 # Windowed execution of a pattern with inference factor F is a schedule with frame period F, so no pair of an input and
-# an output answers earlier than it can pipelined with that period, in the phases that are best for it
+# an output answers earlier than it can in pipelined execution with that period, in the phases that are best for it
 # (``docs/theorems/chosen-period.md``). And no pattern of the class has a smaller F than
-# :func:`~neuromap.rollout.schedule.phases.best_in_class` gives.
+# :func:`~neuromap.rollout.schedule.phases.best_in_class` finds.
 
 
 class LeastResponses(NamedTuple):
-    """Responses that rows have at least, in update steps, from which follow all their times with the frame period."""
+    """Lower bounds on responses in update steps; with the frame period, they determine all times of a row."""
 
-    # first, slowest: first response of the inputs that are answered first and last
-    # full: greatest full response over the outputs; where it is not exact, what it is at least
+    # first, slowest: first response to the inputs that are answered first and last
+    # full: greatest full response over the outputs; a lower bound if it is not exact
     first: int
     slowest: int
     full: int
 
     @classmethod
     def of(cls, rollout: Rollout) -> Self:
-        """Take those of a rollout."""
+        """Responses of a rollout."""
         firsts, fulls = rollout.first_responses.values(), rollout.full_responses.values()
         full = max(one.steps for one in fulls) if all(one.is_exact for one in fulls) else max(firsts)
         return cls(min(firsts), rollout.slowest_response(), full)
 
     @classmethod
     def soonest(cls, rollout: Rollout) -> Self:
-        """Take those that every pair of an input and an output has at least, in all phases with the same period."""
+        """Least responses of every pair of an input and an output, over all phases with the same period."""
         own, best = responses_of_pairs(rollout), soonest_responses(rollout)
         answers: dict[str, int] = {}
         for (i, _), steps in best.items():
             answers[i] = min(steps, answers.get(i, steps))
         full = max(best.values())
         if all(one.is_exact for one in rollout.full_responses.values()):
-            # of one output the input that is longest on its way comes no earlier than by the most that any gains
+            # the input with the longest path to an output is sped up by at most the greatest gain of any input
             gained = {o: max(own[pair] - best[pair] for pair in best if pair[1] == o) for _, o in best}
             full = max(one.steps - gained[o] for o, one in rollout.full_responses.items())
         return cls(min(best.values()), max(answers.values()), full)
@@ -107,15 +107,15 @@ class LeastResponses(NamedTuple):
 
 @dataclass(frozen=True)
 class StepTimes:
-    """Times in update steps that rows of one execution take at least."""
+    """Lower bounds on the times of rows of one execution, in update steps."""
 
     execution: str  # the execution
-    period: Time  # frame period; of windowed execution the inference factor F of its patterns
+    period: Time  # frame period; for windowed execution the inference factor F of its patterns
     least: LeastResponses
 
 
 def class_curve(pattern: RolloutPattern) -> list[StepTimes]:
-    """Bound the times of windowed execution of all patterns of a class, one F after the other."""
+    """Bound the times of windowed execution of all patterns of a class, for one F after the other."""
     try:
         best = best_in_class(pattern)
     except PatternError:
@@ -126,13 +126,13 @@ def class_curve(pattern: RolloutPattern) -> list[StepTimes]:
     points: list[StepTimes] = []
     for period in range(best.inference_factor, most + 1):
         points.append(_point(best, period))
-        if points[-1].least[:2] == last.least[:2]:  # from here on a longer period brings nothing
+        if points[-1].least[:2] == last.least[:2]:  # from here on a longer period gains nothing
             break
     return points
 
 
 def patterns_on_curve(pattern: RolloutPattern, points: Sequence[StepTimes]) -> list[RolloutPattern]:
-    """Make the patterns of a class that may come as early as its bounds: those of least shifts for each F."""
+    """Make the patterns of a class that may attain its bounds: those with the least shifts for each F."""
     found = (pattern_with_factor(pattern, int(point.period)) for point in points)
     return [one for one in found if one is not None]
 

@@ -1,4 +1,4 @@
-"""``ExploreOptions``: what is asked of a search; the flags of ``neuromap explore`` and the keywords of ``explore``."""
+"""``ExploreOptions``: the flags of ``neuromap explore`` and the keywords of ``explore``."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 Progress = Callable[[str, int, int], object]
-"""Called with what is mapped next, the rows mapped so far, and the rows that are open."""
+"""Called with the row mapped next, the number of rows mapped so far, and the number of open rows."""
 MAX_PERIOD = 1000
-"""Longest frame period that may be asked for, in update steps; far beyond what brings any response forward."""
+"""Longest frame period that may be chosen, in update steps; far longer than any that makes a response earlier."""
 
 
 def _read_wide(said: Option, word: str) -> str | int:
-    """Read what becomes of wide nodes: a strategy, or ticks of partial sums."""
+    """Read the choice for wide nodes: a strategy, or ticks of partial sums."""
     return word if word in WIDE else said.number(word)
 
 

@@ -1,4 +1,4 @@
-"""All distinct schedules of a network, one row each, with the times of every row."""
+"""Distinct schedules of a network, one row each, with the times of every row."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ Ints = NDArray[np.int32]
 Values = NDArray[np.uint8]
 Columns = dict[str, NDArray[Any]]
 _SEQUENTIAL_BITS = 16
-"""Bits that a number of sequential edges is kept in (uint16)."""
+"""Bits of a number of sequential edges (uint16)."""
 _FIRST_MERGE = 1 << 20
-"""Rows from which equal ones are merged for the first time."""
+"""Number of rows at which equal ones are first merged."""
 
 
 @dataclass(frozen=True, eq=False)
 class RowTable(ReadOnly, Value):
     """Distinct schedules in update steps (M rows), in ascending order of their keys."""
 
-    row_keys: RowKeys  # makes the keys: knows the network and the executions that were asked for
+    row_keys: RowKeys  # makes the keys; has the network and the executions
     keys: Words  # (M, words): key of every row
-    # (M, E / 8 rounded up): R of the row's pattern with most streaming edges, eight edges to a byte
+    # (M, E / 8 rounded up): R of the row's pattern with the most streaming edges, eight edges per byte
     # (``numpy.packbits``)
     values: Values
     execution: NDArray[np.uint8]  # (M,): position of its execution
     behaviour_class: Ints  # (M,): number of its class (:mod:`neuromap.rollout.class_numbers`)
-    needs_retraining: Bools  # (M,): whether that is another one than the given pattern's
+    needs_retraining: Bools  # (M,): whether its class differs from the given pattern's
     n_patterns: Ints  # (M,): patterns that share the row
     # period, first, slowest, full: (M,): frame period (its numerator at unequal intervals), first responses of the
     # inputs answered first and last, full response, in update steps
@@ -52,8 +52,8 @@ class RowTable(ReadOnly, Value):
     first: Ints
     slowest: Ints
     full: Ints
-    exact: Bools  # (M,): whether the full response is
-    estimate: NDArray[np.float32]  # (M,): what the row may cost in cores: only ever used to choose what to map first
+    exact: Bools  # (M,): whether the full response is exact
+    estimate: NDArray[np.float32]  # (M,): estimated cores, used only to choose what to map first
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -65,7 +65,7 @@ class RowTable(ReadOnly, Value):
 
     @property
     def executions(self) -> tuple[str, ...]:
-        """Executions that were asked for; ``execution`` holds positions here."""
+        """Executions asked for; ``execution`` holds positions in this tuple."""
         return self.row_keys.executions
 
     def pattern(self, row: int) -> tuple[int, ...]:
@@ -73,16 +73,16 @@ class RowTable(ReadOnly, Value):
         return tuple(np.unpackbits(self.values[row], count=self.graph.n_edges).tolist())
 
     def key_text(self, row: int) -> str:
-        """Key of a row with all that gives it its meaning, but for the network."""
+        """Key of a row with everything that gives it its meaning, except the network."""
         words = self.keys[row].tobytes().hex()
         return f"{self.row_keys.meaning} {words}"
 
     def row_of(self, values: tuple[int, ...], execution: str) -> int:
-        """Position of the row of a pattern (R of every edge) in an execution; -1 where there is none."""
+        """Position of the row of a pattern (R of every edge) in an execution; -1 if there is none."""
         pattern = np.array([values], np.uint8)
         stands_for = (self.values == np.packbits(pattern, axis=1)).all(axis=1)
         stands_for &= self.execution == self.executions.index(execution)
-        if stands_for.any():  # it need not be computed again
+        if stands_for.any():  # no need to compute its schedule
             return int(np.argmax(stands_for))
         schedules = schedules_of(self.graph, pattern, execution)
         if not schedules.period[0]:  # shorter than the pattern's cycles allow
@@ -90,7 +90,7 @@ class RowTable(ReadOnly, Value):
         return self.find(self.row_keys.of(pattern, schedules, execution)[0])
 
     def find(self, key: Words) -> int:
-        """Position of the row with this key; -1 where there is none."""
+        """Position of the row with this key; -1 if there is none."""
         low, high = 0, len(self.keys)
         for k, word in enumerate(key):
             column = self.keys[low:high, k]
@@ -119,7 +119,7 @@ def row_table(
 
 
 def _rows_of(values: Values, row_keys: RowKeys, weights: CoreWeights) -> Iterator[Columns]:
-    """Compute the rows of some patterns, one execution after the other; equal rows are still there several times."""
+    """Compute the rows of some patterns, one execution after the other; equal rows are not merged yet."""
     graph = row_keys.graph
     before: list[Words] = []
     for number, execution in enumerate(row_keys.executions):
@@ -151,7 +151,7 @@ def _rows_of(values: Values, row_keys: RowKeys, weights: CoreWeights) -> Iterato
 
 
 def _numbers(retimings: Words, packed: Values, row_keys: RowKeys, numbers: ClassNumbers) -> Ints:
-    """Look up the numbers of the rows' classes, once for patterns that are shifts of each other."""
+    """Look up the class numbers of rows, once for patterns that are shifts of each other."""
     chosen, group = first_of_equal(retimings, np.zeros(len(retimings), np.int64))
     values = np.unpackbits(packed[chosen], axis=1, count=row_keys.graph.n_edges)
     return numbers.of(values)[group].astype(np.int32)
@@ -159,7 +159,7 @@ def _numbers(retimings: Words, packed: Values, row_keys: RowKeys, numbers: Class
 
 @dataclass
 class _Collected:
-    """Rows found so far; equal ones are merged whenever there are many."""
+    """Rows found so far; equal rows are merged whenever there are many."""
 
     parts: list[Columns]
     n_rows: int = 0
@@ -170,11 +170,11 @@ class _Collected:
         self.n_rows += len(part["execution"])
         if self.n_rows > self.limit:
             self.merge()
-            self.limit = max(self.limit, 2 * self.n_rows)  # so that no row is merged many times
+            self.limit = max(self.limit, 2 * self.n_rows)  # so that no row is merged too often
 
     def merge(self) -> Columns:
         joined = {}
-        for name in list(self.parts[0]):  # column by column, so that nothing is there twice
+        for name in list(self.parts[0]):  # column by column, to avoid a second copy of the table
             joined[name] = np.concatenate([part.pop(name) for part in self.parts])
         self.parts = [_merged(joined)]
         self.n_rows = len(self.parts[0]["execution"])
@@ -182,8 +182,8 @@ class _Collected:
 
 
 def _merged(rows: Columns) -> Columns:
-    """Keep one of equal rows: of the first execution, with most streaming edges; add up their patterns."""
-    # Takes the columns out of ``rows``, one by one so that nothing is there twice; it is of no use afterwards.
+    """Keep one of equal rows: of the first execution, with the most streaming edges; add up their patterns."""
+    # Removes the columns from ``rows`` one by one, to avoid a second copy; ``rows`` is unusable afterwards.
     keys = rows["keys"].astype(np.uint64, copy=False)
     rank = (rows["execution"].astype(np.int32) << _SEQUENTIAL_BITS) + rows["sequential"].astype(np.int32)
     chosen, group = first_of_equal(keys, rank)
@@ -192,16 +192,15 @@ def _merged(rows: Columns) -> Columns:
     return {name: total if name == "n_patterns" else rows.pop(name)[chosen] for name in list(rows)}
 
 
-# Which patterns a search is over: all valid ones, or a sample around the patterns with names.
+# The patterns of a search: all valid ones, or a sample around the named patterns.
 
 
 ORDERED_PATTERNS = 1 << 23
-"""Networks whose only cycles are self-edges are searched over all patterns up to this many."""
+"""Most valid patterns that are all searched, in networks whose only cycles are self-edges."""
 LISTED_PATTERNS = ((8, 20_000), (EXACT_NODES, 4_000), (1 << 62, 150))
-"""Other networks are, up to this many, by the nodes of their largest block of cycles; a sample has as many.
+"""The same for other networks, by the nodes of their largest block of cycles; samples have the same size.
 
-Paths through large blocks take long to search, and the more edges a block has the longer: see
-:func:`affordable_patterns`.
+Searching paths takes longer in larger blocks, and in blocks with more edges: see :func:`affordable_patterns`.
 """
 _MICROSECONDS = 20_000_000
 _LEAST_AFFORDABLE = 150
@@ -213,14 +212,14 @@ class PatternSpace(ReadOnly, Value):
     """The patterns that are searched."""
 
     graph: Graph  # the network
-    n_valid: int | None  # valid patterns of the network; ``None`` where they could not be counted
+    n_valid: int | None  # valid patterns of the network; ``None`` if they could not be counted
     n_patterns: int  # patterns that are searched
-    # (n_patterns, E): they, where not simply every choice for the edges that are no self-edges
+    # (n_patterns, E): these patterns; ``None`` if they are all choices for the edges other than self-edges
     sample: Values | None = None
-    is_complete: bool = True  # whether no valid pattern is left out (of the class, where only one is searched)
+    is_complete: bool = True  # whether no valid pattern is left out (of the class, if only one is searched)
 
     def of_class(self, given: RolloutPattern) -> PatternSpace:
-        """Keep the patterns of one behaviour class: those that need no retraining."""
+        """Keep the patterns of the given one's behaviour class: those that need no retraining."""
         indexed = indexed_network(self.graph.network)
         own = class_words(indexed, np.array([given.values], np.uint8))[0]
         kept = [values[(class_words(indexed, values) == own).all(axis=1)] for values in self.chunks()]
@@ -228,7 +227,7 @@ class PatternSpace(ReadOnly, Value):
         return PatternSpace(self.graph, self.n_valid, len(rows), rows, self.is_complete)
 
     def chunks(self) -> Iterator[Values]:
-        """Hand out the patterns, some at a time, as R of every edge: arrays of shape (some, E)."""
+        """Yield the patterns in chunks, as R of every edge: arrays of shape (chunk, E)."""
         if self.sample is not None:
             for start in range(0, self.n_patterns, _CHUNK):
                 yield self.sample[start : start + _CHUNK]
@@ -246,11 +245,11 @@ def few_patterns(graph: Graph, patterns: Sequence[RolloutPattern]) -> PatternSpa
 
 
 def affordable_patterns(network: Network) -> int:
-    """Say how many patterns of a network with longer cycles are looked at, at most."""
+    """Greatest number of patterns to search in a network with cycles other than self-edges."""
     # The schedules of one pattern in two executions were measured to take up to 25 E + (sum of B^3 over the blocks of
-    # cycles) / 25 microseconds, with E edges in the network and B in the block: 8 ms for 8 nodes that are all joined (E
-    # = 57). So many patterns are looked at that all take about 20 s, by this count and not by a clock, so that every
-    # machine looks at the same; 150 in any case, and no more than :data:`LISTED_PATTERNS` says.
+    # cycles) / 25 microseconds, with E edges in the network and B in the block: 8 ms for 8 fully connected nodes (E =
+    # 57). The number is chosen so that all take about 20 s, by this estimate and not by a clock, so that every machine
+    # searches the same patterns; at least 150, and no more than :data:`LISTED_PATTERNS` allows.
     blocks = cycle_structure(network).blocks
     largest = max((len({v for pair in block.pairs for v in pair}) for block in blocks), default=0)
     listed = next(number for nodes, number in LISTED_PATTERNS if largest <= nodes)
@@ -281,7 +280,7 @@ def pattern_space(
 
 
 def _sample(graph: Graph, seeds: Sequence[RolloutPattern], most: int, seed: int) -> Values:
-    """Flip edges of the patterns known so far, at random, until there are enough or hardly a new one is found."""
+    """Flip random edges of the patterns known so far, until there are enough or hardly any new ones are found."""
     rng = np.random.default_rng(seed)
     known = list(dict.fromkeys(pattern.values for pattern in seeds))
     found = set(known)

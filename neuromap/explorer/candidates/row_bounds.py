@@ -1,8 +1,8 @@
-"""Proven bounds on rows that are not mapped: cores and energy that no mapping can do without.
+"""Proven lower bounds on the cores and energy of any mapping, for rows that are not mapped.
 
 *Cores of any pattern.* The bound of the streaming rollout (:func:`neuromap.mapping.bounds.lower_bounds.core_bound`)
 holds for every valid pattern, execution, number of ticks per step and choice of splitters; the proof is in
-docs/theorems. *Cores of a class* are more where a node must be read at several delays under all its patterns
+docs/theorems. The *cores of a class* are more if a node must be read at several delays under all its patterns
 (docs/theorems/core-bounds.md).
 """
 
@@ -30,11 +30,11 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.energy import Counts, energy_of
 
 _FEMTO = 15
-"""Decimals of a second to which ticks are timed."""
+"""Decimal places of a second to which ticks are timed."""
 
 
 def core_bound_of_all(network: Network, chip: ChipSpec, wide: str = "refuse", budget: Budget = NO_LIMIT) -> CoreBound:
-    """Cores and neurons that no mapping of any pattern in any execution can do without."""
+    """Lower bound on the cores and neurons of any mapping of any pattern in any execution."""
     rollout = Rollout(network, RolloutPattern.streaming(network))
     network_in_ticks = legalise(rollout, chip)
     if wide == "refuse":
@@ -44,14 +44,14 @@ def core_bound_of_all(network: Network, chip: ChipSpec, wide: str = "refuse", bu
 
 
 def core_bound_of_class(given: RolloutPattern, chip: ChipSpec, least: int, budget: Budget = NO_LIMIT) -> int:
-    """Cores that no mapping of any pattern of a behaviour class can do without, whatever its execution."""
+    """Lower bound on the cores of any mapping of any pattern of a behaviour class, in any execution."""
     # Edges that leave one node and have different delays under all patterns of the class carry different signals. The
-    # bound is that of the streaming rollout with these signals told apart.
+    # bound is that of the streaming rollout with these signals distinguished.
     if budget.is_over("bounds"):
         return least
     network = given.network
     signals = _signals(given)
-    first = 2 * chip.delay[0]  # from here on a delay says nothing of what hands a spike on
+    first = 2 * chip.delay[0]  # from here on a delay does not tell what passes a spike on
     if chip.kind.structure.DELAYS_BEHIND_AXONS or first + max(signals.values(), default=0) > chip.delay[1]:
         return least
     legal = legalise(Rollout(network, RolloutPattern.streaming(network)), chip)
@@ -63,9 +63,9 @@ def core_bound_of_class(given: RolloutPattern, chip: ChipSpec, least: int, budge
 
 
 def _signals(given: RolloutPattern) -> dict[EdgeKey, int]:
-    """Give edges that leave one node different numbers where their delays differ under all patterns of the class."""
-    # An edge to w has a longer delay than one to v if a walk leads from v to w over no more frames than their R differ.
-    # Edges of which that is not known, in whatever order, are one signal; a self-edge may be as any other.
+    """Assign numbers to edges: two that leave one node differ if their delays do under all patterns of the class."""
+    # An edge to w has a longer delay than one to v if a walk from v to w takes no more frames than their R differ by.
+    # Edges of which this is not known in either order are one signal; a self-edge may equal any other.
     network = given.network
     outgoing: dict[str, list[tuple[str, int]]] = {}
     for (source, target), r in given.items():
@@ -87,7 +87,7 @@ def _signals(given: RolloutPattern) -> dict[EdgeKey, int]:
 
 
 def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, least: int) -> int:
-    """Cores that no mapping of a candidate can do without."""
+    """Lower bound on the cores of any mapping of a candidate."""
     if candidate.splitters == "anywhere" or candidate.wide != "refuse" or candidate.phases != "least":
         return least
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
@@ -99,16 +99,16 @@ def core_bound_of_row(network: Network, chip: ChipSpec, candidate: Candidate, le
 
 
 def least_tick(chip: ChipSpec, cores: int, neurons: int, most_cores: int | None = None) -> float:
-    """Seconds that a tick of any mapping takes at least: on a chip of timed ticks the access of its neurons in use."""
-    # cores, neurons: cores and neurons in use, or what they are at least. Neurons spread over so many tiles as cost
-    # least, with their barrier. Times are those of whole femtoseconds, as ticks are timed.
+    """Lower bound on the seconds of a tick in any mapping; with timed ticks, access to the neurons in use."""
+    # cores, neurons: cores and neurons in use, or lower bounds on them. Neurons are spread over as many tiles as cost
+    # least, barrier included. Times are in whole femtoseconds, as ticks are timed.
     costs = tick_costs(chip)
     if costs is None:
         return chip.tick_seconds
     in_use = 0 if chip.kind.structure.UPDATES_ALL else neurons  # axons may take neurons of crossbars that do nothing
     area, most = math.prod(chip.tile), min(most_cores or chip.n_usable_cores, chip.n_usable_cores)
     firsts = [tiles for tiles, _ in costs.barrier] or [1]
-    ends = [*(area * (first - 1) for first in firsts[1:]), most]  # the most cores that wait no longer at the barrier
+    ends = [*(area * (first - 1) for first in firsts[1:]), most]  # most cores within each step of the barrier
     steps = [(first, min(end, most)) for first, end in zip(firsts, ends, strict=True)]
     found = [
         round(costs.access, _FEMTO) * -(-in_use // end) + round(costs.barrier_of(first), _FEMTO)
@@ -121,12 +121,12 @@ def least_tick(chip: ChipSpec, cores: int, neurons: int, most_cores: int | None 
 def energy_bound(
     chip: ChipSpec, period_ticks: Time, cores: int, neurons: int, tick_seconds: float | None = None
 ) -> float | None:
-    """Energy per frame that no mapping can do without: what a silent chip takes in one frame period."""
-    # period_ticks: frame period, or what it is at least
-    # cores, neurons: cores and neurons in use, or what they are at least. A crossbar core updates all its neurons, a
-    # core with synapse lists those in use
-    # tick_seconds: what a tick takes at least, where ticks are timed
-    # gives joules; ``None`` where the chip has no figures
+    """Lower bound on the energy per frame of any mapping: that of a silent chip in one frame period."""
+    # period_ticks: frame period, or a lower bound on it
+    # cores, neurons: cores and neurons in use, or lower bounds on them. A crossbar core updates all its neurons, a
+    # synapse-list core those in use
+    # tick_seconds: lower bound on the length of a tick, if ticks are timed
+    # returns joules; ``None`` if the chip has no figures
     chips, ticks, frames = math.prod(chip.chips), period_ticks.numerator, period_ticks.denominator
     updates = (cores * chip.neurons if chip.kind.structure.UPDATES_ALL else neurons) * ticks
     counts = Counts(ticks=ticks, chips=chips, neuron_updates=updates, seconds=ticks * (tick_seconds or 0.0))

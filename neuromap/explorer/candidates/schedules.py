@@ -1,14 +1,14 @@
 """Row keys: when two candidates are one row.
 
-Two candidates are one row if the mapper makes the same program of them, up to labels. What it sees of a schedule are
+Two candidates are one row if the mapper makes the same program of them, up to labels. It depends on a schedule only by
 the delays of the edges in ticks, the ticks at which inputs arrive and bias spikes are due, and the frame period. (At
-unequal intervals these are exact times, in parts of a tick, and the key holds their number too.)
-Where patterns are shifts of each other at every node (within a behaviour class, unless some nodes reach no output) the
-delays along a spanning forest, the sampling steps of the inputs relative to each other, and P fix all of that up to
-shifts by whole frames (docs/theorems/one-row.md). Such shifts show in two places only, and
-the key holds both: which of the nodes that need bias spikes get them at the same tick, and whether two edges of
-one input begin with the same frame. Where synapses have delays, spikes that arrive in different ticks may share an axon
-too; then the key holds by how many steps the nodes' bias spikes are apart, and the frames of all edges of an input.
+unequal intervals these are exact times, in parts of a tick, and the key holds the number of parts too.)
+If patterns are shifts of each other at every node (within a behaviour class, unless some nodes reach no output), the
+delays along a spanning forest, the relative sampling steps of the inputs, and P determine all of these up to shifts by
+whole frames (docs/theorems/one-row.md). Such shifts show in two places only, and the key holds both: which of the nodes
+that need bias spikes get them at the same tick, and whether two edges of one input begin with the same frame. If
+synapses have delays, spikes that arrive in different ticks may share an axon too; then the key holds the distances in
+steps between the nodes' bias spikes, and the frames of all edges of an input.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ Values = NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class Sharing:
-    """What makes the mapper tell schedules apart that differ by whole frames only."""
+    """What makes the mapper distinguish schedules that differ by whole frames only."""
 
     biased: tuple[int, ...] = ()  # nodes with a neuron whose threshold needs a constant from the host
     host_pairs: tuple[tuple[int, int], ...] = ()  # pairs of edges that leave one input
-    over_delays: bool = False  # whether spikes that arrive in different ticks may share an axon, as with synapse lists
+    over_delays: bool = False  # whether spikes that arrive in different ticks may share an axon (synapse lists)
 
     def __str__(self) -> str:
         over_delays = ", over_delays=True" if self.over_delays else ""
@@ -61,11 +61,10 @@ class Sharing:
 class RowKeys:
     """Makes the keys of schedules of one network: equal iff the candidates are one row."""
 
-    # graph, executions: as given
-    # by_pattern: whether every pattern and execution is a row of its own: where splitters may change the schedule, the
-    # delays in update steps do not say what they will be. Pipelined schedules still are those of all shifts
-    # executions: in the order of their numbers
-    # soonest, only_gains: whether times are those that no phases undercut, and whether rows that have these anyway are
+    # graph, executions: as given; executions in the order of their numbers
+    # by_pattern: whether every pattern and execution is a row of its own: if splitters may change the schedule, delays
+    # in update steps do not determine it. Pipelined schedules are still shared by all shifts
+    # soonest, only_gains: whether times are lower bounds over all phases, and whether rows that attain them anyway are
     # left out
 
     def __init__(
@@ -82,8 +81,8 @@ class RowKeys:
         self._sharing, self._by_pattern, self._has_best = sharing, by_pattern, BEST in self.executions
         n = graph.n_nodes
         self._indexed = indexed_network(graph.network)
-        # where the nodes have an order, P is at most n or what the user asks for, windowed delays are at most 2 P, and
-        # pipelined ones, sums of a term of size P per node, at most (n + 1) (P + 1)
+        # if the nodes have an order, P is at most n or the period that the user chose, windowed delays are at most 2 P,
+        # and pipelined ones, sums of a term of size P per node, at most (n + 1) (P + 1)
         longest = max([1, *(chosen_period(e) or 1 for e in executions)])
         greatest = 2 * n + 2 if longest == 1 else 2 * (n + 1) * (longest + 1)
         self._period_bits = max(n, longest).bit_length() if graph.is_ordered else 24
@@ -93,24 +92,24 @@ class RowKeys:
 
     @property
     def meaning(self) -> str:
-        """What keys of one network depend on: keys of makers that differ in it say different things."""
-        # It is part of what results are kept under, so files of results are only taken up while it stays as it is.
+        """What keys of one network depend on: keys are comparable only if it is equal."""
+        # It is part of the fingerprint of stored results, so they are reused only while it stays the same.
         widths = f"{shift_bits(self.graph.n_nodes)} {self._period_bits} {self._delay_bits} {self._execution_bits}"
         best = f" {BEST}" if self._has_best else ""
         return f"{self._sharing} {self.executions if self._by_pattern else ''} {widths}{best}"
 
     @property
     def tells_frames_apart(self) -> bool:
-        """Whether shifts by whole frames may show, so that pipelined patterns of a class may be different rows."""
+        """Whether shifts by whole frames may show, so that pipelined patterns of a class may be distinct rows."""
         return bool(self._pairs or self._sharing.host_pairs)
 
     @property
     def n_retiming_words(self) -> int:
-        """Words of a key that tell of which patterns its pattern is a shift at every node; they come first."""
+        """Number of leading words of a key, equal iff patterns are shifts of each other at every node."""
         return int(self.retimings(np.zeros((0, self.graph.n_edges), np.uint8)).shape[1])
 
     def retimings(self, values: Values) -> Words:
-        """R of every edge after the shift that makes the forest sequential: the behaviour class follows from it."""
+        """R of every edge after the shift that makes the forest sequential; it determines the behaviour class."""
         return retiming_words(self._indexed, values)
 
     def of(self, values: Values, schedules: Schedules, execution: str) -> Words:
@@ -123,13 +122,13 @@ class RowKeys:
         return np.concatenate([self.retimings(values), rest], axis=1)
 
     def _pattern_words(self, values: Values, execution: str, *, depends_on_pattern: bool) -> Words:
-        """Words that tell execution and, where the row depends on it, pattern."""
+        """Words for the execution and, if the row depends on it, the pattern."""
         number = np.full(len(values), self.executions.index(execution))
         r = values if depends_on_pattern else np.zeros_like(values)
         return pack([number, *r.T], len(values), [self._execution_bits, *[1] * self.graph.n_edges])
 
     def _schedule_words(self, schedules: Schedules, shown: Sequence[Ints]) -> Words:
-        """Words that tell period, delays along the forest, sampling steps, and where shifts by whole frames show."""
+        """Words for period, delays along the forest, sampling steps, and what shows shifts by whole frames."""
         graph = self.graph
         tree = [schedules.delays[:, e] for e in graph.tree]
         first_input = schedules.phases[:, graph.inputs[0]]
@@ -152,14 +151,14 @@ class RowKeys:
         return [np.sign(steps) + 1 for steps in apart]
 
     def _host_frames(self, values: Values, schedules: Schedules) -> list[Ints]:
-        # edges whose spikes can share an axon do if they begin with the same frame, 0 where R = 1
+        # edges whose spikes can share an axon do so if they begin with the same frame: 0 if R = 1
         r, d, any_delay = values.astype(np.int64), schedules.delays, self._sharing.over_delays
         pairs = self._sharing.host_pairs
         return [np.where(any_delay | (d[:, a] == d[:, b]), r[:, a] - r[:, b], 0) + 1 for a, b in pairs]
 
 
 def sharing_of(graph: Graph, thresholds: Mapping[int, Ints], chips: Sequence[ChipSpec]) -> Sharing:
-    """Find what the mapper tells apart besides delays."""
+    """Find what the mapper distinguishes besides delays."""
     free = [core_of(chip).free_threshold for chip in chips if chip.leak_bits]  # others hold every threshold
     over_delays = any(chip.kind.structure.DELAYS_BEHIND_AXONS for chip in chips)
     least_free = min(free, default=math.inf)
@@ -170,55 +169,55 @@ def sharing_of(graph: Graph, thresholds: Mapping[int, Ints], chips: Sequence[Chi
     return Sharing(tuple(sorted(biased)), tuple(pairs), over_delays)
 
 
-# Schedules of many patterns at once: what ``Rollout`` says of each, as arrays with a row per pattern.
+# Schedules of many patterns at once: those of ``Rollout``, as arrays with a row per pattern.
 #
-# Where the only cycles of a network are self-edges, one order of the nodes serves every pattern, and phases and
-# responses are recurrences along it, computed for all patterns together. Elsewhere every pattern is given to
-# :class:`~neuromap.rollout.schedule.rollout.Rollout`, which is also what the tests hold the recurrences against.
+# If the only cycles of a network are self-edges, one order of the nodes serves every pattern, and phases and responses
+# are recurrences along it, computed for all patterns together. Otherwise every pattern is given to
+# :class:`~neuromap.rollout.schedule.rollout.Rollout`, against which the tests also check the recurrences.
 Narrow = NDArray[np.signedinteger[Any]]
-"""A row per node or edge, a column per pattern, in a type as narrow as it may be; a period has no rows."""
+"""A row per node or edge, a column per pattern, in as narrow a type as possible; a period has one value per pattern."""
 
 
 @dataclass(frozen=True, eq=False)
 class Schedules(ReadOnly, Value):
     """Schedules of N patterns in one execution, in update steps."""
 
-    # (N,): numerator of the frame period P, which is P itself at equal intervals; 0 where the execution names one that
-    # is too short for the pattern, whose other figures then mean nothing
+    # (N,): numerator of the frame period P, which is P itself at equal intervals; 0 if the execution names one that is
+    # too short for the pattern, whose other figures are then meaningless
     period: Ints
-    frames: Ints  # (N,): denominator of P: so many frames in every ``period`` update steps
+    frames: Ints  # (N,): denominator of P: ``frames`` frames in every ``period`` update steps
     # (N, n): phase of every node, in parts of an update step (``arrays/times.py``), which are steps at equal intervals
     phases: Ints
     delays: Ints  # (N, E): delay of every edge
-    # first, slowest, full: (N,): least first and greatest full response over the outputs, and first response of the
-    # input that is answered last
+    # first, slowest, full: (N,): least first response over the outputs, first response to the input that is answered
+    # last, and greatest full response over the outputs
     first: Ints
     slowest: Ints
     full: Ints
     exact: Bools  # (N,): whether the full responses are exact, else upper bounds
-    gains: Bools  # (N,): whether some output answers some input later than it does in the phases best for it alone
+    gains: Bools  # (N,): whether some output answers some input later than in the phases best for that pair alone
 
 
 def schedules_of(graph: Graph, values: Values, execution: str, *, soonest: bool = False) -> Schedules:
     """Compute the schedules of many patterns of one network."""
-    # soonest: responses are those that every pair of an input and an output has in the phases that are best for it
-    # alone, as no phases with the same frame period undercut them; without, nothing gains
+    # soonest: responses are those of every pair of an input and an output in the phases that are best for it alone,
+    # which no phases with the same frame period undercut; else ``gains`` is false
     # shapes: values (N, E)
     compute = _ordered if graph.is_ordered else _one_by_one
     return compute(graph, values, execution, soonest)
 
 
 def _ordered(graph: Graph, values: Values, execution: str, soonest: bool) -> Schedules:
-    """Phases, then responses, node by node in the order that serves every pattern."""
-    # No cycle is longer than its streaming edges here, so that P is 1 at best.
-    # below a row per edge or node, so that every step runs through memory in order
+    """Compute phases, then responses, node by node in the order that serves every pattern."""
+    # All cycles are streaming self-edges here, so that P can be 1.
+    # arrays below have a row per edge or node, so that every step accesses memory in order
     chosen = chosen_period(execution) or 1
     r = np.ascontiguousarray(values.T).astype(_wide_enough(graph, chosen))
     into = [[e for e in graph.entering(v) if graph.sources[e] != v] for v in range(graph.n_nodes)]
     if execution == "windowed":  # frame 0 is known, so a streaming edge waits for nothing (a self-edge for one step)
         phase = _phases(graph, into, r, lambda e, before: before * (1 - r[e]) + 1)
         period = phase.max(axis=0)
-    else:  # an edge weighs 1 - R P; a self-edge has delay P whatever the phase
+    else:  # an edge weighs 1 - R P; a self-edge has delay P at any phase
         phase = _phases(graph, into, r, lambda e, before: before + 1 - r[e] * chosen)
         period = np.full(len(values), chosen, r.dtype)
     _sample_as_late_as_possible(graph, r, period, phase)
@@ -238,12 +237,12 @@ def _ordered(graph: Graph, values: Values, execution: str, soonest: bool) -> Sch
 
 
 def _wide_enough(graph: Graph, period: int) -> type[np.signedinteger[Any]]:
-    """Choose a type that holds all phases: sums of at most one term of the size of P per node."""
+    """Choose a type that holds all phases, sums of at most one term of size P per node."""
     return np.int16 if (graph.n_nodes + 2) * (period + 2) < 2**14 else np.int32
 
 
 def _phases(graph: Graph, into: Sequence[Sequence[int]], r: Narrow, behind: Callable[[int, Narrow], Narrow]) -> Narrow:
-    """Compute when each node is known, all that it reads being there; ``behind`` an edge, by the phase before it."""
+    """Compute when each node is known; ``behind`` gives the earliest phase after an edge from that before it."""
     phase = np.zeros((graph.n_nodes, r.shape[1]), r.dtype)
     for v in graph.order:
         if into[v]:
@@ -261,11 +260,11 @@ def _responses(
     graph: Graph, into: Sequence[Sequence[int]], frames: Narrow, phase: Narrow, spare: Narrow | None
 ) -> tuple[Narrow, Narrow, Narrow, Bools]:
     """Compute the first responses of the inputs answered first and last, the greatest full response, and what gains."""
-    # Phases aside, a path takes a frame period for each of its streaming edges: ``frames``, by edge. Its ends may come
-    # closer by what the delays along a walk have to ``spare``, the least over all walks.
+    # Phases aside, a path takes a frame period for each of its streaming edges: ``frames``, by edge. Its ends may move
+    # closer by the ``spare`` of the delays along a walk, the least over all walks.
     answers, fulls, gains = [], [], np.zeros(phase.shape[1], np.bool_)
     for u in graph.inputs:
-        least, most, gain = {u: -phase[u]}, {u: -phase[u]}, {u: np.zeros_like(phase[u])}  # of nodes that it reaches
+        least, most, gain = {u: -phase[u]}, {u: -phase[u]}, {u: np.zeros_like(phase[u])}  # by reached node
         for v in graph.order:
             ways = [(e, graph.sources[e]) for e in into[v] if graph.sources[e] in least]
             if ways:
@@ -305,22 +304,22 @@ def _one_by_one(graph: Graph, values: Values, execution: str, soonest: bool) -> 
     return Schedules(period, frames, phases, delays, first, slowest, full, exact, gains)
 
 
-# A cheap guess at the cores of a schedule, for choosing what to map first; nothing rests on it.
+# A cheap estimate of the cores of a schedule, only to choose what to map first.
 
 
 @dataclass(frozen=True)
 class CoreWeights:
-    """What the distinct signals of a schedule weigh."""
+    """Weights of the distinct signals of a schedule."""
 
     # A neuron that is read at k different delays sends at least k spikes to different axons; a delay beyond the longest
     # takes relays. So cores grow with the distinct pairs of node and delay, weighted by the neurons of the node.
 
-    # for every node that is no input: its neurons in cores, and its edges that have weights
+    # for every non-input node with outgoing edges: its neurons in units of cores, and these edges
     outgoing: tuple[tuple[float, tuple[int, ...]], ...]
     longest: int  # longest delay of a neuron in update steps
 
     def estimate(self, delays: Ints) -> NDArray[np.float32]:
-        """Guess from delays, an array of shape (N, E): an array of shape (N,)."""
+        """Estimate cores, shape (N,), from delays, shape (N, E)."""
         total = np.zeros(len(delays), np.float32)
         for size, edges in self.outgoing:
             columns = [delays[:, e] for e in edges]
@@ -335,7 +334,7 @@ class CoreWeights:
 
 
 def core_weights(graph: Graph, chip: ChipSpec) -> CoreWeights:
-    """Take the sizes of nodes and the longest delay; where neurons have no copies nothing weighs."""
+    """Weights from the sizes of nodes and the longest delay; none if neurons have no copies."""
     if not chip.kind.structure.ONE_TARGET:
         return CoreWeights((), chip.delay[1])
     network = graph.network
@@ -348,10 +347,10 @@ def core_weights(graph: Graph, chip: ChipSpec) -> CoreWeights:
     return CoreWeights(tuple(outgoing), chip.delay[1])
 
 
-# A network with its nodes and edges as numbers, and what serves all its patterns.
+# A network with numbered nodes and edges, and what all its patterns share.
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A network with its nodes and edges as numbers."""
+    """A network with numbered nodes and edges."""
 
     network: Network  # the network (n nodes, E edges)
     # sources, targets: ends of every edge
@@ -360,9 +359,9 @@ class Graph:
     # inputs, outputs: input and output nodes
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
-    # all nodes, every edge but the self-edges from earlier to later; empty where there are longer cycles
+    # topological order of the nodes, self-edges aside; empty if there are longer cycles
     order: tuple[int, ...]
-    tree: tuple[int, ...]  # edges of a spanning forest rooted in the inputs, every edge after the one that leads to it
+    tree: tuple[int, ...]  # edges of a spanning forest rooted in the inputs, each after the edge into its source
 
     @property
     def n_nodes(self) -> int:
@@ -380,11 +379,11 @@ class Graph:
         return tuple(e for e in range(self.n_edges) if self.sources[e] == self.targets[e])
 
     def entering(self, v: int) -> list[int]:
-        """Edges that lead to a node, a self-edge too."""
+        """Edges that enter a node, including a self-edge."""
         return [e for e, target in enumerate(self.targets) if target == v]
 
     def leaving(self, u: int) -> list[int]:
-        """Edges that leave a node, a self-edge too."""
+        """Edges that leave a node, including a self-edge."""
         return [e for e, source in enumerate(self.sources) if source == u]
 
     @property
@@ -394,7 +393,7 @@ class Graph:
 
 
 def graph_of(network: Network) -> Graph:
-    """Give the nodes and edges of a network numbers, and find what serves all its patterns."""
+    """Index the nodes and edges of a network, and find what all its patterns share."""
     number = {name: k for k, name in enumerate(network.nodes)}
     sources = tuple(number[u] for u, _ in network.edges)
     targets = tuple(number[v] for _, v in network.edges)
@@ -405,7 +404,7 @@ def graph_of(network: Network) -> Graph:
 
 
 def _forest(inputs: tuple[int, ...], sources: tuple[int, ...], targets: tuple[int, ...]) -> tuple[int, ...]:
-    """Find edges by which every node is reached once, breadth first from the inputs."""
+    """Find the edges of a breadth-first forest from the inputs."""
     reached, queue, tree = set(inputs), list(inputs), []
     for u in queue:
         for e, (source, v) in enumerate(zip(sources, targets, strict=True)):
@@ -417,7 +416,7 @@ def _forest(inputs: tuple[int, ...], sources: tuple[int, ...], targets: tuple[in
 
 
 def _order(network: Network, number: Mapping[str, int]) -> tuple[int, ...]:
-    """Sort the nodes of a network without cycles, self-edges aside, so that every edge leads to a later one."""
+    """Sort the nodes of a network without cycles other than self-edges in topological order."""
     before: dict[int, set[int]] = {v: set() for v in number.values()}
     for u, v in network.edges:
         if u != v:

@@ -1,4 +1,4 @@
-"""The patterns that trained networks serve, and the classes for which there is none."""
+"""Patterns served by trained networks, and classes without one."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from neuromap.rollout.class_numbers import ClassNumbers
 from neuromap.rollout.pattern import RolloutPattern
 
 MOST_NAMED = 4
-"""Classes without trained weights that are named, at most."""
+"""Most classes without trained weights that are named."""
 
 
 def trained_spaces(space: PatternSpace, trained: Sequence[TrainedNetwork]) -> list[PatternSpace]:
-    """Give every trained network the patterns of its class."""
+    """Pattern space of every trained network: the patterns of its class."""
     return [replace(space.of_class(one.pattern), graph=graph_of(one.network)) for one in trained]
 
 
 def untrained_classes(
     space: PatternSpace, numbers: ClassNumbers, names: NamedPatterns, trained: Sequence[int]
 ) -> tuple[tuple[int, str], ...]:
-    """Name some classes without trained weights, those of patterns with names first."""
+    """Name some classes without trained weights, those of named patterns first."""
     found: dict[int, str] = {}
     for pattern, number in zip(names.patterns, numbers.of_patterns(names.patterns), strict=True):
         found.setdefault(number or 0, names.name_of(pattern.values))
@@ -46,7 +46,7 @@ def untrained_classes(
     return tuple((number, text) for number, text in found.items() if number and number not in trained)[:MOST_NAMED]
 
 
-# Networks of one graph, each trained under a pattern: the weights that the rows of its behaviour class have.
+# Networks of one graph, each trained under a pattern: the weights of the rows of its behaviour class.
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class TrainedNetwork:
 
     pattern: RolloutPattern  # of this network
     network: Network  # with weights; nodes and edges in the order of the network that is explored
-    file: str | None  # file that it was read from
+    file: str | None  # file it was read from
 
 
 def trained_networks(network: Network, trained: Any) -> tuple[TrainedNetwork, ...]:
@@ -76,7 +76,7 @@ def trained_networks(network: Network, trained: Any) -> tuple[TrainedNetwork, ..
 
 
 def _read(network: Network, pattern: RolloutPattern | str, given: Network | str | Path) -> TrainedNetwork:
-    """Take one network, in the order of the explored one, with its pattern."""
+    """Read one network, in the node and edge order of the explored one, with its pattern."""
     loaded = given if isinstance(given, Network) else load_network(given)
     called = f"trained {_title(pattern)}: network {loaded.name}"
     require_weights(loaded)
@@ -92,7 +92,7 @@ def _read(network: Network, pattern: RolloutPattern | str, given: Network | str 
 
 
 def _pattern(network: Network, ordered: Network, pattern: RolloutPattern | str) -> RolloutPattern:
-    """Give the pattern for the trained network; names are those of the explored one."""
+    """Read the pattern for a trained network; names refer to the explored network."""
     if isinstance(pattern, str):
         digits = bool(pattern) and set(pattern) <= set("01") and pattern not in network.patterns
         if digits and len(pattern) != len(network.edges):
@@ -112,7 +112,7 @@ def _pattern(network: Network, ordered: Network, pattern: RolloutPattern | str) 
 
 
 def _differences(network: Network, other: Network) -> Iterator[str]:
-    """Say where two networks are not of one graph: nodes, edges, outputs, then shapes and transforms that both have."""
+    """Describe the differences of two networks: nodes, edges, outputs, then given shapes and transforms."""
     yield from _missing("node", network.nodes, other.nodes, network.name)
     edges, others = ([f"{u} -> {v}" for u, v in found.edges] for found in (network, other))
     yield from _missing("edge", edges, others, network.name)
@@ -135,7 +135,7 @@ def _missing(what: str, mine: Iterable[str], its: Iterable[str], name: str) -> I
 
 
 def _settings(transform: object) -> dict[str, Any]:
-    """Say what a transform is besides weights; groups are chosen in training, matrices are stored as dense weights."""
+    """Collect the settings of a transform, not its weights or groups (chosen in training); matrices count as dense."""
     names = ("kernel", "stride", "padding")
     kind = getattr(transform, "kind", None)
     found = {"transform": "dense" if kind == "matrix" else kind}

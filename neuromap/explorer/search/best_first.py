@@ -1,4 +1,4 @@
-"""Best-first search over open rows, until nothing can change the fronts by more than the tolerance."""
+"""Best-first search over open rows, until none can change the fronts by more than the tolerance."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from neuromap.render.numbers import ALIKE, round_up
 from neuromap.render.value import Card
 
 UNMEASURED = ALIKE
-"""Tolerance where no spread is known: of a single stimulus, or where nothing may be mapped."""
+"""Tolerance without a known spread: for a single stimulus, or if nothing may be mapped."""
 _LEAST, _MOST = 1e-6, 0.5
 
 
 def measured_tolerance(
     all_rows: SearchRows, measurements: Measurements, effort: Effort, n_stimuli: int, progress: Progress | None
 ) -> float:
-    """Measure how well energies are known: the interval of the given pattern's row, over its mean."""
+    """Measure the relative uncertainty of energies: half width over mean, of the first seed measured."""
     if n_stimuli < 2 or effort.is_spent(0):
         return UNMEASURED
     for place in all_rows.seeds:
@@ -43,17 +43,17 @@ def measured_tolerance(
     return UNMEASURED
 
 
-# The search: rows are mapped one after the other, the most promising first, until none is open.
+# The search: rows are mapped one by one, the most promising first, until none is open.
 
 
 @dataclass(frozen=True)
 class Effort(Card):
-    """How long a search may go on."""
+    """Limits on the effort of a search."""
 
-    # that many seconds after the request began, no mapping begins, and one under way searches no further
+    # seconds from the beginning of the request after which no mapping begins, and one in progress stops searching
     seconds: float | None = None
-    most_mapped: int | None = None  # rows that are mapped (or taken from the store) at most
-    began: float = field(default_factory=time.monotonic)  # when the request began, by the monotonic clock
+    most_mapped: int | None = None  # most rows that are mapped (or taken from the store)
+    began: float = field(default_factory=time.monotonic)  # start of the request, by the monotonic clock
 
     def __post_init__(self) -> None:
         if self.seconds is not None and not 0 <= real_number("seconds", self.seconds) < float("inf"):
@@ -63,15 +63,15 @@ class Effort(Card):
 
     @property
     def until(self) -> float | None:
-        """When its time is over, by the monotonic clock; ``None`` for never."""
+        """Time limit by the monotonic clock; ``None`` for no limit."""
         return None if self.seconds is None else self.began + self.seconds
 
     def is_late(self) -> bool:
-        """Whether its time is over: no mapping may begin."""
+        """Whether the time limit has passed, so that no mapping may begin."""
         return self.until is not None and time.monotonic() >= self.until
 
     def is_full(self, n_mapped: int) -> bool:
-        """Whether as many rows as may be are mapped."""
+        """Whether the greatest number of rows is mapped."""
         return self.most_mapped is not None and n_mapped >= self.most_mapped
 
     def is_spent(self, n_mapped: int) -> bool:
@@ -80,7 +80,7 @@ class Effort(Card):
 
 
 def map_best_first(still_open: OpenRows, measurements: Measurements, effort: Effort, progress: Progress | None) -> bool:
-    """Map rows until none is open, or the effort is spent."""
+    """Map rows until none is open or the effort is spent; return whether none is open."""
     all_rows = still_open.all_rows
     queue = still_open.in_order()
     ahead: list[RowPlace] = []
@@ -103,8 +103,8 @@ def map_best_first(still_open: OpenRows, measurements: Measurements, effort: Eff
 def _next_places(
     still_open: OpenRows, queue: Iterator[RowPlace], ahead: Sequence[RowPlace], n: int, effort: Effort
 ) -> list[RowPlace]:
-    """Keep those of the rows ahead that remain open, and take up more from the queue: n, if it has so many."""
-    # Once the effort is spent, no row's own bound is computed.
+    """Keep the rows ahead that are still open, and take more from the queue, up to n rows."""
+    # Once the effort is spent, no bounds of single rows are computed.
     found: list[RowPlace] = []
     for place in chain(ahead, queue):
         if still_open.is_open(place) and (

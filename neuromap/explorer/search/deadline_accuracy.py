@@ -1,4 +1,4 @@
-"""Groups of rows: one mapping choice, equal times; a bound that excludes one by its times excludes all."""
+"""Groups of rows with one mapping choice and equal times, and accuracy at a deadline."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 
 class RowPlace(NamedTuple):
-    """Where a row is."""
+    """Position of a row."""
 
     group: int  # number of its group
     row: int  # its position in the table of the group's mapping choice
@@ -39,18 +39,18 @@ class RowPlace(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Group(ReadOnly, Value):
-    """Rows of one mapping choice that have equal times and are of the given pattern's class all, or none."""
+    """Rows of one mapping choice with equal times, either all of the given pattern's class or none."""
 
     choice: MappingChoice  # chip, splitters and ticks per step
     rows: Ints  # (n,): positions in the choice's table, the cheapest by estimate first
     is_given_class: bool  # whether they are of the given pattern's class
-    # first and full response, worst-case reaction and frame period in ticks, or what they are at least
+    # first and full response, worst-case reaction and frame period in ticks, or lower bounds on them
     ticks: tuple[int, int, int, Time]
-    bounds: Figures  # proven bounds of what any of them can reach
+    bounds: Figures  # proven bounds on the figures of all of them
 
     @property
     def core_bound(self) -> int:
-        """Cores that no mapping of any of the rows can do without."""
+        """Proven lower bound on the cores of any mapping of any of the rows."""
         return int(self.bounds.cores)
 
     @property
@@ -60,7 +60,7 @@ class Group(ReadOnly, Value):
 
 
 def groups_of(choice: MappingChoice, accuracy: DeadlineAccuracy | None = None) -> list[Group]:
-    """Group the rows of a mapping choice by their times and by whether they are of the given pattern's class."""
+    """Group the rows of a mapping choice by their times and by membership of the given pattern's class."""
     table = choice.table
     columns = (~table.needs_retraining, *choice.optimistic())
     order = adopted(np.lexsort((table.estimate, *columns[::-1])))  # so that the groups keep parts of it
@@ -72,7 +72,7 @@ def groups_of(choice: MappingChoice, accuracy: DeadlineAccuracy | None = None) -
         ticks = first, full, reaction, whole(Fraction(ticks_of_frames, frames))
         times = (count * choice.tick_seconds for count in ticks)
         error = math.nan
-        if accuracy is not None:  # one of its rows stands for all, which have equal times
+        if accuracy is not None:  # one row represents all, as their times are equal
             network, values = table.graph.network, table.pattern(int(order[start]))
             exact = choice.knows_times and not choice.chip.is_timed
             error = 1 - accuracy.class_at_most(network, values, accuracy.most_frames(choice, ticks), exact=exact)
@@ -82,24 +82,24 @@ def groups_of(choice: MappingChoice, accuracy: DeadlineAccuracy | None = None) -
     return groups
 
 
-# Accuracy at a deadline: how often the last frame that is known by then is right, by the definition of a rollout.
+# Accuracy at a deadline: accuracy of the last frame known by then, by the definition of a rollout.
 #
-# The stimulus is shown in every frame, each image from the initial state, as :mod:`neuromap.accuracy` does. What a
-# frame names depends on weights and pattern alone, so it is known before a row is mapped; when it is known, the row
-# says.
+# The stimulus is shown in every frame, each image from the initial state, as :mod:`neuromap.accuracy` does. The class
+# that a frame names depends on weights and pattern alone, so it is known before a row is mapped; the row determines
+# when it is known.
 #
-# Patterns share a curve of accuracy over frames where it is proven that theirs are equal. With an image that is the
-# same in every frame, a node that reads the input has the same sum in every frame from 1 on, whether the edge streams
-# or not: so all edges that leave the input may be taken as sequential. Then the input's frame 0 is read by nobody,
-# and where no node fires without spikes, initial frames match and patterns of one class give the same frames, counted
-# from the first that depends on the stimulus (docs/theorems/one-row.md).
+# Patterns share a curve of accuracy over frames if their curves are proven equal. With an image that is the same in
+# every frame, a node that reads the input has the same sum in every frame from 1 on, whether the edge streams or not:
+# so all edges that leave the input may be taken as sequential. Then nothing reads the input's frame 0, and if no node
+# fires without spikes, initial frames match and patterns of one class give the same frames, counted from the first that
+# depends on the stimulus (docs/theorems/one-row.md).
 
 
 Values = tuple[int, ...]
 
 
 class DeadlineAccuracy:
-    """Gives the accuracy of rows at a deadline; curves over frames are computed once."""
+    """Accuracy of rows at a deadline; curves over frames are computed once."""
 
     # seconds: the deadline, in seconds from stimulus onset
 
@@ -107,7 +107,7 @@ class DeadlineAccuracy:
         if not 0 < real_number("deadline", seconds) < math.inf:
             raise InputError(f"deadline = {seconds} s: must be above 0, and finite")
         needs("explore: images", images, ImageSet)
-        if images.is_stream:  # what is seen depends on the times of the mapped program
+        if images.is_stream:  # the frames seen depend on the times of the mapped program
             raise InputError(
                 f"explore: {images.name} are streams, whose accuracy depends on when a mapped program samples them; "
                 "take stills, or measure each network with neuromap accuracy"
@@ -116,13 +116,13 @@ class DeadlineAccuracy:
         self._by_network = {one.network: _Curves(one, images, seed) for one in trained}
 
     def most_frames(self, choice: MappingChoice, ticks: tuple[int, int, int, Time]) -> int:
-        """Count the frames of a group that are known by the deadline, or that are at most where ticks are timed."""
-        if choice.chip.is_timed:  # of more frames than may be decided on a row is refused when it is measured
+        """Count the frames of a group known by the deadline, or bound them from above if ticks are timed."""
+        if choice.chip.is_timed:  # rows with more frames than can be decided on are refused once measured
             return min(MOST_FRAMES, self._known(ticks[0], ticks[3], choice.tick_seconds))
         return self._checked(self._known(ticks[0], ticks[3], choice.tick_seconds))
 
     def n_frames(self, measured: Measured, chip: ChipSpec) -> int | None:
-        """Count the frames of a row that are known by the deadline; ``None`` where it was not mapped, or not timed."""
+        """Count the frames of a row known by the deadline; ``None`` if it was not mapped, or not timed."""
         first, period = measured.first_response_ticks, measured.frame_period_ticks
         if first is None or period is None:
             return None
@@ -134,10 +134,9 @@ class DeadlineAccuracy:
         return self._checked(0 if left < 0 else math.floor(left / measured.seconds.frame_period) + 1)
 
     def _known(self, first: int, period: Time, tick_seconds: float) -> int:
-        """Count the frames that are known by the deadline, at ticks of one length."""
+        """Count the frames known by the deadline, with ticks of fixed length."""
         # first: first response in ticks
-        # period: frame period in ticks; at unequal intervals those are counted that are known wherever the stimulus
-        # begins
+        # period: frame period in ticks; at unequal intervals, only frames known wherever the stimulus begins count
         ticks = math.floor(self.seconds / tick_seconds * (1 + 1e-9))  # 3 ms are 3 ticks of 1 ms
         return 0 if ticks < first else (ticks - first) // period + 1
 
@@ -150,16 +149,16 @@ class DeadlineAccuracy:
         return found
 
     def of(self, network: Network, values: Values, n_frames: int) -> float:
-        """Accuracy of the last of so many frames, as a part of the images; 0 where there is none."""
+        """Accuracy of the last of ``n_frames`` frames, as a fraction of the images; 0 without frames."""
         return self._by_network[network].first(values, n_frames)[-1] if n_frames else 0.0
 
     def at_most(self, network: Network, values: Values, n_frames: int) -> float:
-        """Accuracy that a pattern has at most where at most so many frames are known."""
+        """Upper bound on the accuracy of a pattern if at most ``n_frames`` frames are known."""
         return max(self._by_network[network].first(values, n_frames), default=0.0)
 
     def class_at_most(self, network: Network, values: Values, n_frames: int, *, exact: bool) -> float:
-        """Accuracy that every pattern of a behaviour class has at most, with at most so many frames."""
-        # Or just so many.
+        """Upper bound on the accuracy of all patterns of a behaviour class with at most ``n_frames`` frames known."""
+        # exact: exactly ``n_frames`` frames are known
         if not n_frames:
             return 0.0
         if not self._by_network[network].are_of_class:
@@ -168,7 +167,7 @@ class DeadlineAccuracy:
 
 
 class _Curves:
-    """Accuracy by frame of the patterns of one trained network."""
+    """Accuracy over frames of the patterns of one trained network."""
 
     def __init__(self, trained: TrainedNetwork, images: ImageSet, seed: int) -> None:
         self._network, self._images, self._seed = trained.network, images, seed
@@ -182,18 +181,18 @@ class _Curves:
         self._known: dict[Values, tuple[float, ...]] = {}
 
     def first(self, values: Values, n_frames: int) -> tuple[float, ...]:
-        """Give the accuracies of the first frames, from the first that depends on the stimulus on."""
+        """Accuracies of ``n_frames`` frames, from the first that depends on the stimulus on."""
         if not n_frames:
             return ()
         key = self._key(values)
         if len(self._known.get(key, ())) < n_frames:
             rollout = Rollout(self._network, RolloutPattern(self._network, values))
-            n_more = min(MOST_FRAMES, 1 << (n_frames - 1).bit_length())  # a row with a few more may follow
+            n_more = min(MOST_FRAMES, 1 << (n_frames - 1).bit_length())  # rows with a few more may follow
             self._known[key] = accuracy_of_reference(rollout, self._images, n_more, seed=self._seed)
         return self._known[key][:n_frames]
 
     def _key(self, values: Values) -> Values:
-        """Say what the curve depends on: equal for patterns whose curves are proven to be equal."""
+        """Key of the curve: equal for patterns whose curves are proven equal."""
         if not self._is_constant:
             return values
         inputs = self._network.inputs

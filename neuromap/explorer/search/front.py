@@ -1,4 +1,4 @@
-"""Open rows: which might still be on a front, given what was mapped so far and what is proven of the others."""
+"""Open rows: those that might still be on a front, given the mapped rows and bounds on the others."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 @dataclass(frozen=True)
 class Found:
-    """What came of a row that was mapped or refused."""
+    """Result of a row that was mapped or refused."""
 
     measured: Measured
     figures: Figures
 
 
 class OpenRows:
-    """State of a search: what was found, and which rows are excluded by it."""
+    """State of a search: results found, and the rows excluded by them."""
 
-    # Every row is in one of four states. All rows of a group that is beyond the limits are *beyond* them, from the
-    # beginning on. Any other row begins *open*, and leaves that state once, for good: it is *found*, or *excluded*,
-    # with its whole group by the figures of a mapped row or alone by a bound of its own. No row is both found and
-    # excluded alone; a row that is found remains so when its group is excluded afterwards.
+    # Every row is in one of four states. Rows of a group beyond the limits are *beyond* from the start. Any other row
+    # starts *open* and leaves this state once, for good: it is *found*, or *excluded*, either with its whole group by
+    # the figures of a mapped row or alone by a bound of its own. No row is both found and excluded alone; a found row
+    # stays found if its group is excluded later.
     # allows: whether a row may be within the limits
     # all_rows, tolerance, objectives: as given
-    # found: rows that were mapped or refused, in their order
+    # found: rows that were mapped or refused, in order
 
     def __init__(
         self,
@@ -72,23 +72,23 @@ class OpenRows:
         )
 
     def compared(self, figures: Figures) -> Figures:
-        """Keep of a row's figures what is compared."""
+        """Keep those of a row's figures that are compared."""
         return compared(figures, self.objectives, is_timed=self._is_timed)
 
     def in_order(self) -> Iterator[RowPlace]:
-        """Seeds, then the cheapest row of every group by estimate, then the next of every group, and so on."""
+        """Yield the seeds, then the cheapest row of every group by estimate, then the next of every group, etc."""
         yield from self.all_rows.seeds
         for group, row in self._in_turn(self._ranked):
             if not self._excluded_groups[group]:
                 yield RowPlace(group, row)
 
     def is_open(self, place: RowPlace) -> bool:
-        """Whether a row is open, by what is known so far."""
+        """Whether a row is still open."""
         group_is_open = not (self._excluded_groups[place.group] or self._beyond[place.group])
         return group_is_open and place not in self.found and place not in self._excluded_alone
 
     def exclude_alone(self, place: RowPlace) -> bool:
-        """Exclude an open row if its own bounds do, computed where they may, and say whether they did."""
+        """Exclude an open row if its own bounds do, computed only if they may; return whether they did."""
         group = self.all_rows.groups[place.group]
         bounds = self._with_own_accuracy(place)
         if not self._some_bound_excludes(group, bounds):
@@ -104,7 +104,7 @@ class OpenRows:
         return True
 
     def take(self, place: RowPlace, measured: Measured, *, in_haste: bool = False) -> None:
-        """Keep what came of a row, and exclude all groups that cannot be better; in haste with no bound of its own."""
+        """Record the result of a row and exclude all groups that cannot be better; in haste, compute no own bound."""
         if not in_haste:
             self._compute_bound(place)
         group = self.all_rows.groups[place.group]
@@ -119,15 +119,15 @@ class OpenRows:
                     rivals.append(figures)
 
     def rivals(self, is_given_class: bool) -> Sequence[Figures]:
-        """Give the figures of the mapped rows that may exclude a row of the given class, or one of another."""
+        """Figures of the mapped rows that may exclude rows of the given class, or of other classes."""
         return self._rivals[is_given_class]
 
     def bound_of(self, place: RowPlace) -> int:
-        """Cores that no mapping of a row can do without: its own bound where it was computed."""
+        """Proven lower bound on the cores of a row: its own bound if computed, else that of its group."""
         return self._core_bounds.get(place, self.all_rows.groups[place.group].core_bound)
 
     def open_groups(self) -> list[tuple[int, int]]:
-        """List the groups with rows that might still be on a front, and how many."""
+        """List the groups with open rows, and the number of these."""
         left = Counter(place.group for places in (self.found, self._excluded_alone) for place in places)
         counts = [
             (number, len(group.rows) - left[number])
@@ -137,22 +137,22 @@ class OpenRows:
         return [(number, count) for number, count in counts if count > 0]
 
     def n_open(self) -> int:
-        """Rows that might still be on a front and are not mapped."""
+        """Count the open rows."""
         return sum(count for _, count in self.open_groups())
 
     def is_matched(self, unlisted: Unlisted) -> bool:
-        """Whether a mapped row is as good as any row could be of patterns that are not listed."""
+        """Whether a mapped row is as good as any row of unlisted patterns can be."""
         rivals = [self.compared(rival) for rival in self.rivals(unlisted.is_given_class)]
         return bool(matched_by([self.compared(unlisted.bounds)], rivals)[0])
 
     def only_cores_open(self, number: int) -> bool:
-        """Whether a mapped row is better than any row of a group could be, cores aside."""
+        """Whether a mapped row is better than any row of a group can be, cores aside."""
         group = self.all_rows.groups[number]
         return self._some_bound_excludes(group, group.bounds)
 
     def others(self, most: int) -> list[ExploredRow]:
-        """Describe rows that were not mapped: open ones first, then those that a bound excludes, cheapest first."""
-        # most: how many at most
+        """Describe rows that were not mapped: open ones first, then those excluded by a bound, cheapest first."""
+        # most: greatest number of rows
         described: list[ExploredRow] = []
         for group, row in self._in_turn(sorted(self._ranked, key=lambda g: bool(self._excluded_groups[g]))):
             place = RowPlace(group, row)
@@ -167,8 +167,8 @@ class OpenRows:
         return described
 
     def _in_turn(self, numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-        """Go through groups row by row: the cheapest row of every group, then the next of every group, and so on."""
-        # As plain pairs of group and row: there may be millions, most of them passed over.
+        """Yield rows of groups in turn: the cheapest row of every group, then the next of every group, and so on."""
+        # Plain pairs of group and row: there may be millions, most of them skipped.
         groups = self.all_rows.groups
         left, turn = list(numbers), 0
         while left:
@@ -183,14 +183,14 @@ class OpenRows:
             self._core_bounds[place] = self.all_rows.core_bound(place)
 
     def _with_own_accuracy(self, place: RowPlace) -> Figures:
-        """Bounds of the row's group with what is known of its own accuracy at the deadline, computed once."""
+        """Bounds of the row's group, with the bound on its own accuracy at the deadline, computed once."""
         if place not in self._accuracy_bounds:
             self._accuracy_bounds[place] = self.all_rows.accuracy_bound(place)
         accuracy, bounds = self._accuracy_bounds[place], self.all_rows.groups[place.group].bounds
         return bounds if accuracy is None else bounds._replace(error=1 - accuracy)
 
     def _some_bound_excludes(self, group: Group, bounds: Figures) -> bool:
-        """Whether a row would be excluded by some bound on its cores: a quick look before one is computed."""
+        """Whether some bound on its cores would exclude a row: a quick test before one is computed."""
         by_cores = "neuron_update_joules" in group.choice.chip.energy  # then more cores mean more energy too
         known = bounds.energy
         energy = math.inf if by_cores and not math.isnan(known) else known
@@ -203,36 +203,35 @@ class OpenRows:
 
 def _may_exclude(is_given_class: bool, others: Bools | bool) -> Bools:
     """Whether a mapped row may exclude others, by whether it and they are of the given class."""
-    # A row of another class may be the better one, but it is no help to whoever cannot retrain.
+    # A row of another class may be better, but is of no use without retraining.
     allowed: Bools = np.logical_or(is_given_class, np.logical_not(others))
     return allowed
 
 
-# Which of many rows of figures no other row is better than, energies within a tolerance counting as equal.
+# The rows of figures that no other row beats, with energies within a tolerance counting as equal.
 #
 # Row q *dominates* row r with tolerance t if q is no worse in any figure but energy, its energy is at most (1 + t)
 # times that of r, and it is better in a figure, for energy: below (1 - t) times that of r. With this one tolerant
-# figure there are no cycles: along one, all other figures would be equal, so that the energy would fall at every
-# step. But it is not transitive, as small differences add up. So a row is on the **front** if no row *of the front*
-# dominates it: as there are no cycles, this is one set, and whatever is left out is matched within t by a row that is
-# shown. With t = 0 it is the Pareto front. Proofs are in docs/theorems/exact-fronts.md.
+# figure there are no cycles: along one, all other figures would be equal, so the energy would fall at every step. But
+# it is not transitive, as small differences add up. So a row is on the **front** if no row *of the front* dominates it:
+# without cycles this defines one set, and every row left out is matched within t by a row on the front. With t = 0 it
+# is the Pareto front. Proofs: docs/theorems/exact-fronts.md.
 #
 # Figures are compared as decimals of 12 significant digits: 10 ticks of 0.1 ms and one tick of 1 ms are the same
 # time, though their floating-point products differ in the last bit.
 _DIGITS = 12
 _SMALLEST = 1e-280
-"""Smaller figures are compared as they are: the power of ten that scales them is no normal number."""
+"""Smaller figures are compared unrounded: the power of ten that scales them is not a normal number."""
 
 
 def front_of(figures: ArrayLike, tolerance: float = 0.0) -> Bools:
     """Mark the rows that are on the front."""
-    # Equal rows are on the front together. A figure that a row does not have (NaN) makes it comparable to rows without
-    # that figure only.
+    # Equal rows are on the front together. A row without a figure (NaN) is comparable only to rows without that figure.
     # shapes: figures (n, objectives); returns (n,)
     table = _rounded(figures)
     if not len(table):
         return np.zeros(0, np.bool_)
-    # whatever dominates a row comes before it in this order: by all other figures, then by energy
+    # in this order, by all other figures and then by energy, a row comes after all rows that dominate it
     distinct, place = np.unique(np.where(np.isnan(table), -np.inf, table), axis=0, return_inverse=True)
     distinct[np.isneginf(distinct)] = np.nan
     on_front = np.zeros(len(distinct), np.bool_)
@@ -248,16 +247,16 @@ def dominated_by(figures: ArrayLike, others: ArrayLike, tolerance: float = 0.0) 
 
 
 def excluded_by(bounds: ArrayLike, others: ArrayLike, tolerance: float = 0.0) -> Bools:
-    """Mark the rows that need not be known: whatever they are, some other row dominates them and all they dominate."""
-    # It is as good in every figure, the energy without tolerance, and better in one, the energy by more than the
-    # tolerance. What dominates such a row also dominates whatever that row does, so the front is the same without it.
+    """Mark the rows that need not be known: whatever they are, another row dominates them and all they dominate."""
+    # That row is as good in every figure, in energy without tolerance, and better in one, in energy by more than the
+    # tolerance. It also dominates whatever the marked row dominates, so the front is the same without the latter.
     # shapes: bounds (n, objectives); returns (n,)
     return _beaten(_rounded(bounds), _rounded(others), 1.0, 1 - tolerance)
 
 
 def matched_by(bounds: ArrayLike, others: ArrayLike) -> Bools:
-    """Mark the rows that some other row is as good as in every figure, whatever they are."""
-    # Such rows may be on the front, but with no figures that are not on it.
+    """Mark the rows that, whatever their figures, another row matches in every figure."""
+    # Such rows may be on the front, but add no new figures to it.
     # shapes: bounds (n, objectives); others (m, objectives); returns (n,)
     table, found = _rounded(bounds), np.zeros(len(np.asarray(bounds)), np.bool_)
     absent = np.isnan(table)
@@ -273,13 +272,13 @@ def _rounded(figures: ArrayLike) -> Floats:
     numbers = table[scaled]
     place = np.floor(np.log10(np.abs(numbers))) - (_DIGITS - 1)
     digits = np.rint(numbers / 10.0**place)
-    carried = np.abs(digits) >= 10.0**_DIGITS  # 9.99... became 10: the same digits and place as 10 itself
+    carried = np.abs(digits) >= 10.0**_DIGITS  # 9.99... became 10: give it the digits and place of 10
     table[scaled] = np.where(carried, digits / 10, digits) * 10.0 ** (place + carried)
     return table
 
 
 def _beaten(table: Floats, against: Floats, as_good_below: float, better_below: float) -> Bools:
-    """Mark the rows that another is as good as and better than, for energy: below such multiples of theirs."""
+    """Mark the rows that another matches and beats; energies must be below the given multiples of theirs."""
     found = np.zeros(len(table), np.bool_)
     absent = np.isnan(table)
     still_good, better_from = table.copy(), table.copy()
@@ -293,25 +292,25 @@ def _beaten(table: Floats, against: Floats, as_good_below: float, better_below: 
     return found
 
 
-# Patterns that are not listed: what their rows take at least, and whether mapped rows are as good as any of them.
+# Unlisted patterns: bounds on their rows, and whether mapped rows are as good as any of them.
 #
-# Where there are too many patterns to compute the times of all, or where those of few settle the question, a search
-# lists some and proves of all others that they are no better. The bounds are in docs/theorems/exact-fronts.md.
+# If there are too many patterns to compute the times of all, or if a few settle the question, a search lists some and
+# proves that the others are no better. The bounds are in docs/theorems/exact-fronts.md.
 
 
 @dataclass(frozen=True)
 class Unlisted:
-    """Rows that are not listed, of one mapping choice."""
+    """Unlisted rows of one mapping choice."""
 
     is_given_class: bool  # whether they are of the given pattern's class
-    bounds: Figures  # proven bounds of what any of them can reach
+    bounds: Figures  # proven bounds on the figures of all of them
 
 
 def step_times_in_class(
     names: NamedPatterns, executions: Sequence[str], *, pipelined: bool, soonest: bool = False
 ) -> list[StepTimes]:
-    """Bound the times of all patterns of the given one's class."""
-    # soonest: in whatever phases
+    """Bound the times of all patterns of the given pattern's class."""
+    # soonest: over all phases, not only the least
     given, found = names.given, list[StepTimes]()
     least = pipelined_period(maximum_cycle_ratio(given))
     for execution in executions:
@@ -328,14 +327,14 @@ def step_times_in_class(
 def unlisted_rows(
     choices: Sequence[MappingChoice], names: NamedPatterns, asked: Asked, n_classes: int | None
 ) -> list[Unlisted]:
-    """Bound the rows of all patterns that are not listed."""
-    # n_classes: behaviour classes, ``None`` where they were not counted
+    """Bound the rows of all unlisted patterns."""
+    # n_classes: number of behaviour classes, ``None`` if not counted
     shows = any(choice.table.row_keys.tells_frames_apart for choice in choices)
     asked_for = {choice.options.phases == "fastest" for choice in choices if _is_all_seen(names.given)}
     in_class = {s: step_times_in_class(names, asked.executions, pipelined=shows, soonest=s) for s in asked_for}
     found: list[Unlisted] = []
     for choice in choices:
-        # what no output sees is free within a class, and may slow it
+        # edges that no output depends on are free within a class, and may slow it down
         times_in_class = in_class.get(choice.options.phases == "fastest", _step_times_of_all(choice, asked))
         found += [Unlisted(True, _bounds(choice, times, choice.class_bound)) for times in times_in_class]
         if asked.within == "all" and n_classes != 1:
@@ -357,7 +356,7 @@ def _step_times_of_all(choice: MappingChoice, asked: Asked) -> list[StepTimes]:
 
 
 def _bounds(choice: MappingChoice, times: StepTimes, cores: int) -> Figures:
-    """Put times in steps into seconds, at no more ticks per step than a row of the choice may have."""
+    """Convert times from steps to seconds, with the fewest ticks per step that a row of the choice may have."""
     step = choice.options.ticks_per_step or 1
     least, period = times.least, times.period * step
     if choice.may_change_schedule:  # as for the rows of a table

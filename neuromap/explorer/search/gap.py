@@ -1,4 +1,4 @@
-"""What the fronts of a search are worth: exact, or how far from a proven bound."""
+"""Quality of the fronts of a search: exact, or how far from a proven bound."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from neuromap.render.numbers import percent
 def gap_of(
     ended: OpenRows, space: PatternSpace, complete: bool, limited: bool, unlisted: Sequence[Unlisted] | None = None
 ) -> Gap:
-    """State the gap of a search that has ended."""
-    # unlisted: what is proven of all rows of the patterns that it was not over; ``None`` where nothing is
+    """Compute the gap of a finished search."""
+    # unlisted: proven bounds on all rows of the unlisted patterns; ``None`` if nothing is proven
     fits = any(found.measured.status == "mapped" for found in ended.found.values())
     beyond = None if unlisted is None else [rows for rows in unlisted if not ended.is_matched(rows)]
     is_covered = space.is_complete or beyond == []
@@ -54,19 +54,19 @@ def gap_of(
 
 
 def _nothing_fits(ended: OpenRows, where: str) -> str:
-    """Say that no row fits, and the reason that most rows were refused for."""
+    """Statement that no row fits, with the most frequent reason for refusal."""
     why = most_frequent_refusal(found.measured.message for found in ended.found.values())
     return f"no row fits{where}: {why}" if why else f"no row is{where}"
 
 
 def _cores_factor(ended: OpenRows, beyond: Sequence[Unlisted]) -> float:
-    """Find the factor of cores within which every row that is not known is matched in all times by a mapped one."""
+    """Find the factor of cores within which a mapped row matches every unknown row in all times."""
     tables = {given: _times_and_cores(ended.rivals(given)) for given in (False, True)}
     factor = 1.0
     still_open: list[Group | Unlisted] = [ended.all_rows.groups[number] for number, _ in ended.open_groups()]
     for rows in [*still_open, *beyond]:
         times, cores = tables[rows.is_given_class]
-        # ticks of different chips are no binary fractions: equal times may differ in their last bits
+        # ticks of different chips are not binary fractions: equal times may differ in their last bits
         as_good = (times <= np.array(rows.bounds.times) * (1 + 1e-12)).all(axis=1)
         factor = max(factor, float(cores[as_good].min(initial=math.inf)) / max(1.0, rows.bounds.cores))
     return factor
@@ -83,14 +83,14 @@ def _times_and_cores(rows: Sequence[Figures]) -> tuple[Floats, Floats]:
 
 
 def _cut_short(ended: OpenRows) -> list[tuple[str, ...]]:
-    """List the stages that were cut short, for every row of which some were."""
+    """Stages that were cut short, for every row with such stages."""
     return [found.measured.cut_short for found in ended.found.values() if found.measured.cut_short]
 
 
 def _shortcomings(
     gap: Gap, ended: OpenRows, space: PatternSpace, beyond: Sequence[Unlisted] | None, where: str
 ) -> Iterator[str]:
-    """Say in words why the fronts are not exact, and what is known all the same."""
+    """Phrases on why the fronts are not exact, and what is known nevertheless."""
     if not space.is_complete and beyond != []:
         total = "not counted" if space.n_valid is None else f"{space.n_valid:,}"
         yield f"only {space.n_patterns:,} patterns of {total} valid ones were searched"

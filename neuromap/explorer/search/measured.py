@@ -1,4 +1,4 @@
-"""The figures by which rows are compared, less is better in each."""
+"""Figures by which rows are compared; less is better in each."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Figures(NamedTuple):
     full_response: float
     worst_case_reaction: float
     frame_period: float
-    error: float  # part of the images that are not named rightly at the deadline; NaN without one
+    error: float  # fraction of the images classified wrongly at the deadline; NaN without a deadline
     cores: float  # cores in use
-    energy: float  # joules per frame; NaN where the chip has no figures
+    energy: float  # joules per frame; NaN if the chip has no figures
 
     @property
     def times(self) -> tuple[float, ...]:
@@ -36,7 +36,7 @@ N_TIMES = sum(objective.bound is None for objective in OBJECTIVES)
 
 
 def figures_of(measured: Measured, tick_seconds: float, accuracy: float | None = None) -> Figures:
-    """Give the figures that came of a candidate; infinite where it does not fit."""
+    """Figures of a measured candidate; infinite if it does not fit."""
     if measured.status != "mapped":
         return Figures(*(math.inf,) * N_FIGURES)
     cores = math.nan if measured.cores is None else float(measured.cores)
@@ -45,7 +45,7 @@ def figures_of(measured: Measured, tick_seconds: float, accuracy: float | None =
 
 
 def times_of(measured: Measured, tick_seconds: float) -> RowSeconds:
-    """Give the times of a candidate that was mapped, by ticks of fixed length (NaN: they have none) or as measured."""
+    """Return the times of a mapped candidate: as measured, else from ticks of fixed length (NaN if they have none)."""
     ticks = (
         measured.first_response_ticks,
         measured.full_response_ticks,
@@ -56,16 +56,16 @@ def times_of(measured: Measured, tick_seconds: float) -> RowSeconds:
 
 
 def fixed_tick(chip: ChipSpec) -> float:
-    """Give the length of a chip's ticks; NaN where they last as long as their work."""
+    """Length of a chip's ticks; NaN if they last as long as their work."""
     return math.nan if chip.is_timed else chip.tick_seconds
 
 
 TIMED_DIGITS = 6
-"""Digits of seconds that are compared where ticks last as long as their work: equal ones differ by 0.001 % at most."""
+"""Digits of seconds compared if ticks last as long as their work: equal ones differ by 0.001 % at most."""
 
 
 def compared(figures: Figures, objectives: Collection[Objective], *, is_timed: bool = False) -> Figures:
-    """Keep the figures that are compared, times to fewer digits if measured; others are not known (NaN), of any row."""
+    """Keep the figures that are compared, times to fewer digits if measured; others become NaN in every row."""
     # Rounding keeps the order, so rounded bounds bound rounded times. With a tolerance on all four, as energy has one,
     # each of three rows could dominate the next.
     if is_timed:
@@ -79,16 +79,16 @@ def compared(figures: Figures, objectives: Collection[Objective], *, is_timed: b
 
 
 def nan_of(number: float | None) -> float:
-    """Give NaN for a figure that a row does not have."""
+    """Replace a missing figure by NaN."""
     return math.nan if number is None else number
 
 
-# What came of a candidate that was mapped and simulated.
+# Result of a candidate that was mapped and simulated.
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What came of a candidate; figures are ``None`` where it does not fit."""
+    """Result of a candidate; figures are ``None`` if it does not fit."""
 
     status: Literal["mapped", "does not fit"]  # whether it was mapped
     message: str = ""  # why not, in one line
@@ -102,13 +102,13 @@ class Measured:
     full_response_exact: bool | None = None  # else it is an upper bound
     cores: int | None = None  # cores in use
     energy_joules: float | None = None  # per frame, mean over the stimuli
-    # half width of its 95 % confidence interval; ``None`` also for a single stimulus
+    # half width of its 95 % confidence interval; ``None`` also with a single stimulus
     energy_half_width_joules: float | None = None
-    verified: bool | None = None  # chip against reference; ``None`` where it was not asked
-    proven: bool | None = None  # for every input; ``None`` where it was not verified
-    # seconds, bound_seconds: the same times where ticks last as long as their work, in the event simulation and at most
+    verified: bool | None = None  # chip against reference; ``None`` if not asked for
+    proven: bool | None = None  # for every input; ``None`` if not verified
+    # seconds, bound_seconds: the same times if ticks last as long as their work, from the event simulation and at most
     seconds: RowSeconds | None = None
     bound_seconds: RowSeconds | None = None
-    # stages of the mapper whose search the exploration's time ended, where more of it may find fewer cores; and
-    # ``"energy"`` where it was measured with one stimulus only
+    # mapper stages cut short by the exploration's time limit, where more time may find fewer cores; and ``"energy"`` if
+    # it was measured with one stimulus only, or not at all
     cut_short: tuple[str, ...] = ()

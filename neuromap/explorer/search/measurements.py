@@ -1,4 +1,4 @@
-"""Measurements of candidates: taken from the store, begun ahead by workers, or made now."""
+"""Measurements of candidates: from the store, begun ahead by workers, or made now."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from neuromap.version import __version__
 
 
 class Measurements:
-    """Gives what came of candidates, each mapped and simulated once; a context manager."""
+    """Results of candidates, each mapped and simulated once; a context manager."""
 
-    # store: file of the rows that are kept; ``None`` to keep them in memory only
+    # store: file of the kept rows; ``None`` to keep them in memory only
 
     def __init__(
         self,
@@ -72,20 +72,20 @@ class Measurements:
 
     @property
     def at_once(self) -> int:
-        """Candidates that are measured at the same time."""
+        """Number of candidates that are measured concurrently."""
         return self._runner.at_once
 
     def has(self, fingerprint: str) -> bool:
-        """Whether a candidate was measured before, so that nothing has to be mapped."""
+        """Whether a candidate was measured before, so that it need not be mapped."""
         return self._known(fingerprint) is not None
 
     def prepare(self, fingerprint: str, candidate: Candidate) -> None:
-        """Begin to measure a candidate that is likely to be asked for."""
+        """Begin to measure a candidate that is likely to be needed."""
         if self._known(fingerprint) is None:
             self._ahead.prepare(fingerprint, candidate)
 
     def get(self, fingerprint: str, candidate: Candidate) -> Measured:
-        """Measure a candidate, unless that was done before."""
+        """Measure a candidate, unless it was measured before."""
         known = self._known(fingerprint)
         if known is not None:
             return known
@@ -94,7 +94,7 @@ class Measurements:
         return measured
 
     def _known(self, fingerprint: str) -> Measured | None:
-        """Look up a result; one that was not held against the reference is none where it must be."""
+        """Look up a result; ignore one that is not verified if it must be."""
         found = self._kept.get(fingerprint)
         if found is not None and found.status == "mapped" and self._must_be_verified and found.verified is None:
             return None
@@ -103,27 +103,27 @@ class Measurements:
 
 # The work of a worker: one candidate measured, whatever machine it is on.
 class RowWork(NamedTuple):
-    """What all rows have in common."""
+    """Work shared by all rows."""
 
-    version: str  # of neuromap, of the command that asks
-    setting: Setting  # what candidates are mapped with
-    # when mappings end their searches: by the monotonic clock, which all processes of a machine share
+    version: str  # of neuromap, in the process that asks
+    setting: Setting  # setting of all candidates
+    # time at which mappings end their searches, by the monotonic clock, which all processes of a machine share
     until: float | None
-    # the same by the clock on the wall, all that machines share; ``None`` where all workers are on this one
+    # the same by the wall clock, the only one that machines share; ``None`` if all workers are on this machine
     until_on_cluster: float | None
-    # tilings of rows that were mapped before, where one process maps them all: what is known would travel to other
-    # workers once, and never come back
+    # tilings of rows mapped before, if one process maps them all: other workers would get a copy once, and never send
+    # back what they find
     known: dict[str, Tilings] | None
 
     @classmethod
     def of(cls, setting: Setting, until: float | None, *, alone: bool, on_cluster: bool) -> RowWork:
-        """Make it for workers of this machine, only this process (``alone``), or those of a cluster."""
+        """Make it for workers of this machine, for this process only (``alone``), or for those of a cluster."""
         on_wall = None if until is None or not on_cluster else until - time.monotonic() + time.time()
         return cls(__version__, setting, until, on_wall, {} if alone else None)
 
     @property
     def until_here(self) -> float | None:
-        """When mappings end their searches, by the monotonic clock of the process that asks."""
+        """Time at which mappings end their searches, by the monotonic clock of this process."""
         if self.until_on_cluster is None:
             return self.until
         return self.until_on_cluster - time.time() + time.monotonic()
@@ -135,12 +135,12 @@ def measure_row(work: RowWork, job: tuple[str, Candidate]) -> Measured:
     return evaluate(work.setting, job[1], work.known, work.until_here)
 
 
-# ``KeptRows``: what was measured, in the store in which sweeps keep their runs, or in memory.
+# ``KeptRows``: measured rows, in a store as sweeps use for their runs, or in memory.
 class KeptRows:
     """Rows by fingerprint; a context manager."""
 
-    # A row of the store is named as reports show it, and has beside its figures a record with a checksum, from which it
-    # is taken up again. One that was cut short is kept in memory only.
+    # A row of the store is named as reports show it and has, besides its figures, a record with a checksum, from which
+    # it is restored. Rows that were cut short are kept in memory only.
     # store: file of the rows; ``None`` for memory only
 
     def __init__(self, store: str | Path | None, setting: Setting, name_of: Callable[[tuple[int, ...]], str]) -> None:
@@ -158,7 +158,7 @@ class KeptRows:
             self._store.__exit__(kind, error, trace)
 
     def get(self, fingerprint: str) -> Measured | None:
-        """Look up a row; ``None`` where there is none."""
+        """Look up a row; ``None`` if there is none."""
         if fingerprint not in self._known:
             record = None if self._store is None else self._store.record(fingerprint)
             try:
@@ -196,7 +196,7 @@ class KeptRows:
 
 
 def _outcome(measured: Measured, tick_seconds: float) -> RunOutcome:
-    """Say what became of a row as a sweep would: times are those of the schedule that was mapped."""
+    """Outcome of a row in the form of sweeps; times are those of the mapped schedule."""
     if measured.status == "does not fit":
         return RunOutcome("does not fit", "map", DoesNotFitError.exit_code, measured.message)
     period = measured.frame_period_ticks
@@ -216,15 +216,15 @@ def _outcome(measured: Measured, tick_seconds: float) -> RunOutcome:
     return RunOutcome("mapped", figures=figures)
 
 
-# Map one candidate and measure it: the work of a process that helps a search.
+# Map one candidate and measure it: the work of a process that assists a search.
 _BEFORE_REFUSALS: tuple[Stage, ...] = ("tiling", "splitters", "packing")
-"""Stages that may find, with more time, that a network fits."""
+"""Stages that, with more time, may find that a network fits."""
 _LEAST_SECONDS = 1e-6
-"""Of a mapping that begins when the time is over: its searches end at once."""
+"""Time of a mapping that begins after the limit: its searches end at once."""
 _SEARCHED = 0.5
-"""Share of the time left in which a row's mapping may search; verifying and measuring it take about as long again."""
+"""Share of the time left that a row's mapping may search; verifying and measuring take about as long."""
 _MOST_TILES = 10_000
-"""Tiles that are kept from row to row; they take as much memory as the cores of a row, some kilobytes each."""
+"""Most tiles kept from row to row; each takes as much memory as a core of a row, some kilobytes."""
 
 
 def evaluate(
@@ -242,7 +242,7 @@ def evaluate(
     except InputError as error:
         if candidate.spread is None:
             raise
-        return Measured("does not fit", message=str(error))  # more cores than it may take
+        return Measured("does not fit", message=str(error))  # needs more cores than allowed
     except DoesNotFitError as error:
         hurried = tuple(stage for stage in _BEFORE_REFUSALS if budget.is_over(stage))
         _forget(known, candidate.chip, hurried)
@@ -284,7 +284,7 @@ def evaluate(
 def _row_seconds(
     clock: ResponseSeconds, which: Which, first: int, full: int, answers: Mapping[str, int], reaction: int
 ) -> RowSeconds | None:
-    """Give times in ticks as they were timed; ``None`` where ticks are of fixed length, or were not timed."""
+    """Convert times in ticks to timed seconds; ``None`` if ticks are of fixed length or were not timed."""
     if clock.frames is None:
         return None
     waited = clock.reaction(answers, reaction - max(answers.values()), which)
@@ -293,13 +293,13 @@ def _row_seconds(
 
 
 def _seconds_of_searches(setting: Setting, until: float) -> float:
-    """Give the mapper what is left, or a part of it where the row is verified and measured after that."""
+    """Seconds for the mapper: those left, or a share of them if the row is verified and measured afterwards."""
     left = until - time.monotonic()
     return max(_LEAST_SECONDS, left * (_SEARCHED if setting.verify else 1))
 
 
 def options_of(candidate: Candidate, seconds: float | None = None) -> MappingOptions:
-    """Give the options of the mapper with which a candidate is mapped."""
+    """Mapper options of a candidate."""
     return MappingOptions(
         splitters=candidate.splitters,  # type: ignore[arg-type]
         ticks_per_step=candidate.ticks_per_step,
@@ -313,13 +313,13 @@ def options_of(candidate: Candidate, seconds: float | None = None) -> MappingOpt
 
 
 def _forget(known: dict[str, Tilings] | None, chip: str, cut_short: Sequence[str]) -> None:
-    """Keep no tilings of a mapping in a hurry: they are not those that a row finds with time."""
+    """Discard tilings of a mapping that was cut short: with more time a row would find others."""
     if known is not None and cut_short:
         known.pop(chip, None)
 
 
 def _kept(known: dict[str, Tilings], chip: str) -> Tilings:
-    """Tilings for a chip, begun anew where they have become many; no option in which candidates differ changes them."""
+    """Tilings for a chip, restarted when there are too many; they do not depend on the options of candidates."""
     if chip not in known or known[chip].n_tiles > _MOST_TILES:
         known[chip] = Tilings(MappingOptions())
     return known[chip]
@@ -328,8 +328,8 @@ def _kept(known: dict[str, Tilings], chip: str) -> Tilings:
 def _figures(
     setting: Setting, program: ChipProgram, until: float | None
 ) -> tuple[SteadyFigures | None, tuple[str, ...]]:
-    """Measure energy and time over the stimuli, or over the first where time is short; and say what was cut short."""
-    # Where the chip has no figures, or the time is over, nothing is run.
+    """Measure energy and time over the stimuli, or over the first if time is short; return also what was cut short."""
+    # If the chip has no figures, or the time is over, nothing is run.
     if not program.chip.energy and not program.chip.is_timed:
         return None, ()
     if until is not None and time.monotonic() > until:
@@ -343,26 +343,26 @@ def _figures(
     return steady_figures(program, setting.stimuli, setting.engine), ()
 
 
-# What was measured of a candidate as a record of its row in a store, checked when it is read.
+# Measurements of a candidate as a record of its row in a store, checked when read.
 
 
 FORMAT = "neuromap-explorer-results-3"
 _LARGEST = 1 << 53
-"""Larger whole numbers are not exact as floating-point numbers, and no figure of a chip."""
+"""Larger integers are not exact as floating-point numbers, and no figure of a chip is that large."""
 _LONGEST_MESSAGE = 2000
 _WHOLE = ("first_response_ticks", "full_response_ticks", "worst_case_reaction_ticks", "cores")
 _FRACTION = re.compile(r"[1-9][0-9]{0,15}/[1-9][0-9]{0,15}", re.ASCII)
 _ENERGIES = ("energy_joules", "energy_half_width_joules")
 _SECONDS = ("seconds", "bound_seconds")
-"""What a record has only where ticks are timed."""
+"""Fields that a record has only if ticks are timed."""
 _KEPT = tuple(field.name for field in fields(Measured) if field.name not in ("cut_short", "proven", *_SECONDS))
-"""What a record has: what was cut short is not kept."""
+"""Fields of every record; what was cut short is not kept."""
 _FIGURES = tuple(field.name for field in fields(Measured) if field.default is None and field.name in _KEPT)
 
 
 def fingerprint_of_setting(setting: Setting) -> str:
-    """Give the digest of network, stimuli and noise seed: everything but chip and candidate."""
-    # Engine and threads make no difference to any spike.
+    """Digest of network, stimuli and noise seed: everything but chip and candidate."""
+    # Engine and threads do not affect any spike.
     found = Fingerprint(f"{FORMAT} {__version__} {setting.engine.noise_seed}")
     found.add_network(setting.network)
     for frames in setting.stimuli:
@@ -371,7 +371,7 @@ def fingerprint_of_setting(setting: Setting) -> str:
 
 
 def record_of(fingerprint: str, measured: Measured) -> str:
-    """Write what was measured as the record of its row."""
+    """Write a measurement as the record of its row."""
     period = measured.frame_period_ticks
     found = {name: value for name, value in asdict(measured).items() if name in _KEPT}
     found |= {name: times for name in _SECONDS if (times := getattr(measured, name)) is not None}
@@ -398,7 +398,7 @@ def measured_of(fingerprint: str, record: str) -> Measured:
 
 
 def _measured(record: Mapping[str, Any]) -> Measured | None:
-    """Check a record: every figure where it was mapped, none where it does not fit; ``None`` if it is wrong."""
+    """Check a record: all figures if mapped, none if it does not fit; ``None`` if it is wrong."""
     found = {name: record[name] for name in _KEPT if name in record}
     if len(found) != len(_KEPT) or not isinstance(found["message"], str):
         return None
@@ -417,7 +417,7 @@ def _measured(record: Mapping[str, Any]) -> Measured | None:
         return None
     if not isinstance(found["full_response_exact"], bool) or not isinstance(found["verified"], bool | None):
         return None
-    found["proven"] = record.get("proven")  # of records that say it
+    found["proven"] = record.get("proven")  # missing in some records
     if not isinstance(found["proven"], bool | None):
         return None
     energies = {name: None if energy is None else float(energy) for name, energy in energies.items()}

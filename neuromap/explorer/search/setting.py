@@ -1,4 +1,4 @@
-"""What all candidates of a search have in common; it travels between processes."""
+"""Setting shared by all candidates of a search; it is sent to worker processes."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 
 @dataclass(frozen=True, eq=False)
 class Setting(Value):
-    """What all candidates of a search have in common."""
+    """Setting shared by all candidates of a search."""
 
     network: Network  # the network
     chips: Mapping[str, ChipSpec]  # by name
-    # (n_frames, size): input frames of every stimulus, checked; with the first, rows are verified
+    # (n_frames, size): checked input frames of every stimulus; the first one is used for verification
     stimuli: tuple[Mapping[str, NDArray[np.bool_]], ...]
-    verify: bool  # whether chip is held against reference
-    engine: EngineChoice  # what runs the simulations
-    # by behaviour class (:func:`neuromap.rollout.behaviour.class_key`), where each has weights of its own
+    verify: bool  # whether to compare chip and reference
+    engine: EngineChoice  # engine of the simulations
+    # by behaviour class (:func:`neuromap.rollout.behaviour.class_key`), if each has its own weights
     networks: Mapping[tuple[int, ...], Network] = field(default_factory=lambda: ReadOnlyMapping({}))
-    # what is said of the stimuli: ``n_frames``, ``n_stimuli``, and of random ones ``seed`` and ``density``
+    # description of the stimuli: ``n_frames``, ``n_stimuli`` and, for random ones, ``seed`` and ``density``
     stimulus: Mapping[str, Any] = field(default_factory=lambda: ReadOnlyMapping({}))
 
     def network_of(self, values: tuple[int, ...]) -> Network:
-        """Give the network with the weights of a pattern (R of every edge)."""
+        """Network with the weights for a pattern (R of every edge)."""
         if not self.networks:
             return self.network
         return self.networks[class_key(RolloutPattern(self.network, values))]
 
     def only(self, network: Network) -> Setting:
-        """Give the same for one network."""
+        """Return the same setting for one network."""
         return replace(self, network=network, networks=ReadOnlyMapping({}))

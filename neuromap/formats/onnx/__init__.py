@@ -1,4 +1,4 @@
-"""ONNX files, read into graphs of operators. Needs the extra ``onnx``."""
+"""Readers of ONNX files into graphs of operators. Needs the extra ``onnx``."""
 
 from neuromap.lazy_names import lazy_names
 

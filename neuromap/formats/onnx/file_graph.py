@@ -1,4 +1,4 @@
-"""An ONNX file as a graph of operators. Constants alone are computed; subgraphs and functions are not entered."""
+"""ONNX files as graphs of operators. Only constants are computed; subgraphs and functions are not entered."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from neuromap.formats.onnx.folding import Reading, Stored, exact_of, folded, sto
 from neuromap.formats.onnx.inferred_shapes import tensor_shapes
 from neuromap.formats.onnx.operators import TRANSLATORS, take_other
 
-# Most bytes of weights that are held at a time.
+# Most bytes of weights held at a time.
 _MOST_CONSTANTS = 2**33
 
 
@@ -37,12 +37,12 @@ def read_onnx(path: str | Path) -> OperatorGraph:
     -------
     OperatorGraph
         For a batch of one frame, with shapes and multiply-accumulates where the file's own shapes give them. Operators
-        of other domains, and those that this package does not know, are of kind ``other``.
+        of other domains, and unknown ones, are of kind ``other``.
 
     Raises
     ------
     InputError
-        In one line, where the file is malformed, truncated or too large.
+        If the file is malformed, truncated or too large, in one line.
     """
     path = Path(path)
     try:
@@ -83,7 +83,7 @@ def _read(path: Path) -> OperatorGraph:
 
 
 def _scales_of(model: Any) -> dict[str, float]:
-    """Read the scales of nodes that an export of this package says."""
+    """Read the scales of nodes that an export of this package stored."""
     said = next((one.value for one in model.metadata_props if one.key == "neuromap.scales"), "{}")
     try:
         scales = json.loads(said)
@@ -94,7 +94,7 @@ def _scales_of(model: Any) -> dict[str, float]:
 
 
 def _types_of(graph: Any) -> Iterator[tuple[str, Any]]:
-    """Give the types of inputs, where NumPy has them."""
+    """Yield the types of inputs, where NumPy has them."""
     import onnx
 
     for info in graph.input:
@@ -110,7 +110,7 @@ def _label(node: Any, reading: Reading, number: int) -> str:
 
 
 def _one(node: Any, label: str, reading: Reading, known: set[str], opset: int) -> None:
-    """Read one operator: constants are computed, others translated; every tensor that it gives is known afterwards."""
+    """Read one operator: constants are computed, others translated; all its outputs are known afterwards."""
     within = list(dict.fromkeys(_read_within(node)))
     for tensor in (*node.input, *within):
         if tensor and tensor not in known:
@@ -135,7 +135,7 @@ def _one(node: Any, label: str, reading: Reading, known: set[str], opset: int) -
             f"operator {show_name(label)}: is not a {show_name(node.op_type)} of ONNX (inputs, attributes); write "
             "the file again"
         ) from None
-    # what no translator knows of is a further result of what is computed once, for the first
+    # an output that no translator knows is a further result of an operator computed once, for the first output
     taken = {one.gives for one in reading.operators[before:]}
     first = next((tensor for tensor in gives if tensor in taken), "")
     for place, tensor in enumerate(node.output, start=1):
@@ -159,14 +159,14 @@ def _take(node: Any, reading: Reading, within: list[str], opset: int | None) -> 
     if translate is None:
         where = "" if own else f" of domain {show_name(node.domain)}"
         reading.unread.append(f"operator {show_name(node.op_type)}{where}: is not known, and reads what it reads")
-    # translators take the first output for what is computed; without it only which node is read is known
+    # translators take the first output as the result; without it only the nodes that are read are known
     is_whole = bool(node.output[0]) or node.op_type == "Split"
     if translate is None or not is_whole or translate(node, attributes, reading) is None:
         take_other(node, reading, within)
 
 
 def _read_within(node: Any) -> Iterator[str]:
-    """Name what subgraphs of an operator read of the graph around it."""
+    """Yield the tensors of the surrounding graph that subgraphs of an operator read."""
     for one in node.attribute:
         for graph in (*([one.g] if one.HasField("g") else ()), *one.graphs):
             inner = {info.name for info in graph.input} | {tensor.name for tensor in graph.initializer}
@@ -178,7 +178,7 @@ def _read_within(node: Any) -> Iterator[str]:
 
 
 def _fold(node: Any, attributes: dict[str, Any], reading: Reading, opset: int | None) -> None:
-    """Compute what follows from constants; what is not computed is constant all the same."""
+    """Compute the results of constants; those not computed are constant all the same."""
     origin = next((reading.origins[name] for name in node.input if name in reading.origins), None)
     for tensor in node.output:
         reading.constants[tensor] = None
@@ -208,7 +208,7 @@ def _fold(node: Any, attributes: dict[str, Any], reading: Reading, opset: int | 
 
 
 def _stored(graph: Any, folder: Path) -> tuple[dict[str, Stored], dict[str, TensorShape], list[str]]:
-    """Read the stored tensors; as many as fit into memory."""
+    """Read the stored tensors, as many as fit into memory."""
     constants: dict[str, Stored] = {"": None}
     shapes: dict[str, TensorShape] = {}
     unread, held = [], 0
@@ -240,8 +240,8 @@ def _has_graphs(node: Any) -> bool:
 
 
 def _batch_of(axes_of_inputs: list[Any]) -> int:
-    """Give the frames of the batch that a file is written for: the first axis that all its inputs share."""
-    # Axes that the file leaves open have the length 0 there, but for the batch, which is one frame by now.
+    """Find the batch size that a file is written for: the length of the first axis, if all inputs share it."""
+    # Axes that the file leaves open have length 0 there, except the batch, which is one frame by now.
     firsts = {int(axes[0].dim_value) for axes in axes_of_inputs if len(axes) >= 2}
     return max(1, firsts.pop()) if len(firsts) == 1 else 1
 
@@ -265,7 +265,7 @@ def attributes_of(node: Any) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-# What operators of ONNX files are called: by the modules that they were exported from, where the file says so.
+# Labels of ONNX operators: the modules that they were exported from, if the file states them.
 _LONGEST = 1000
 _QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _NUMBERED = re.compile(r"onnx::\w*|val_\d+|_?\d+|v?_?initializer_?\d*")
@@ -278,8 +278,8 @@ _OF_WEIGHTS = (".weight_quantized", ".weight", ".kernel", "_weight", "_kernel")
 
 
 def label_of(node: Any, weights: str | None) -> str:
-    """Make a label of an operator."""
-    # node: the operator; PyTorch's exporter says in its metadata, or in its name, which module it belongs to
+    """Make the label of an operator."""
+    # node: the operator; PyTorch's exporter states its module in its metadata, or in its name
     if weights and not _NUMBERED.fullmatch(weights):
         for end in _OF_WEIGHTS:
             if weights.endswith(end) and len(weights) > len(end):
@@ -303,7 +303,7 @@ def label_of(node: Any, weights: str | None) -> str:
 
 
 def _within(module: str, op: str) -> str:
-    """Name an operator after its module, where it mostly is one of its own, else by what it does in it."""
+    """Name an operator after its module if it usually is one by itself, else by its type within the module."""
     if not module:
         return op.lower()
     return module if op in _MODULES else f"{module}.{op.lower()}"
@@ -336,7 +336,7 @@ def load_model(path: Path) -> Any:
 
 
 def _is_text(message: Any) -> bool:
-    """Tell whether all texts of a message, and of those in it, are texts: damaged ones come as bytes."""
+    """Whether all texts of a message, and of nested ones, are texts: damaged ones come as bytes."""
     for field, value in message.ListFields():
         if field.type == field.TYPE_MESSAGE:
             parts = value if hasattr(value, "__len__") else [value]
@@ -350,7 +350,7 @@ def _is_text(message: Any) -> bool:
 
 
 def input_names(model: Any) -> Iterator[str]:
-    """Name the inputs that no stored tensor gives a value."""
+    """Yield the names of inputs to which no stored tensor gives a value."""
     stored = {tensor.name for tensor in model.graph.initializer}
     stored |= {tensor.values.name for tensor in model.graph.sparse_initializer}
     seen: set[str] = set()
@@ -366,9 +366,9 @@ def input_names(model: Any) -> Iterator[str]:
             yield info.name
 
 
-# What ONNX itself says of its operators: how many tensors they take and give, and of what type attributes are.
+# ONNX's own schemas of operators: how many tensors they take and give, and the types of attributes.
 #
-# Held against it before an operator is read, so that who reads one finds what it looks for.
+# Operators are checked against them before they are read, so that translators find what they look for.
 
 
 # Names of the domain of ONNX's own operators.
@@ -376,7 +376,7 @@ OWN_DOMAINS = ("", "ai.onnx")
 
 
 def opset_of(model: Any) -> int:
-    """Give the version of ONNX's operators that a model is written in; the newest, where it says none."""
+    """Return the opset version of a model; the newest, if it states none."""
     import onnx
 
     newest = onnx.defs.onnx_opset_version()
@@ -385,7 +385,7 @@ def opset_of(model: Any) -> int:
 
 
 def check_form(node: Any, label: str, opset: int) -> None:
-    """Hold an operator against its schema; one that ONNX does not have is left as it is."""
+    """Check an operator against its schema; one that ONNX does not have is left as it is."""
     schema = _schema(node.op_type, opset)
     if schema is None:
         return
@@ -433,7 +433,7 @@ def _check_attributes(node: Any, schema: Any, who: str) -> None:
 
 @lru_cache(maxsize=1024)
 def _schema(op: str, opset: int) -> Any:
-    """Give the schema of an opset; that of the newest, where the operator came later than the file says."""
+    """Return the schema of an opset; that of the newest, if the operator came later than the file's."""
     import onnx
 
     for version in (opset, onnx.defs.onnx_opset_version()):
@@ -446,7 +446,7 @@ def _schema(op: str, opset: int) -> Any:
 
 @lru_cache(maxsize=1)
 def _types() -> dict[tuple[str, str], set[int]]:
-    """Give the types that attributes have in any opset: some are read where a later opset takes tensors instead."""
+    """Return the types that attributes have in any opset: some are read where a later opset takes tensors instead."""
     import onnx
 
     found: dict[tuple[str, str], set[int]] = {}

@@ -1,4 +1,4 @@
-"""Constants that follow from constants: weights that the graph binarises or scales, shapes that it puts together."""
+"""Constant folding: weights that the graph binarises or scales, shapes that it assembles."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from neuromap.files.foreign import check_regular
 from neuromap.files.messages import show, show_name
 from neuromap.formats.layers import GraphReading, TensorShape, integers_and_scale, is_integer
 
-# Most elements of a constant that is computed.
+# Most elements of a computed constant.
 _MOST = 2**28
 Array = NDArray[Any]
 
 
-# What is evaluated: operators whose results are bounded by what they take, and that run no graph of their own.
+# Operators that are evaluated: their results are bounded by their inputs, and they run no graph of their own.
 _COMPUTED = {
     *("Abs", "Add", "Cast", "Ceil", "Clip", "Concat", "DequantizeLinear", "Div", "Equal", "Flatten", "Floor"),
     *("Gather", "Greater", "GreaterOrEqual", "Identity", "Less", "LessOrEqual", "Max", "Min", "Mul", "Neg", "Not"),
     *("Reciprocal", "ReduceMean", "ReduceProd", "Reshape", "Round", "Sign", "Slice", "Split", "Sqrt", "Squeeze"),
     *("Sub", "Transpose", "Unsqueeze", "Where"),
 }
-# What is not made of tensors that are spread over each other; scales lie along an axis.
+# Operators that do not broadcast their inputs; scales lie along an axis.
 _OF_OTHER_SHAPES = (
     *("Gather", "Slice", "Concat", "Squeeze", "Reshape", "Transpose", "ReduceProd", "ReduceMean", "Split"),
     "DequantizeLinear",
@@ -37,8 +37,8 @@ _FIRST_EVALUATED = {"DequantizeLinear": 19, "Squeeze": 13, "Unsqueeze": 13}
 
 
 def part_lengths(a: Mapping[str, Any], length: int | None, parts: int, given: Stored = None) -> Sequence[int] | None:
-    """Give the lengths of the parts that Split makes, in any opset."""
-    # gives ``None`` where they are not known
+    """Find the lengths of the parts that Split makes, in any opset."""
+    # ``None`` if they are not known
     said = a.get("split") if given is None else given.ravel().tolist()
     if said is None:
         if a.get("num_outputs", parts) != parts or parts < 1:
@@ -57,8 +57,8 @@ def part_lengths(a: Mapping[str, Any], length: int | None, parts: int, given: St
 def folded(
     node: Any, attributes: Mapping[str, Any], arrays: list[Stored], shape: TensorShape | None, opset: int
 ) -> list[Array]:
-    """Compute constants, as the package ``onnx`` defines its operators."""
-    # arrays: what it takes; ``None`` in the place of what it is not given
+    """Evaluate an operator on constants, as the package ``onnx`` defines it."""
+    # arrays: its inputs; ``None`` for one that is not given
     op = node.op_type
     if op not in _COMPUTED or (op != "Split" and len(node.output) != 1):
         return []
@@ -80,7 +80,7 @@ def folded(
     try:
         with np.errstate(all="ignore"):
             return [np.asarray(array) for array in _evaluated(node, attributes, arrays, opset)]
-    except Exception:  # whatever is raised of arrays that do not fit: then the number is not known, nothing more
+    except Exception:  # whatever arrays that do not fit raise: then the result is just not known
         return []
 
 
@@ -90,7 +90,7 @@ _MOVES = ("Transpose", "Reshape", "Identity", "Flatten", "Squeeze", "Unsqueeze")
 def exact_of(
     node: Any, attributes: Mapping[str, Any], arrays: list[Stored], known: Mapping[str, tuple[Array, Array]], opset: int
 ) -> tuple[Array, Array] | None:
-    """Give the integers and the scale, of one shape, that the result of an operator of constants is the product of."""
+    """Find integers and scale, of one shape, whose product is the result of an operator on constants."""
     if node.op_type in _MOVES and node.input[0] in known:
         parts = [folded(node, attributes, [part, *arrays[1:]], None, opset) for part in known[node.input[0]]]
         return (parts[0][0], parts[1][0]) if all(parts) else None
@@ -126,11 +126,11 @@ def _evaluated(node: Any, attributes: Mapping[str, Any], arrays: list[Stored], o
     return found
 
 
-# What is known while the operators of an ONNX file are read one after the other.
+# State while the operators of an ONNX file are read one after the other.
 
 
 class Reading(GraphReading):
-    """Tensors and operators that are known so far, and the shapes of those that are stored."""
+    """Tensors and operators known so far, and the shapes of stored tensors."""
 
     def __init__(
         self,
@@ -141,19 +141,19 @@ class Reading(GraphReading):
         super().__init__(constants, shapes)
         self.constant_shapes = constant_shapes
         self.types: dict[str, np.dtype[Any]] = {}
-        """Of inputs of the graph."""
+        """Types of the graph's inputs."""
         self.origins.update((name, name) for name in constant_shapes)
 
     def is_constant(self, tensor: str) -> bool:
-        """Tell whether no input changes a tensor; one that is not given does not change either."""
+        """Whether a tensor is constant; one that is not given is, too."""
         return not tensor or tensor in self.constants
 
     def constant(self, tensor: str) -> Stored:
-        """Give the numbers of a constant, or ``None``."""
+        """Return the numbers of a constant, or ``None``."""
         return self.constants.get(tensor)
 
     def whole_shape(self, tensor: str) -> TensorShape | None:
-        """Give the shape of a tensor for the whole batch."""
+        """Shape of a tensor for the whole batch."""
         array = self.constants.get(tensor)
         if array is not None:
             return tuple(array.shape)
@@ -161,7 +161,7 @@ class Reading(GraphReading):
 
 
 def ints(attributes: Mapping[str, Any], key: str, length: int, default: int, least: int = 0) -> tuple[int, ...]:
-    """Take a list of integers of an attribute."""
+    """Read a list of integers from an attribute."""
     # length: how many there must be
     # least: what each must be at least
     found = attributes.get(key)
@@ -177,12 +177,12 @@ def ints(attributes: Mapping[str, Any], key: str, length: int, default: int, lea
 
 # Tensors that an ONNX file stores: within it, or in a file beside it and nowhere else.
 _MOST_BYTES = 2**31 - 1
-# ``None`` where a tensor is constant, but its numbers are not at hand.
+# ``None`` if a tensor is constant, but its numbers are not available.
 Stored = NDArray[Any] | None
 
 
 def stored_shape(tensor: Any) -> tuple[int, ...]:
-    """Give the shape of a stored tensor."""
+    """Shape of a stored tensor."""
     shape = tuple(int(n) for n in tensor.dims)
     if any(n < 0 for n in shape) or len(shape) > 16:
         raise InputError(f"tensor {show_name(tensor.name)}: found shape {show(list(shape))}; lengths are 0 or more")
@@ -190,9 +190,9 @@ def stored_shape(tensor: Any) -> tuple[int, ...]:
 
 
 def stored_array(tensor: Any, folder: Path) -> Stored:
-    """Give the numbers of a stored tensor."""
-    # tensor: its numbers in it, or a name of a file, where they start in it and how many bytes they take
-    # gives ``None`` for texts
+    """Read the numbers of a stored tensor."""
+    # tensor: with its numbers, or with the name of a file, their start in it and their bytes
+    # returns ``None`` for texts
     import onnx
 
     shape = stored_shape(tensor)

@@ -1,7 +1,7 @@
-"""Shapes of the tensors of an ONNX file for one frame: found by the package ``onnx`` in a process of its own.
+"""Tensor shapes of an ONNX file for one frame, inferred by the package ``onnx`` in a process of its own.
 
-Its shape inference is written in C++, and there are files that end the process that it runs in, or keep it busy
-without end. It gets the graph without its weights: shapes follow from shapes, and from small integers.
+Its shape inference is written in C++, and some files end the process that it runs in, or keep it busy without end. It
+gets the graph without its weights: shapes follow from shapes, and from small integers.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from neuromap.errors import InputError
 from neuromap.files.confined import Answer, confined
 from neuromap.formats.layers import TensorShape
 
-# Most elements of a tensor: larger shapes are taken as unknown, so that no product of lengths grows without end.
+# Most elements of a tensor: larger shapes count as unknown, so that no product of lengths grows without bound.
 MAX_ELEMENTS = 2**40
 _MOST_AXES = 16
-# Most elements of a stored tensor whose numbers shapes may follow from: lengths, axes, sizes of parts.
+# Most elements of a stored tensor whose numbers may determine shapes: lengths, axes, sizes of parts.
 _SMALL = 256
-# Largest graph, without its weights, that is sent.
+# Most bytes of a graph, without its weights, that is sent.
 _MOST_BYTES = 2**25
 _MEMORY = 2**29
-# Time of computing for any graph, and what a slow machine finds the shapes of in each second more.
+# Seconds of computing for any graph, and operators whose shapes a slow machine infers per further second.
 _SECONDS, _OPERATORS_PER_SECOND = 5.0, 2000
 
 
 def tensor_shapes(model: Any) -> tuple[dict[str, TensorShape | None], list[str]]:
-    """Find the shapes of all tensors for a batch of one frame, as far as they follow from those of the inputs."""
-    # The model is changed: the first axis of its inputs, where it is no number, and every axis of the same name, is 1.
+    """Find the shapes of all tensors for a batch of one frame, as far as those of the inputs determine them."""
+    # The model is changed: the first axis of its inputs, if not a number, and every axis of the same name become 1.
     stored = {tensor.name for tensor in model.graph.initializer}
     _one_frame(model.graph, stored)
     said = {info.name: _shape(info.type) for info in (*model.graph.value_info, *model.graph.output)}
@@ -45,7 +45,7 @@ def tensor_shapes(model: Any) -> tuple[dict[str, TensorShape | None], list[str]]
 
 
 def _one_frame(graph: Any, stored: set[str]) -> None:
-    """Put 1 where a batch of any length may stand."""
+    """Set batch axes of any length to 1."""
     batches = set()
     for info in graph.input:
         axes = info.type.tensor_type.shape.dim
@@ -61,7 +61,7 @@ def _one_frame(graph: Any, stored: set[str]) -> None:
 
 
 def _inferred(model: Any) -> tuple[Mapping[str, Any], list[str]]:
-    """Let the child find shapes; where it cannot, or does not come back, those that the file says must do."""
+    """Infer shapes in the child process; if it fails or does not return, those stated by the file must do."""
     content = without_weights(model).SerializeToString()
     if len(content) > _MOST_BYTES:
         return {}, [f"shapes: the graph without its weights has more than {_MOST_BYTES} bytes, those it says are taken"]
@@ -75,7 +75,7 @@ def _inferred(model: Any) -> tuple[Mapping[str, Any], list[str]]:
 
 
 def without_weights(model: Any) -> Any:
-    """Copy what shapes follow from; large stored tensors become inputs of the same type and shape."""
+    """Copy what determines shapes; large stored tensors become inputs of the same type and shape."""
     import onnx
 
     graph = model.graph
@@ -112,7 +112,7 @@ def _is_small(tensor: Any) -> bool:
 
 
 def infer(content: str) -> Answer:
-    """Be the child's reader: find the shapes of a graph."""
+    """Infer the shapes of a graph, in the child process."""
     import onnx
     from google.protobuf.message import DecodeError, EncodeError
 
@@ -123,7 +123,7 @@ def infer(content: str) -> Answer:
         for info in (*model.graph.value_info, *model.graph.output):
             said[info.name] = onnx.TypeProto.FromString(info.type.SerializeToString())
             info.ClearField("type")
-        # what operators give goes before what the file says, which is asked where they give nothing
+        # shapes from operators take precedence over those that the file states, which fill the gaps
         model = onnx.shape_inference.infer_shapes(model, data_prop=True)
         infos = (*model.graph.value_info, *model.graph.output)
         unknown = [i for i in infos if _shape(i.type) is None and i.name in said and _agree(i.type, said[i.name])]
@@ -138,7 +138,7 @@ def infer(content: str) -> Answer:
 
 
 def _agree(found: Any, said: Any) -> bool:
-    """Whether no length that is known differs."""
+    """Whether all known lengths agree."""
     if not found.tensor_type.HasField("shape"):
         return True
     ours, theirs = found.tensor_type.shape.dim, said.tensor_type.shape.dim

@@ -1,4 +1,4 @@
-"""How operators of ONNX are read; the opsets differ in where they say what, and all are taken."""
+"""Translators of ONNX operators; opsets differ in where they state parameters, and all are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Attributes = dict[str, Any]
 
 
 def _window(node: Any, a: Attributes, kernel: Sequence[int], source: Sequence[int] | None) -> dict[str, Any]:
-    """Read how a window slides: along each axis, with the cells of padding before and after."""
+    """Read how a window slides along each axis, with the cells of padding before and after."""
     n = len(kernel)
     if not all(length > 0 for length in kernel):
         raise InputError(f"kernel: found {show(list(kernel))}; lengths are 1 or more")
@@ -47,12 +47,12 @@ def _groups(a: Attributes) -> int:
 
 
 def _input(node: Any, place: int) -> str:
-    """Name an input that need not be given; an empty name is none."""
+    """Name of an optional input; empty if it is not given."""
     return str(node.input[place]) if len(node.input) > place else ""
 
 
 def _known(reading: Reading, *tensors: str) -> list[NDArray[Any]]:
-    """Give constants that are given, or none of them where the numbers of one are not at hand."""
+    """Return the constants that are given, or none of them if the numbers of one are not available."""
     arrays = [reading.constant(tensor) for tensor in tensors if tensor]
     return [] if any(array is None for array in arrays) else [array for array in arrays if array is not None]
 
@@ -76,9 +76,9 @@ def _conv(node: Any, a: Attributes, reading: Reading) -> str | None:
 
 
 def _integers(node: Any, reading: Reading, kind: str, settings: Mapping[str, Any], work: int | None) -> str | None:
-    """Read an operator on integers in parts: reals of its integers, sums of these, and integers of the sums."""
-    # kind: of the sums; the matrix of dense ones stands there transposed
-    # gives None where a number is not at hand, or has a type that the operator does not have
+    """Read an operator on integers in parts: dequantised inputs, their sums, and quantised sums."""
+    # kind: of the sums; the matrix of dense ones is stored transposed
+    # returns None if a number is not available, or has a type that the operator does not have
     fused = node.op_type.startswith("QLinear")
     places = {"x": 0, "x_scale": 1, "x_zero": 2, "w": 3, "w_scale": 4, "w_zero": 5, "y_scale": 6, "y_zero": 7, "b": 8}
     if not fused:
@@ -184,7 +184,7 @@ def _einsum(node: Any, a: Attributes, reading: Reading) -> str:
 
 
 def _gather(node: Any, a: Attributes, reading: Reading) -> str | None:
-    """Read chosen parts of a tensor; a table whose rows an input chooses (an embedding) weighs one-hot inputs."""
+    """Read selected parts of a tensor; a table with rows selected by an input (an embedding) weights one-hot inputs."""
     if reading.is_constant(node.input[1]):
         settings: dict[str, Any] = {"axis": a.get("axis", 0)}
         index = reading.constant(node.input[1])
@@ -225,7 +225,7 @@ def _reduce(node: Any, a: Attributes, reading: Reading) -> str:
     return reading.add("max_pool" if node.op_type == "ReduceMax" else "average", [node.input[0]], settings=settings)
 
 
-# Operators that make sums, or the greatest, of what they read.
+# Operators that take sums or maxima of their inputs.
 WEIGHTED = {
     "Conv": _conv,
     "ConvTranspose": _conv,
@@ -247,7 +247,7 @@ WEIGHTED = {
 }
 
 
-# Operators of ONNX that take elements one by one, and normalisations, which take a frame of them.
+# Element-wise operators of ONNX, and normalisations, which take a frame of elements.
 
 _NAMES = {
     "Relu": "relu",
@@ -269,7 +269,7 @@ _OPAQUE = (
     *("MeanVarianceNormalization", "IsNaN", "IsInf", "Sin", "Cos"),
     *("Trilu", "CumSum", "Shrink"),
 )
-# Functions of the tensor where the constant is the second, and where it is the first.
+# Functions of the tensor if the constant is the second operand, and if it is the first.
 _BINARY = {
     "Add": ("plus", "plus"),
     "Sub": ("minus", "from"),
@@ -300,7 +300,7 @@ def _clip(node: Any, a: Attributes, reading: Reading) -> str:
 
 
 def _quantise(node: Any, a: Attributes, reading: Reading) -> str | None:
-    """Read a function that rounds reals to integers; blocks, small floats and other precisions have no name."""
+    """Read a function that quantises; those with blocks, small floats and other precisions have no name."""
     import onnx
 
     source, scale, zero = node.input[0], reading.constant(node.input[1]), reading.constant(_input(node, 2))
@@ -325,7 +325,7 @@ def _dequantise(node: Any, a: Attributes, reading: Reading) -> str:
 
 
 def _zero_of(source: str, reading: Reading) -> NDArray[Any] | None:
-    """Give a zero of an input's own type; of other tensors their operator says it."""
+    """Zero of an input's own type; that of other tensors follows from their operator."""
     return np.zeros((), reading.types[source]) if source in reading.types else None
 
 
@@ -336,13 +336,13 @@ def _cast(node: Any, a: Attributes, reading: Reading) -> str:
     to = a.get("to")
     to = kinds.DataType.Value(to) if isinstance(to, str) else to  # opset 1 to 5
     if to == kinds.BOOL:
-        return reading.function(node.input[0])  # whether it is 0: neither rises nor falls
+        return reading.function(node.input[0])  # whether it is 0, which is not monotone
     floats = (kinds.FLOAT, kinds.DOUBLE)
     return reading.function(node.input[0], "same" if to in floats else "truncate")
 
 
 def _dropout(node: Any, a: Attributes, reading: Reading) -> str:
-    """Read what leaves elements as they are, but in training, where it throws some away by chance."""
+    """Read what leaves elements unchanged, except in training, where it drops some at random."""
     given = _input(node, 2)
     training = reading.constant(given) if given else np.zeros(1)
     if training is None or training.any():
@@ -356,7 +356,7 @@ def _dropout(node: Any, a: Attributes, reading: Reading) -> str:
 def _batch_norm(node: Any, a: Attributes, reading: Reading) -> str | None:
     scale, shift, mean, variance = (reading.constant(tensor) for tensor in node.input[1:5])
     shape = reading.whole_shape(node.input[0])
-    # before opset 14 it is the outputs that say that it computes the mean and variance of this very batch
+    # before opset 14, further outputs mean that it computes the mean and variance of this very batch
     if shape is None or a.get("training_mode") or any(node.output[1:]):
         return reading.function(node.input[0])
     parts = [None if part is None else along(1, part, len(shape)) for part in (mean, variance, scale, shift)]
@@ -379,13 +379,13 @@ def _binary(node: Any, a: Attributes, reading: Reading) -> str:
     first = reading.is_constant(node.input[0])
     constant = reading.constant(node.input[0 if first else 1])
     source, target = reading.whole_shape(reads[0]), reading.whole_shape(node.output[0])
-    if source != target:  # the constant makes more elements of it
+    if source != target:  # the constant broadcasts it to more elements
         return reading.function(reads[0])
     return reading.function(reads[0], _BINARY[node.op_type][int(first)], [constant])
 
 
 def _bound(node: Any, reading: Reading, source: str) -> str:
-    """Read the greater or the smaller of a tensor and a constant."""
+    """Read the maximum or minimum of a tensor and a constant."""
     constant = reading.constant(next(tensor for tensor in node.input if tensor != source))
     if constant is None or reading.whole_shape(source) != reading.whole_shape(node.output[0]):
         return reading.function(source)
@@ -402,7 +402,7 @@ def _where(node: Any, a: Attributes, reading: Reading) -> str:
     return reading.function(reads[0], "where", [reading.constant(t) for t in node.input[1:3]])
 
 
-# Operators that are functions of a tensor, or join two element by element.
+# Operators that are functions of a tensor, or combine two element by element.
 ELEMENTWISE = {
     **dict.fromkeys(_NAMES, _named),
     **dict.fromkeys(_OPAQUE, _opaque),
@@ -446,7 +446,7 @@ def _concat(node: Any, a: Attributes, reading: Reading) -> str:
 def _split(node: Any, a: Attributes, reading: Reading) -> str | None:
     source, sizes = node.input[0], _input(node, 1)
     if sizes and reading.constant(sizes) is None:
-        return None  # an input says how long the parts are
+        return None  # an input sets the lengths of the parts
     shape, axis = reading.whole_shape(source), a.get("axis", 0)
     if shape is not None and not -len(shape) <= axis < len(shape):
         raise ValueError("axis")
@@ -506,14 +506,14 @@ MOVES = {
     "Pad": _pad,
     **dict.fromkeys(("Resize", "Upsample", "Expand", "Tile"), _resize),
 }
-# Of an operator, its attributes and what is known: the first tensor that it gives; ``None`` where it is not taken over.
+# From an operator, its attributes and the reading: its first output tensor; ``None`` if it is not translated.
 Translator = Callable[[Any, dict[str, Any], Reading], str | None]
 # By type of operator.
 TRANSLATORS: Mapping[str, Translator] = {**WEIGHTED, **MOVES, **ELEMENTWISE}
 
 
 def take_other(node: Any, reading: Reading, within: Sequence[str]) -> None:
-    """Take an operator over as one that reads what it, and the graphs within it, read."""
+    """Add an untranslated operator, which reads the tensors that it and its subgraphs read."""
     reads = dict.fromkeys(tensor for tensor in (*node.input, *within) if not reading.is_constant(tensor))
     gives = next(tensor for tensor in node.output if tensor)
     reading.add("other", list(reads), gives=gives)

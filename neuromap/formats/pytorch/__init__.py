@@ -1,4 +1,4 @@
-"""PyTorch modules, read through ``torch.export`` into graphs of operators. Needs the extra ``training``."""
+"""Readers of PyTorch modules, through ``torch.export``, into graphs of operators. Needs the extra ``training``."""
 
 from neuromap.lazy_names import lazy_names
 

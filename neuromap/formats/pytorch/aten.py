@@ -1,4 +1,4 @@
-"""How calls of PyTorch's operators (ATen) are read."""
+"""Translators of calls of PyTorch's operators (ATen)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPAQUE = (
     *("rms_norm", "normalize", "sin", "cos", "square", "masked_fill", "glu", "relu6", "log_sigmoid"),
     *("softsign", "cumsum", "tril", "triu", "bitwise_not", "hardshrink", "native_group_norm"),
 )
-# Functions of the tensor where the constant is the second, and where it is the first.
+# Functions of the tensor if the constant is the second operand, and if it is the first.
 _BINARY = {
     "add": ("plus", "plus"),
     "sub": ("minus", "from"),
@@ -57,12 +57,12 @@ def _opaque(node: Any, call: Call) -> str | None:
 
 
 def _copy(node: Any, call: Call) -> str:
-    """Read a change of type: as floats numbers stay what they are, as integers they are truncated."""
+    """Read a change of type: to floats, numbers stay the same; to integers, they are truncated."""
     import torch
 
     kinds = [part for part in (*node.args, *node.kwargs.values()) if isinstance(part, torch.dtype)]
     if kinds and kinds[0] == torch.bool and getattr(node.args[0].meta.get("val"), "dtype", None) != torch.bool:
-        return call.function(node.args[0].name)  # whether it is 0: neither rises nor falls
+        return call.function(node.args[0].name)  # whether it is 0, which is not monotone
     keeps = not kinds or kinds[0].is_floating_point or kinds[0] == torch.bool
     return call.function(node.args[0].name, "same" if keeps else "truncate")
 
@@ -107,7 +107,7 @@ def _binary(node: Any, call: Call) -> str | None:
 
 
 def _heaviside(node: Any, call: Call) -> str | None:
-    """Read a step from 0 to 1, with what it gives at 0; it rises where that lies between."""
+    """Read a step from 0 to 1, with its value at 0; it rises if that lies between."""
     source, at = node.args[:2]
     values = call.array(at)
     if call.is_constant(source) or not call.is_constant(at):
@@ -129,7 +129,7 @@ def _where(node: Any, call: Call) -> str:
 
 
 def _quantise(node: Any, call: Call) -> str | None:
-    """Read what rounds reals to integers, as PyTorch's export of quantised modules writes it."""
+    """Read a quantisation or dequantisation, as PyTorch's export of quantised modules writes it."""
     source, scale, zero = node.args[:3]
     if call.is_constant(source) or not (call.is_constant(scale) and call.is_constant(zero)):
         return None
@@ -141,7 +141,7 @@ def _quantise(node: Any, call: Call) -> str | None:
     return call.add("function", [source.name], settings={word: True, **settings}, constants=numbers)
 
 
-# Calls that are functions of a tensor, or join two element by element.
+# Calls that are functions of a tensor, or combine two element by element.
 ELEMENTWISE = {
     **dict.fromkeys(
         ("quantize_per_tensor", "dequantize_per_tensor", "quantize_per_channel", "dequantize_per_channel"), _quantise
@@ -159,29 +159,29 @@ ELEMENTWISE = {
 }
 
 
-# What is known while the calls of an exported graph are read one after the other.
+# State while the calls of an exported graph are read one after the other.
 
 
 class Call(GraphReading):
-    """The calls that were read, and the one that is being read."""
+    """Calls read so far, and the current one."""
 
     def __init__(self, constants: dict[str, Any]) -> None:
         super().__init__(constants, {})
         self.parts: dict[str, dict[int, Mapping[str, Any]]] = {}
-        """Calls that cut a tensor: settings of every part."""
+        """Settings of every part, for calls that split a tensor."""
         self.part_sources: dict[str, str] = {}
-        """What they cut."""
+        """Tensors that these calls split."""
 
     def function(self, source: str, name: str = "", constants: Sequence[Any] = ()) -> str:
-        """Take the call over as a function of one tensor; its constants are numbers or tensors of the module."""
+        """Add the call as a function of one tensor; its constants are numbers or tensors of the module."""
         return super().function(source, name, [self.array(part) for part in constants])
 
     def is_constant(self, part: Any) -> bool:
-        """Tell whether an argument is a number, nothing, or a tensor that no input changes."""
+        """Whether an argument is a number, ``None``, or a constant tensor."""
         return not hasattr(part, "name") or part.name in self.constants
 
     def array(self, part: Any) -> NDArray[Any] | None:
-        """Give the numbers of an argument; ``None`` where it has none."""
+        """Return the numbers of an argument; ``None`` if it has none."""
         if part is None:
             return None
         value = self.constants.get(part.name) if hasattr(part, "name") else part
@@ -192,7 +192,7 @@ class Call(GraphReading):
         return np.asarray(value, np.float32)
 
     def shape(self, part: Any) -> TensorShape | None:
-        """Give the shape of an argument."""
+        """Shape of an argument."""
         if not hasattr(part, "name"):
             return ()
         if part.name in self.constants:
@@ -201,7 +201,7 @@ class Call(GraphReading):
         return self.shapes.get(part.name)
 
 
-# Calls that move elements and leave them what they are.
+# Calls that move elements without changing them.
 
 _TO_THE_END = 2**62
 
@@ -261,7 +261,7 @@ def _select(node: Any, call: Call) -> str:
 
 
 def _split(node: Any, call: Call) -> str | None:
-    """Remember how a tensor is cut; the parts are read where they are taken."""
+    """Record how a tensor is split; the parts are read where they are taken."""
     source, made = node.args[0], node.meta.get("val")
     if call.is_constant(source) or not isinstance(made, list | tuple):
         return None
@@ -468,7 +468,7 @@ def _embedding(node: Any, call: Call) -> str | None:
     return call.add("dense", [index.name])
 
 
-# By name, without overload: what a call gives, if it was taken over.
+# By name, without overload: the output tensor of a call, ``None`` if it is not translated.
 OPERATORS: Mapping[str, Callable[[Any, Call], str | None]] = {
     **MOVES,
     **ELEMENTWISE,

@@ -1,6 +1,6 @@
-"""Files of ``torch.export.save``, read in a process of their own: PyTorch computes what a file says.
+"""Reader of files of ``torch.export.save``, in a process of its own: PyTorch computes what a file says.
 
-What is not plain is left out before: pickles, compiled code, expressions, whatever is no operator of tensors.
+Everything but plain data is left out before: pickles, compiled code, expressions, all but operators of tensors.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _COPIED = ("archive_format", "archive_version", "byteorder", ".data/version", ".
 
 
 def file_graph(path: str) -> Answer:
-    """Be the child's reader: give the graph of a file, with its arrays apart."""
+    """Return the graph of a file, and its arrays separately, in the child process."""
     import torch
 
-    torch.set_num_threads(1)  # threads take address space, of which there is so much
+    torch.set_num_threads(1)  # threads take address space, which is limited
     data = read_bytes(Path(path), KIND, _MOST_BYTES, InputError)
     with foreign_boundary("a PyTorch program", remedy=f"write it again: {_EXPORT}"):
         graph = read_program(_loaded(_plain_copy(data)), Path(path).stem)
@@ -66,7 +66,7 @@ def _loaded(copy: bytes) -> Any:
 
     logger = logging.getLogger("torch")
     level = logger.level
-    logger.setLevel(logging.CRITICAL)  # it tells on stderr what is told here in one line
+    logger.setLevel(logging.CRITICAL)  # it logs to stderr what is reported here in one line
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -78,7 +78,7 @@ def _loaded(copy: bytes) -> Any:
 
 
 def _plain_copy(data: bytes) -> bytes:
-    """Copy an archive without whatever could run: pickles, objects, compiled code, expressions."""
+    """Copy an archive without anything that could run: pickles, objects, compiled code, expressions."""
     members = _members(data)
     if "models/model.json" not in members:
         held = "the pickle of a module or its weights" if "data.pkl" in members else "no graph of torch.export"
@@ -117,7 +117,7 @@ def _plain_copy(data: bytes) -> bytes:
 
 
 def _members(data: bytes) -> dict[str, Callable[[], bytes]]:
-    """Give what reads the files of an archive, by their names below its only folder."""
+    """Return functions that read the files of an archive, by their names below its only folder."""
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))  # closed with its bytes
         infos = archive.infolist()
@@ -156,7 +156,7 @@ def _values(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _check_operators(model: dict[str, Any]) -> None:
-    """Refuse whatever is called or made that is no operator of tensors."""
+    """Refuse calls and objects other than operators of tensors."""
     for key, value in _values(model):
         if key == "target" and value is not None and not _OPERATOR.fullmatch(str(value)):
             raise NotSupportedError(
@@ -169,7 +169,7 @@ def _check_operators(model: dict[str, Any]) -> None:
 
 
 def _imported(spec: Any) -> Iterator[str]:
-    """List what PyTorch would import to read how arguments are nested: types, and members of enumerations."""
+    """Yield what PyTorch would import to read how arguments are nested: types, and members of enumerations."""
     for key, value in _values(json.loads(str(spec))):
         if key == "type" and value is not None and value not in _TYPES:
             yield str(value)
@@ -178,7 +178,7 @@ def _imported(spec: Any) -> Iterator[str]:
 
 
 def _frame_symbols(model: dict[str, Any]) -> dict[str, int]:
-    """Give the symbols that stand for the batch, the first axis of inputs, with their size in the example."""
+    """Return the symbols of the batch, the first axis of inputs, with their sizes in the example."""
     graph, found = model["graph_module"]["graph"], {}
     for spec in model["graph_module"]["signature"]["input_specs"]:
         given = spec["user_input"]["arg"] if "user_input" in spec else {}
@@ -192,7 +192,7 @@ def _frame_symbols(model: dict[str, Any]) -> dict[str, int]:
 
 
 def _with_sizes(value: Any, batch: dict[str, int]) -> Any:
-    """Put numbers in the place of symbols: 1 for the batch, all other sizes as the example had them."""
+    """Replace symbols by numbers: 1 for the batch, all other sizes as in the example."""
     if isinstance(value, list):
         return [_with_sizes(one, batch) for one in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A PyTorch module as a graph of operators, through the graph that ``torch.export`` makes of it."""
+"""PyTorch modules as graphs of operators, through ``torch.export``."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from neuromap.formats.pytorch.aten import OPERATORS, Call
 if TYPE_CHECKING:
     import torch
 
-# Operators whose names are long, by what nodes are called.
+# Short names of operators, for nodes.
 _SHORT = {"scaled_dot_product_attention": "attention", "max_pool2d_with_indices": "max_pool"}
 
 
 def read_module(module: torch.nn.Module, example_input: Any) -> OperatorGraph:
-    """Read a module as it computes in evaluation; ``torch.export`` runs it on tensors without numbers.
+    """Read a module in evaluation mode; ``torch.export`` runs it on tensors without numbers.
 
     Parameters
     ----------
     module : torch.nn.Module
-        Its parameters and buffers are constants; those that its ``forward`` binarises or rounds are so.
+        Its parameters and buffers are constants, binarised or rounded where its ``forward`` does so.
     example_input : torch.Tensor or tuple of torch.Tensor
-        Inputs as ``forward`` takes them, the batch first.
+        Inputs as ``forward`` takes them, batch axis first.
 
     Returns
     -------
@@ -44,9 +44,9 @@ def read_module(module: torch.nn.Module, example_input: Any) -> OperatorGraph:
     Raises
     ------
     InputError
-        If it is no module, or the inputs are none for it.
+        If it is not a module, or the inputs are not tensors.
     NotSupportedError
-        If ``torch.export`` cannot make a graph of it, as where numbers decide which way it takes.
+        If ``torch.export`` cannot make a graph of it, for example where its control flow depends on numbers.
     """
     import torch
 
@@ -81,7 +81,7 @@ def _exported(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
 
 @contextmanager
 def _evaluating(module: torch.nn.Module) -> Iterator[None]:
-    """Put a module, and what is in it, into evaluation, and back."""
+    """Set a module and its submodules to evaluation mode, and back."""
     modes = {part: part.training for part in module.modules()}
     module.eval()
     try:
@@ -94,7 +94,7 @@ def _evaluating(module: torch.nn.Module) -> Iterator[None]:
 def read_program(program: Any, name: str) -> OperatorGraph:
     """Read an exported program whose operators are decomposed."""
     signature = program.graph_signature
-    # what the graph takes besides its inputs, by the name of what stands for it, and what it is called in the module
+    # names in the module of what the graph takes besides its inputs, by placeholder
     targets = {
         **signature.inputs_to_parameters,
         **signature.inputs_to_buffers,
@@ -123,7 +123,7 @@ def read_program(program: Any, name: str) -> OperatorGraph:
 
 
 def _one(node: Any, call: Call) -> None:
-    """Read one call: of constants alone it is computed, else translated."""
+    """Read one call: it is computed if its arguments are constants, else translated."""
     import torch
 
     if node.target is operator.getitem:
@@ -154,7 +154,7 @@ def _one(node: Any, call: Call) -> None:
 
 
 def _exact(node: Any, call: Call) -> Exact:
-    """Give integers and scale of a constant that is made of them."""
+    """Return integers and scale of a constant that is dequantised from them."""
     if not node.target.__name__.startswith("dequantize_per_"):
         return None
     integers, scale, zero = (call.array(part) for part in node.args[:3])
@@ -165,7 +165,7 @@ def _exact(node: Any, call: Call) -> Exact:
 
 
 def _computed(node: Any, values: Mapping[Any, Any]) -> Any:
-    """Compute a constant as PyTorch does; ``None`` where that takes what is no tensor."""
+    """Compute a constant as PyTorch does; ``None`` if an argument is not known."""
     from torch.fx.node import map_arg
 
     if any(value is None for value in values.values()):
@@ -211,7 +211,7 @@ def _label(node: Any, word: str, weights: Sequence[str] = ()) -> str:
 
 
 def _word(node: Any) -> str:
-    """Name what a call does, without overload."""
+    """Name the operator of a call, without overload."""
     return str(getattr(node.target, "__name__", node.target)).partition(".")[0]
 
 
@@ -224,13 +224,13 @@ def _shape(node: Any) -> tuple[int, ...] | None:
 
 
 KIND = "PyTorch program (.pt2)"
-# Memory that the reader of a file may take, and what more for each of its bytes; its time, likewise.
+# Memory allowed to the reader of a file, and more for each of its bytes; its time, likewise.
 _BESIDE, _EACH_BYTE = 2**31, 64
 _SECONDS, _BYTES_A_SECOND = 60.0, 2**22
 
 
 def read_exported(path: Path) -> OperatorGraph:
-    """Read the graph of a file that ``torch.export.save`` wrote, by PyTorch in a process of its own."""
+    """Read the graph of a file that ``torch.export.save`` wrote, with PyTorch in a process of its own."""
     where = f"file {show_name(str(path))}"
     try:
         size = check_regular(path, KIND, InputError).st_size
@@ -251,7 +251,7 @@ def read_exported(path: Path) -> OperatorGraph:
 
 
 def _graph_of(told: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> OperatorGraph:
-    """Put arrays in the places that the child named."""
+    """Make the graph from the child's answer, with arrays at the places that it named."""
     operators = []
     for one in told.pop("operators"):
         constants = tuple(arrays[name] for name in one.pop("constants"))
@@ -261,7 +261,7 @@ def _graph_of(told: dict[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Opera
 
 
 def _with_tuples(value: Any) -> Any:
-    """Make tuples of the lists of JSON."""
+    """Convert the lists of JSON to tuples."""
     if isinstance(value, list):
         return tuple(map(_with_tuples, value))
     return {key: _with_tuples(one) for key, one in value.items()} if isinstance(value, dict) else value

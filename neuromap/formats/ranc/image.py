@@ -1,7 +1,7 @@
-"""A program as RANC is given it: cores on a grid of their own, an output bus, packets.
+"""Programs as RANC takes them: cores on a grid of their own, an output bus, packets.
 
-What is read out goes to the *output bus*, a router in the place of a core. A spike that goes nowhere on our chip must
-go somewhere on RANC's: where one may come, it is sent to a core without synapses.
+Output spikes go to the *output bus*, a router in the place of a core. A spike without a target on our chip needs one on
+RANC's: where one may occur, it is sent to a core without synapses.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class RancCores(Card):
     """Cores as RANC describes them; C cores, N neurons, A axons, G weights."""
 
     coordinates: Ints  # (C, 2): x and y
-    axon_types: Ints  # (C, A): which weight an axon uses
+    axon_types: Ints  # (C, A): index of the weight that an axon uses
     connections: NDArray[np.bool_]  # (C, N, A): crossbars, neuron by neuron
     weights: Ints  # (C, N, G): weights by axon type
     # (C, N): ``potential``, ``reset``, ``leak``, ``positive_threshold``, ``negative_threshold``, ``reset_mode``,
     # ``dx``, ``dy``, ``axon``, ``tick``
     parameters: Mapping[str, Ints]
-    present: NDArray[np.bool_]  # (C, N): false for neurons that the file does not describe; they are silent here
+    present: NDArray[np.bool_]  # (C, N): false for neurons that the file does not describe, which are silent
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -48,7 +48,7 @@ class RancCores(Card):
 
 @dataclass(frozen=True, eq=False)
 class RancCase(ReadOnly, Card):
-    """A program, the events of its input and, where the files hold them, the outputs that RANC computed.
+    """A program, the events of its input and, if the files hold them, the outputs that RANC computed.
 
     Attributes
     ----------
@@ -58,8 +58,8 @@ class RancCase(ReadOnly, Card):
         Events from the host: the tick in which the axon is integrated, row of ``program.coordinates``, axon.
         Packet group 0 of the files is tick 0.
     expected : tuple of ndarray of int64
-        Output numbers of RANC's hardware, tick by tick, sorted; empty where the files hold none. Their first
-        tick is the one in which the first packets reach the last layer.
+        Output numbers of RANC's hardware, tick by tick, sorted; empty if the files hold none. Their first tick is the
+        one in which the first packets reach the last layer.
     """
 
     program: Program
@@ -69,19 +69,19 @@ class RancCase(ReadOnly, Card):
     expected: tuple[Ints, ...]
 
     def output_axons(self, ticks: ArrayLike, cores: ArrayLike, neurons: ArrayLike, n_ticks: int) -> tuple[Ints, ...]:
-        """Turn spikes into output numbers, tick by tick.
+        """Convert spikes to output numbers, tick by tick.
 
         Parameters
         ----------
         ticks, cores, neurons : array_like of int, shape (m,)
             Spikes, as ``run_events`` returns them.
         n_ticks : int
-            Ticks that were run.
+            Number of ticks run.
 
         Returns
         -------
         tuple of ndarray of int64
-            One sorted array per tick; spikes of neurons that are not read out are left out.
+            One sorted array per tick, without spikes of neurons that are not read out.
         """
         outputs = self.program.outputs
         number = np.full(self.program.target_core.shape, -1, dtype=np.int64)
@@ -100,7 +100,7 @@ def make_case(
     input_spikes: Ints,
     expected: Sequence[Ints] = (),
 ) -> RancCase:
-    """Make a program and events of what a RANC file holds."""
+    """Make a program and events from the contents of RANC's files."""
     # shapes: input_spikes (n, 5)
     program = _make_program(name, chip, cores, output_bus, n_outputs)
     row_of = _rows_by_place(program.coordinates.astype(np.int64), chip)
@@ -218,36 +218,36 @@ def _require(name: str, coordinates: Ints, wrong: NDArray[np.bool_], values: Int
 
 @dataclass(frozen=True, eq=False)
 class RancImage(ReadOnly, Card):
-    """What RANC's files hold, before it is text; C cores, n spikes of the host.
+    """Contents of RANC's files, before they are text; C cores, n spikes of the host.
 
     Attributes
     ----------
     name : str
-        Of the program.
+        Name of the program.
     cores : RancCores
         All neurons of the program's cores, with coordinates on the grid.
     grid : tuple of int
-        Columns and rows, no larger than they must be: RANC's simulator goes through all of them.
+        Columns and rows, as few as possible: RANC's simulator goes through all of them.
     origin : tuple of int
-        Where x = 0 and y = 0 of the grid are on our chip.
+        Place on our chip of x = 0, y = 0 of the grid.
     output_bus : tuple of int
         Its x and y.
     n_outputs : int
-        Neurons of all output nodes.
+        Number of neurons of all output nodes.
     first_output : tuple of (str, int, int)
-        Of every output node its name, the output of its neuron 0, and its neurons.
+        Name, output of neuron 0, and number of neurons of every output node.
     ticks_ahead : int
         RANC's ``max_tick_offset``: slots of a core's scheduler.
     inclusive : bool
         Whether the negative threshold itself resets (``neuron_reset_type`` 1).
     input_spikes : ndarray of int64, shape (n, 5)
-        Group, x, y, axon, destination tick: what the host delivers in tick t is in group t with destination tick 0.
+        Group, x, y, axon, destination tick: spikes of the host in tick t are in group t with destination tick 0.
     near_rails : int
-        Neurons whose potential may reach the ends of our chip's range, which RANC's simulator has not.
+        Number of neurons whose potential may reach the ends of our chip's range, which RANC's simulator does not have.
     potentials : tuple of int
-        Least and greatest potential that any neuron may be compared with its thresholds at.
+        Least and greatest potential of any neuron when it is compared with its thresholds.
     going_nowhere : int
-        Neurons that may spike and are neither read out nor have a target.
+        Number of neurons that may spike, but are neither read out nor have a target.
     """
 
     name: str
@@ -266,12 +266,12 @@ class RancImage(ReadOnly, Card):
 
 
 def ranc_image(program: ChipProgram, ticks: ArrayLike, cores: ArrayLike, axons: ArrayLike) -> RancImage:
-    """Lay out a program and events from the host as RANC has them.
+    """Lay out a program and events from the host for RANC.
 
     Parameters
     ----------
     program : ChipProgram
-        What runs; its host table is not used.
+        Program to run; its host table is not used.
     ticks, cores, axons : array_like of int, shape (n,)
         Events, as :func:`neuromap.simulation.run.simulate.run_events` takes them.
 
@@ -286,7 +286,7 @@ def ranc_image(program: ChipProgram, ticks: ArrayLike, cores: ArrayLike, axons: 
     StimulusError
         If an event lies outside the cores or axons, or before tick 0.
     NotSupportedError
-        If RANC has not what the program asks for (:mod:`neuromap.formats.ranc.image`).
+        If RANC lacks what the program needs (:mod:`neuromap.formats.ranc.image`).
     """
     needs("ranc_image", program, ChipProgram, ProgramError)
     require_legal(program)
@@ -341,7 +341,7 @@ def ranc_image(program: ChipProgram, ticks: ArrayLike, cores: ArrayLike, axons: 
 
 
 def _outputs(program: Program) -> tuple[Ints, tuple[tuple[str, int, int], ...], int]:
-    """Output of every neuron, -1 where it is not read out; where the nodes' outputs begin; how many there are."""
+    """Output of every neuron, -1 if it is not read out; first output of every node; number of outputs."""
     read = [(place, port) for place, port in enumerate(program.nodes) if port.kind == "output"]
     sizes = [port.size for _, port in read]
     starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).tolist()
@@ -360,7 +360,7 @@ def _outputs(program: Program) -> tuple[Ints, tuple[tuple[str, int, int], ...], 
 
 
 def _grid(program: Program, n_free: int) -> tuple[tuple[int, int], tuple[int, int], list[tuple[int, int]]]:
-    """Smallest grid around the cores with so many free places; its origin on our chip, and these places."""
+    """Smallest grid around the cores with ``n_free`` free places; its origin on our chip, and these places."""
     least = program.coordinates.min(axis=0, initial=2**31 - 1).astype(np.int64)
     if not program.n_cores:
         raise NotSupportedError(f"program {show_name(program.name)}: has no core; RANC needs one or more")
@@ -386,15 +386,14 @@ def _packets(program: Program, xy: Ints, ticks: ArrayLike, cores: ArrayLike, axo
             found = f"{len(values)} for {len(tick)} events" if not len(wrong) else values[wrong[0]]
             raise StimulusError(f"events: {what}: found {found}; needs one for each, 0 to {end - 1}")
     rows = np.stack([tick, *xy[core].T, axon, np.zeros(len(tick), np.int64)], axis=1)
-    # two spikes on one axon in one tick are one, of which RANC would warn
+    # two spikes on one axon in one tick are one, about which RANC would warn
     return np.unique(rows, axis=0)
 
 
-# What RANC cannot say of a program, refused in one line; and how far potentials go, as RANC has no rails.
+# What RANC cannot express of a program, refused in one line; and bounds of potentials, as RANC has no rails.
 #
-# RANC's neuron adds what it hears and its leak; at or above the positive threshold it spikes and is reset to R or by
-# the threshold; else, below the negative one, it is reset to -R or by that threshold
-# (``simulator/src/neuronblock.cpp``).
+# RANC's neuron adds its input and its leak; at or above the positive threshold it spikes and is reset to R or by the
+# threshold; else, below the negative one, it is reset to -R or by that threshold (``simulator/src/neuronblock.cpp``).
 
 
 # Cores whose crossbars are unpacked at a time (16 MB of TrueNorth cores as 32-bit floats).
@@ -403,18 +402,18 @@ _CORES_AT_ONCE = 64
 
 @dataclass(frozen=True, eq=False)
 class Reach(ReadOnly, Card):
-    """How far the potential of every neuron may go, whatever spikes come; C cores, N neurons."""
+    """Bounds of the potential of every neuron for any spikes; C cores, N neurons."""
 
     fires: NDArray[np.bool_]  # (C, N): whether it may reach its threshold
     falls: NDArray[np.bool_]  # (C, N): whether it may fall below its negative threshold
     rails: NDArray[np.bool_]  # (C, N): whether it may reach the ends of the chip's range within a tick or over many
-    # lowest, highest: (C, N): how far it may be when it is compared with the thresholds, within the chip's range
+    # lowest, highest: (C, N): its bounds when it is compared with the thresholds, within the chip's range
     lowest: NDArray[np.int64]
     highest: NDArray[np.int64]
 
 
 def require_suited(given: ChipProgram) -> tuple[Program, Reach]:
-    """Refuse what RANC has not."""
+    """Refuse a program with features that RANC lacks, and bound its potentials."""
     name = f"program {show_name(given.name)}"
     if not isinstance(given, Program):
         raise NotSupportedError(
@@ -457,7 +456,7 @@ def require_suited(given: ChipProgram) -> tuple[Program, Reach]:
 
 
 def potential_reach(program: Program) -> Reach:
-    """Bound the potentials of all neurons by the weights that they are connected with."""
+    """Bound the potentials of all neurons from the weights onto them."""
     table = program.neurons
     up, down = _sums(program)
     leak, alpha, beta, reset = (
@@ -482,7 +481,7 @@ def potential_reach(program: Program) -> Reach:
 
 
 def _sums(program: Program) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Add the positive and the negative weights that every neuron is connected with, shape (C, N)."""
+    """Sum the positive and the negative weights onto every neuron, shape (C, N)."""
     up, down = np.zeros(program.shape, np.int64), np.zeros(program.shape, np.int64)
     types = np.arange(program.chip.axon_types)[:, None]
     for start in range(0, program.n_cores, _CORES_AT_ONCE):

@@ -1,4 +1,4 @@
-"""An image as the two JSON files of RANC's simulator: a configuration and an input."""
+"""The two JSON files of RANC's simulator, a configuration and an input: written from images, and read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuromap.formats.ranc.image import RancCase, RancCores, RancImage, make_cas
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 
-# More than its parameters take as text; its connections take two bytes each.
+# Upper bound of its parameters as text; its connections take two bytes each.
 _BYTES_OF_A_NEURON = 400
 
 
@@ -52,7 +52,7 @@ def ranc_config(image: RancImage) -> str:
 
 
 def ranc_input(image: RancImage) -> str:
-    """Write the input of RANC's simulator: packets, the output bus, and all neurons of all cores, whole.
+    """Write the input of RANC's simulator: packets, the output bus, and all neurons of all cores in full.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def ranc_input(image: RancImage) -> str:
     Returns
     -------
     str
-        JSON. Connections are whole rows, and neurons that do nothing are there too, so that RANC's own tools make the
-        memory files of its FPGA design from it.
+        JSON. Connections are whole rows, and idle neurons are included, so that RANC's own tools can make the memory
+        files of its FPGA design from it.
 
     Raises
     ------
@@ -122,9 +122,9 @@ def _commas(bits: NDArray[np.bool_]) -> str:
 # ``<=``.
 
 
-# Of a file; a longer one is refused unread.
+# Most bytes of a file; a longer one is refused unread.
 MOST_BYTES = 1 << 27
-# Connections, or bytes of weights, of all cores together: a small file may ask for large ones.
+# Most connections, or bytes of weights, of all cores: a small file may ask for large ones.
 _MOST_BITS = 1 << 29
 _INT32 = (-(2**31), 2**31 - 1)
 PARAMETERS = {  # ours: theirs
@@ -263,7 +263,7 @@ def _read(path: Path) -> _Object:
 
 
 class _Refused(Exception):
-    """What JSON allows, or Python's reader of it, and these files must not hold."""
+    """Something that JSON or Python's reader of it allows, but these files must not hold."""
 
 
 def _no_number(word: str) -> None:
@@ -271,7 +271,7 @@ def _no_number(word: str) -> None:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Make an object, whose keys must differ: readers do not agree on which of two values holds."""
+    """Make an object, whose keys must be unique: readers do not agree on which of two values holds."""
     found = dict(pairs)
     if len(found) < len(pairs):
         counts = Counter(key for key, _ in pairs)

@@ -3,7 +3,7 @@
 The folder holds, for every core i = x + columns * y, ``csram_i.mem`` (one row of bits per neuron) and ``tc_i.mem``
 (one row per axon: its type), and ``tb_input.txt``, ``tb_num_inputs.txt``, ``tb_correct.txt``,
 ``tb_num_outputs.txt``. Numbers are most significant bit first, two's complement where signed; comments are those of
-Verilog. In the place of the output bus there need be no core.
+Verilog. The place of the output bus need not have a core.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ def read_vectors(
     ----------
     folder : str or Path
     columns : int
-        Cores along x; the files do not hold it. The rows follow from the number of files.
+        Number of cores along x, which the files do not hold; the rows follow from the number of files.
     output_bus : tuple of int
         x and y of the output bus.
     n_outputs : int, optional
-        Outputs of the bus, whose numbers ``tb_correct.txt`` holds in as few bits as they take; as many as a core has
-        axons, if not given.
+        Number of outputs of the bus, which ``tb_correct.txt`` numbers in as few bits as possible; by default the
+        axons of a core, rounded up to a power of 2.
 
     Returns
     -------
     RancCase
-        The chip has potentials of 9 bits that wrap, as RANC's hardware has.
+        The chip has 9-bit potentials that wrap, as in RANC's hardware.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def _read_expected(folder: Path, width: int) -> list[NDArray[np.int64]]:
 
 
 def _read_groups(path: Path, total: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Group numbers and the rows in each, which must make ``total``."""
+    """Group numbers and the rows in each, which must sum to ``total``."""
     words = _read_text(path, StimulusError).split()
     # eight digits are more rows than a file of _MAX_BYTES can hold
     wrong = [word for word in words if not (word.isascii() and word.isdigit() and len(word) <= 8)]
@@ -216,8 +216,8 @@ def _read_bits(path: Path, error: type[InputError]) -> NDArray[np.bool_]:
 
 
 def _without_comments(text: str) -> str:
-    """Take Verilog's comments out; one that does not end goes to the end."""
-    # end by end: one expression for whole comments would look for the end from each of many beginnings
+    """Remove Verilog's comments; an unterminated one extends to the end."""
+    # each end is searched for once: one expression for whole comments would search from each of many beginnings
     parts, here = [], 0
     while (found := _COMMENT.search(text, here)) is not None:
         parts.append(text[here : found.start()])
@@ -228,7 +228,7 @@ def _without_comments(text: str) -> str:
 
 
 def _require_width(path: Path, bits: NDArray[np.bool_], width: int, error: type[InputError]) -> None:
-    """Refuse rows of another width: what is wider than a number of the format would wrap around."""
+    """Refuse rows of another width: wider numbers than the format's would wrap around."""
     if bits.shape[1] != width:
         raise error(f"{path}: rows have {bits.shape[1]} bits; needs {width}")
 
@@ -250,9 +250,9 @@ def ranc_vectors(image: RancImage, outputs: Sequence[Ints]) -> dict[str, str]:
     Parameters
     ----------
     image : RancImage
-        Cores that it does not hold, that in the output bus's place among them, are silent ones.
+        Cores that it does not hold, including the one in the output bus's place, are written as silent ones.
     outputs : sequence of ndarray of int64
-        Outputs that spike in tick 0, 1, ...: what the design must answer.
+        Outputs that spike in tick 0, 1, ..., expected of the design.
 
     Returns
     -------
@@ -311,7 +311,7 @@ def _vectors(image: RancImage, outputs: Sequence[Ints], fields: Mapping[str, int
 
 
 def _bits(values: NDArray[np.integer] | NDArray[np.bool_], width: int) -> list[str]:
-    """Write numbers as bits, most significant first, two's complement where they are below 0."""
+    """Write numbers as bits, most significant first, negative ones in two's complement."""
     modulus = 1 << width
     return [f"{value % modulus:0{width}b}" if width else "" for value in values.astype(np.int64).tolist()]
 
@@ -320,19 +320,19 @@ def _lines(words: Sequence[str]) -> str:
     return "".join(f"{word}\n" for word in words)
 
 
-# What the memory of RANC's FPGA design has room for (``hardware/IP/RANCNetwork``), beside its simulator's integers.
+# Capacity of the memory of RANC's FPGA design (``hardware/IP/RANCNetwork``), unlike its simulator's integers.
 TYPE_BITS = 2
 N_WEIGHTS = 2**TYPE_BITS
 _BITS = 9
 _TICK_BITS = 4
-# Cores of a grid: their numbers have three digits in the names of files.
+# Most cores of a grid: their numbers have three digits in the names of files.
 MOST_CORES = 1000
-# Numbers of a neuron with a sign, beside its weights.
+# Signed numbers of a neuron, besides its weights.
 SIGNED_FIELDS = ("potential", "reset", "leak", "positive_threshold", "negative_threshold", "dx", "dy")
 
 
 def memory_fields(n_axons: int) -> dict[str, int]:
-    """Give the fields of a neuron's row of memory after its connections, and their bits, in order."""
+    """Fields of a neuron's row of memory after its connections, and their bits, in order."""
     return {
         "potential": _BITS,
         "reset": _BITS,
@@ -349,7 +349,7 @@ def memory_fields(n_axons: int) -> dict[str, int]:
 
 
 def beyond_hardware(image: RancImage) -> str:
-    """Say what the FPGA design's memory has no room for."""
+    """Name what the FPGA design's memory has no room for; empty if all fits."""
     cores = image.cores
     n_axons = cores.connections.shape[2]
     low, high = -(2 ** (_BITS - 1)), 2 ** (_BITS - 1) - 1

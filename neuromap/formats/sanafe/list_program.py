@@ -1,8 +1,8 @@
-"""Programs of synapse lists as networks of SANA-FE's ``leaky_integrate_fire``, on tiles as the chip has them.
+"""Programs of synapse lists as networks of SANA-FE's ``leaky_integrate_fire``, on the chip's tiles.
 
-That soma keeps a potential in steps of 1/64, so a program's integers are these steps: divided by 64, they are its
-numbers. It starts to compute in its step 1. Where the host feeds a program, tick 0 is step 2 and neurons start so that
-step 1 leaves them at what they have before tick 0; else tick 0 is step 1.
+That soma keeps a potential in steps of 1/64, so a program's integers count these steps: divided by 64, they are its
+numbers. It starts to compute in its step 1. If the host feeds a program, or a voltage that decays does not start at 0,
+tick 0 is step 2, and neurons start so that step 1 leaves them in their state before tick 0; else tick 0 is step 1.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import HostSpikes
 from neuromap.network.spiking_neuron import NO_FLOOR
 
-# Steps of a potential in a unit of SANA-FE.
+# Steps of a potential per unit of SANA-FE.
 STEPS = 64
-# The figure of a chip file that each cost of SANA-FE's units is.
+# Figure of a chip file for each cost of SANA-FE's units.
 _COSTS = {
     "energy_access_neuron": "energy.neuron_access_joules",
     "latency_access_neuron": "time.neuron_access_seconds",
@@ -61,7 +61,7 @@ FIGURES_OF_LISTS = tuple(dict.fromkeys(_COSTS.values()))
 
 @dataclass(frozen=True, eq=False)
 class ListCells(Cells):
-    """K neurons, B buffers that repeat what they hear, G generators of the host's spikes, S synapses between them."""
+    """K neurons, B buffers that repeat their input, G generators of the host's spikes, S synapses between them."""
 
     lead: int  # SANA-FE's step of tick 0
     # (K,): in SANA-FE's units; refractory in its steps
@@ -70,13 +70,13 @@ class ListCells(Cells):
     leak_decay: Floats
     potential: Floats
     reset: Floats
-    subtract: Ints  # 1 where a spike takes the threshold off
+    subtract: Ints  # 1 where a spike subtracts the threshold
     floor: Floats  # inf where there is none
     refractory: Ints
 
 
 def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
-    """Turn a program and what the host delivers into cells and synapses."""
+    """Convert a program and the host's spikes to cells and synapses."""
     chip, table, neurons = program.chip, program.synapses, program.neurons
     core, row = (index.astype(np.int64) for index in np.nonzero(program.neurons_in_use))
     whole = 1 << chip.lists.decay_bits
@@ -96,7 +96,7 @@ def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
     number = np.full(program.shape, -1)
     number[core, row] = np.arange(len(core))
 
-    # who feeds which list, and ticks on the way besides the one that every spike takes; the host's take none
+    # source of every list, and ticks on the way besides the one that every spike takes; the host's take none
     wires, least = program.wires, chip.delay[0]
     sender = np.concatenate([number[wires.core, wires.neuron], np.arange(len(program.host)) - len(program.host)])
     list_of = np.concatenate(
@@ -114,7 +114,7 @@ def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
     late = extra[way] + table.delay[synapse]
     target = number[table.list_core[list_of[way]], table.neuron[synapse]]
 
-    # a chain source -> buffer -> ... of every way, as long as its latest synapse asks for
+    # a chain source -> buffer -> ... for every source and list, as long as its latest synapse requires
     length = np.zeros(len(list_of), np.int64)
     np.maximum.at(length, way, late)
     first = len(core) + np.cumsum(length) - length
@@ -149,7 +149,7 @@ def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
 
 
 def _option(neurons: CurrentTable, name: str, idle: int) -> NDArray[Any]:
-    """Give a parameter that few programs have."""
+    """Return a parameter that few programs have, or its default."""
     found = getattr(neurons, name)
     return np.full(neurons.threshold.shape, idle, np.int64) if found is None else np.asarray(found)
 
@@ -181,14 +181,14 @@ def _neurons(cells: ListCells) -> Iterator[str]:
 
 
 def tiles_of(program: ListProgram) -> tuple[Ints, Ints]:
-    """Give tile and number within the tile of every core; SANA-FE numbers tiles through a column first."""
+    """Tile, and number within the tile, of every core; SANA-FE numbers tiles column by column."""
     chip = program.chip
     (x, column), (y, line) = (np.divmod(program.coordinates[:, k].astype(np.int64), chip.tile[k]) for k in (0, 1))
     return x * (chip.rows // chip.tile[1]) + y, column * chip.tile[1] + line
 
 
 def list_figure(chip: ChipSpec, name: str) -> float | None:
-    """Give a figure of the chip file, or what stands for it there: an update of every neuron, a hop along any axis."""
+    """Return a figure of the chip file, or its substitute there: an update of every neuron, a hop along any axis."""
     table, _, key = name.partition(".")
     stated = {"energy": chip.energy, "time": chip.timing, "router": chip.router}[table]
     if "neuron_update" in key and key.replace("update", "access") not in stated:

@@ -1,4 +1,4 @@
-"""Cells as SANA-FE's network: groups of neurons, edges, and the core of every neuron."""
+"""Cells of a program, written as SANA-FE's network (groups, edges, cores of neurons) and architecture."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ HARD, SOFT, NONE = range(3)
 
 @dataclass(frozen=True, eq=False)
 class Cells(ReadOnly, Card):
-    """What a program's cells are on the way to SANA-FE, whatever its neurons compute."""
+    """Cells of a program on the way to SANA-FE, whatever its neurons compute."""
 
     n_ticks: int  # to run
     core: Ints  # (K,): of every neuron, as a row of the program's coordinates
     row: Ints  # (K,): its number in the core
-    buffer_core: Ints  # (B,): of buffers, which repeat what they hear
-    generator_core: Ints  # (G,): that each generator of the host's spikes feeds
+    buffer_core: Ints  # (B,): of buffers, which repeat their input
+    generator_core: Ints  # (G,): core that each generator of the host's spikes feeds
     # (E,): spikes of the host, by the tick in which they are integrated
     fed_tick: Ints
     fed_generator: Ints
@@ -46,7 +46,7 @@ class Cells(ReadOnly, Card):
 
     @property
     def n_neurons(self) -> int:
-        """Neurons of the program that SANA-FE is given."""
+        """Number of the program's neurons that SANA-FE is given."""
         return len(self.core)
 
 
@@ -54,8 +54,8 @@ class Cells(ReadOnly, Card):
 class SanafeCells(Cells):
     """K neurons on C cores, B buffers, G generators; cell numbers run through them in this order.
 
-    A neuron adds what it hears and its leak to V. With ``V >= threshold`` it spikes and is reset; with ``V <= lower``
-    it is reset too. V is 0 at first, and a neuron that hears nothing stays at 0.
+    A neuron adds its input and its leak to V. With ``V >= threshold`` it spikes and is reset; with ``V <= lower`` it is
+    reset too. V is 0 at first, and a neuron without input stays at 0.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class SanafeCells(Cells):
     core, row : ndarray of int64, shape (K,)
         Where each neuron is on the chip.
     buffer_core : ndarray of int64, shape (B,)
-        Buffers have threshold 1 and hear 1.
+        Core of each buffer; buffers have threshold 1 and receive 1.
     generator_core : ndarray of int64, shape (G,)
         Core that each generator feeds.
     fed_tick, fed_generator : ndarray of int64, shape (E,)
@@ -90,13 +90,13 @@ class SanafeCells(Cells):
 
 
 def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
-    """Turn a program and what the host delivers into cells and synapses.
+    """Convert a program and the host's spikes to cells and synapses.
 
     Parameters
     ----------
     program : ChipProgram
-        Of crossbars: one source per axon, nothing stochastic, neurons that rest at 0. Potentials that reach their rails
-        are not looked for: mapped programs have none (rule ``potential-width`` of the checker).
+        With crossbars, one source per axon, nothing stochastic, and neurons that rest at 0. Potentials that reach their
+        rails are not checked for: mapped programs have none (rule ``potential-width`` of the checker).
     spikes : HostSpikes
         As :func:`~neuromap.hardware.program.chip_program.host_spikes` lists them.
 
@@ -109,7 +109,7 @@ def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
     ProgramError
         If the program breaks a rule of its chip.
     NotSupportedError
-        If SANA-FE has not what the program asks for.
+        If SANA-FE lacks what the program needs.
     """
     needs("sanafe_cells", program, ChipProgram, ProgramError)
     require_legal(program)
@@ -141,7 +141,7 @@ def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
             "give each an axon of its own",
         )
 
-    # A chain source -> buffer -> ... -> axon, all buffers of one chain with numbers in a row.
+    # A chain source -> buffer -> ... -> axon, with consecutive numbers for the buffers of a chain.
     first = len(core) + np.cumsum(hops) - hops
     buffers = len(core) + np.arange(hops.sum())
     before = buffers - 1
@@ -166,7 +166,7 @@ def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
 
 
 def _parameters(program: Program, core: Ints, row: Ints) -> dict[str, Ints]:
-    """Say the neuron's rules in terms of ``SanafeCells``."""
+    """Express the neurons' rules in terms of ``SanafeCells``."""
     table = program.neurons
     stochastic = (table.stochastic_weight, table.stochastic_leak, table.noise_bits)
     if any(mode is not None and mode[core, row].any() for mode in stochastic):
@@ -199,7 +199,7 @@ def _parameters(program: Program, core: Ints, row: Ints) -> dict[str, Ints]:
 
 
 def _synapses(program: Program, axons: Ints, feeder: Ints, number: Ints) -> tuple[Ints, Ints, Ints]:
-    """List the synapses of the axons that have a source; ``feeder`` is the cell that spikes last on the way to each."""
+    """List the synapses of the axons that have a source; ``feeder`` is the last cell on the way to each."""
     n_neurons, n_axons = number.shape[1], program.axon_types.shape[1]
     found = [np.zeros((3, 0), np.int64)]
     for core in range(len(number)):
@@ -221,7 +221,7 @@ def _synapses(program: Program, axons: Ints, feeder: Ints, number: Ints) -> tupl
 
 
 def lacks(program: ChipProgram, what: str, way: str) -> NotSupportedError:
-    """Say what SANA-FE has not, and the way out."""
+    """Make the error for a feature that SANA-FE lacks, with the remedy."""
     return NotSupportedError(f"program {show_name(program.name)}: {what}; SANA-FE has not that: {way}")
 
 
@@ -230,7 +230,7 @@ def lacks(program: ChipProgram, what: str, way: str) -> NotSupportedError:
 # What is sent in its step s is integrated in step s + 1, so the host's spikes of tick t are sent in step t + 1, and the
 # spikes of tick t in step t + 2.
 LEAD = 2
-# Synapses of one network file, and spikes of its inputs: about 400 MB of text.
+# Most synapses of one network file, and most input neurons times ticks: about 400 MB of text.
 MOST_SYNAPSES = 20_000_000
 _RESETS = ("hard", "soft", "none")
 _REPEAT = "threshold: 1, reset: 0, reset_mode: hard, leak: 0, reverse_threshold: -1"
@@ -307,7 +307,7 @@ def _buffers(cells: Cells, repeat: str) -> Iterator[str]:
 
 
 def _inputs(cells: Cells) -> Iterator[str]:
-    """Write the group of input neurons, each with the train of spikes that the host feeds."""
+    """Write the group of input neurons, each with its spike train from the host."""
     yield "    - name: inputs"
     yield "      attributes: {synapse_hw_name: synapses}"
     yield "      neurons:"
@@ -330,7 +330,7 @@ def _edges(cells: Cells, source: tuple[str, int, int], target: tuple[str, int, i
 
 
 def _mappings(cells: Cells, places: Sequence[str]) -> Iterator[str]:
-    """Write where cells are: core, and the units of it that compute them."""
+    """Write the core of every cell, and the units that compute it."""
     unit = 1 + ranks_of(cells.buffer_core) // DENDRITES
     for name, core, units in (("neurons", cells.core, np.zeros_like(cells.core)), ("buffers", cells.buffer_core, unit)):
         table = np.stack([core, units], axis=1)
@@ -345,7 +345,7 @@ def _mappings(cells: Cells, places: Sequence[str]) -> Iterator[str]:
 
 
 def ranks_of(cores: Ints) -> Ints:
-    """Give every cell its number within its core, from 0."""
+    """Assign every cell its number within its core, from 0."""
     ranks = np.empty(len(cores), dtype=np.int64)
     for core in np.unique(cores):
         mine = np.flatnonzero(cores == core)
@@ -354,7 +354,7 @@ def ranks_of(cores: Ints) -> Ints:
 
 
 def runs_of(table: NDArray[Any]) -> list[tuple[int, int]]:
-    """Bounds of the stretches of equal rows."""
+    """Bounds of runs of equal rows."""
     if not len(table):
         return []
     heads = np.flatnonzero(run_heads(table)).tolist()
@@ -362,12 +362,12 @@ def runs_of(table: NDArray[Any]) -> list[tuple[int, int]]:
 
 
 def range_words(begin: int, end: int) -> str:
-    """Name some neurons in a row."""
+    """Write a range of consecutive neurons."""
     return str(begin) if end == begin + 1 else f"{begin}..{end - 1}"
 
 
 def list_words(words: list[str]) -> str:
-    """Join words with commas, some to a line."""
+    """Join words with commas, several per line."""
     lines = (", ".join(words[k : k + _PER_LINE]) for k in range(0, len(words), _PER_LINE))
     return ",\n          ".join(lines)
 
@@ -375,7 +375,7 @@ def list_words(words: list[str]) -> str:
 # The chip of a program as SANA-FE's architecture: a mesh of tiles of one core each, with the chip file's costs.
 
 
-# Where hops of its mesh lead.
+# Directions of hops in its mesh.
 WAYS = ("north", "east", "south", "west")
 # Neurons that one of SANA-FE's dendrite units holds; their number is not checked there.
 DENDRITES = 1024
@@ -391,7 +391,7 @@ FIGURES_USED = ReadOnlyMapping(
         "router.hop_seconds": "latency of a hop in all directions",
     }
 )
-# The figure that each cost of its units is; what is not here costs nothing.
+# Figure of each cost of its units; all others are 0.
 _COSTS = ReadOnlyMapping(
     {
         "energy_process_spike": "energy.synaptic_event_joules",
@@ -416,9 +416,9 @@ def sanafe_architecture(cells: SanafeCells, chip: ChipSpec) -> str:
     Parameters
     ----------
     cells : SanafeCells
-        Whose cores make the mesh, from the first to the last column and row that they lie in.
+        Cells whose cores make the mesh, from their first to their last column and row.
     chip : ChipSpec
-        Whose figures are the costs. Those that its file lacks, and those that others include, are 0 and marked.
+        Chip whose figures are the costs. Figures that its file lacks, or that others include, are 0 and marked.
 
     Returns
     -------
@@ -449,7 +449,7 @@ def sanafe_architecture(cells: SanafeCells, chip: ChipSpec) -> str:
 
 
 def tile_text(tile: str, core: str, n_neurons: int, somas: Sequence[str], units: int, costs: Mapping[str, str]) -> str:
-    """Write tiles that are alike, and their cores; what ``costs`` lacks is 0, and so are buffers."""
+    """Write identical tiles and their cores; costs missing from ``costs``, and those of buffers, are 0."""
 
     def said(*keys: str, of: Mapping[str, str] = costs) -> str:
         return ", ".join(f"{key}: {of.get(key, '0.0')}" for key in keys)
@@ -482,7 +482,7 @@ def tile_text(tile: str, core: str, n_neurons: int, somas: Sequence[str], units:
 
 
 def soma_words(name: str, model: str, costs: Mapping[str, str]) -> str:
-    """Write a soma of a core; what ``costs`` lacks is 0."""
+    """Write a soma of a core; costs missing from ``costs`` are 0."""
     kinds = ("access_neuron", "update_neuron", "spike_out")
     keys = [f"{what}_{kind}" for kind in kinds for what in ("energy", "latency")]
     said = ", ".join(f"{key}: {costs.get(key, '0.0')}" for key in keys)
@@ -490,7 +490,7 @@ def soma_words(name: str, model: str, costs: Mapping[str, str]) -> str:
 
 
 def _head(chip: ChipSpec) -> str:
-    """Say of every cost where it is from."""
+    """Write the origin of every cost."""
     lines = [f"# Written by neuromap. Costs are those of its chip file {_plain(chip.name)}:"]
     for name, place in FIGURES_USED.items():
         value = known_figure(chip, name)
@@ -505,7 +505,7 @@ def _head(chip: ChipSpec) -> str:
 
 
 def known_figure(chip: ChipSpec, name: str) -> float | None:
-    """Give a figure of the chip file that is to be added, or None."""
+    """Return a figure of the chip file; ``None`` if it is missing, or included in others."""
     table, _, key = name.partition(".")
     if table == "energy" and key in chip.energy_included:
         return None
@@ -514,7 +514,7 @@ def known_figure(chip: ChipSpec, name: str) -> float | None:
 
 
 def cost_text(figure: float | None) -> str:
-    """Write a cost; a figure that is not there costs nothing."""
+    """Write a cost; a missing figure costs nothing."""
     return "0.0" if figure is None else repr(float(figure))
 
 
@@ -523,7 +523,7 @@ def _plain(text: str) -> str:
 
 
 def _inputs_of_tiles(cells: SanafeCells, width: int, height: int) -> NDArray[np.int64]:
-    """Count the generators of every tile; tiles run through a column first."""
+    """Count the generators of every tile; tiles are numbered column by column."""
     x, y = cells.coordinates.T
     counts = np.zeros(width * height, np.int64)
     counts[x * height + y] = np.bincount(cells.generator_core, minlength=len(cells.coordinates))

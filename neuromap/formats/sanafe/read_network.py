@@ -1,7 +1,7 @@
-"""SANA-FE's network files, read: groups of neurons, edges between them, and the core of every neuron.
+"""Reader of SANA-FE's network files: groups of neurons, edges between them, and the core of every neuron.
 
-Its YAML is read as plain lists, tables and words: no tags, no anchors, no merging, nothing that could be executed or
-grow. What a word means is decided here.
+The YAML is read as plain lists, tables and words: no tags, no anchors, no merging, nothing that could be executed or
+expand. The meaning of a word is decided here.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import show, show_name
 
 MAX_FILE_BYTES = 1 << 26
-# Neurons of a file.
+# Most neurons of a file.
 MOST_NEURONS = 1 << 22
-# Entries of a dense edge, and attributes of all neurons: a line gives one to all of a group.
+# Most entries of a dense edge, and most attributes of all neurons: one line may set one for a whole group.
 MOST_WEIGHTS = MOST_VALUES = 1 << 26
-# Attributes that say what is logged, or which unit of a core counts the cost: the spikes do not depend on them.
+# Attributes for logging, or for the unit of a core that counts the cost: spikes do not depend on them.
 IGNORED = frozenset(
     {
         *("log_spikes", "log_potential", "log_u", "force_update", "force_update_every_timestep"),
@@ -46,7 +46,7 @@ Values = Mapping[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Neurons of one name, with their attributes as they stand in the file."""
+    """Neurons of one name, with their attributes as in the file."""
 
     name: str
     size: int
@@ -66,7 +66,7 @@ class Connection(ReadOnly):
 
     @property
     def label(self) -> str:
-        """How it is named in messages."""
+        """Its name in messages."""
         return f"edge {show_name(self.source)} -> {show_name(self.target)}"
 
 
@@ -92,7 +92,7 @@ def read_sanafe(path: Path) -> SanafeNetwork:
 
 
 def _plain(data: bytes) -> Values:
-    """Load words, lists and tables; refuse what could make a small file large or a parser run out of stack."""
+    """Load words, lists and tables; refuse what could expand a small file or exhaust the parser's stack."""
     from yaml import BaseLoader, YAMLError
 
     try:
@@ -101,7 +101,7 @@ def _plain(data: bytes) -> Values:
         CBaseLoader = BaseLoader
 
     class Loader(CBaseLoader):  # type: ignore[misc]
-        """Knows words, lists and tables, no tags; refuses what would say two things of one key."""
+        """Loads words, lists and tables, no tags; refuses duplicate keys."""
 
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             found = super().construct_mapping(node, deep)
@@ -242,7 +242,7 @@ def _end(text: str, groups: Mapping[str, Group], where: str) -> tuple[str, int |
 
 
 def _map(label: str, said: Values, groups: Mapping[str, Group], cores: dict[str, Ints]) -> int:
-    """Put neurons on a core; give how many."""
+    """Put neurons on a core; return their number."""
     where = f"mappings {show_name(label)}"
     name, dot, numbers = label.partition(".")
     if name not in groups:
@@ -260,7 +260,7 @@ def _map(label: str, said: Values, groups: Mapping[str, Group], cores: dict[str,
 
 
 def _merged(said: Any, where: str) -> dict[str, Any]:
-    """Put attributes together that stand in a table, or in a list of tables; those of a unit stand beside others."""
+    """Merge attributes of a table, or of a list of tables; those of a unit join the others."""
     tables = said if isinstance(said, list) else [said]
     found: dict[str, Any] = {}
     for table in tables:
@@ -274,7 +274,7 @@ def _merged(said: Any, where: str) -> dict[str, Any]:
 
 
 def _known(table: Values, keys: tuple[str, ...], where: str) -> Values:
-    """Refuse other keys, which would say something that is not read."""
+    """Refuse other keys, whose meaning would be ignored."""
     if unknown := sorted(table.keys() - set(keys)):
         raise NotSupportedError(f"{where}: key {show(unknown[0])} is not taken over; leave it out")
     return table
@@ -299,14 +299,14 @@ def _whole(text: Any, where: str, least: int, most: int = MOST_NEURONS) -> int:
 
 
 def _floats(value: Any, where: str) -> Any:
-    """Make numbers of words, in lists as they stand."""
+    """Convert words to numbers, in lists of the same form."""
     if isinstance(value, list):
         return [_floats(one, where) for one in value]
     return number(value, where)
 
 
 def number(value: Any, where: str) -> float:
-    """Make a number of a word."""
+    """Convert a word to a finite number."""
     try:
         found = float(value)
         if "_" in value or not value.isascii():  # which Python takes for a number, and nobody else

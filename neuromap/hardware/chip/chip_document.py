@@ -1,4 +1,4 @@
-"""Chips as documents of TOML and JSON, defects and router cycles among them.
+"""Convert chips, with defects and router figures, to and from TOML and JSON documents.
 
 ``docs/chip-file.md`` is the reference of the format. Unknown figures stay absent; unknown keys are errors.
 """
@@ -37,7 +37,7 @@ def load_defects(path: str | Path) -> Defects:
     Returns
     -------
     Defects
-        Join them with a chip by :meth:`neuromap.hardware.chip.chip_spec.ChipSpec.with_defects`, which asks whether
+        Join them with a chip by :meth:`neuromap.hardware.chip.chip_spec.ChipSpec.with_defects`, which checks that
         they lie on its board.
 
     Raises
@@ -58,7 +58,7 @@ def load_defects(path: str | Path) -> Defects:
 
 
 def defects_from_table(table: TomlTable) -> Defects:
-    """Check a table of defects."""
+    """Check and convert a table of defects."""
     cores, routers, links = (_entries(table, key) for key in DEFECT_KEYS)
     for i, (x, y, x2, y2) in enumerate(links):
         if abs(x - x2) + abs(y - y2) != 1:
@@ -99,7 +99,7 @@ def defects_document(defects: Defects) -> dict[str, list[list[int]]]:
     return {key: entries for key, entries in document.items() if entries}
 
 
-# Cores of a board. 64 TrueNorth boards of 4 x 4 chips; row numbers of cores stay well inside int32.
+# Most cores of a board: 64 TrueNorth boards of 4 x 4 chips. Row numbers of cores stay well inside int32.
 MAX_CORES = 2**22
 # Figures of the table ``[router]``.
 ROUTER_KEYS = {
@@ -130,7 +130,7 @@ ENERGY_KEYS = {
     "static_watts": "power of one chip at rest",
     "off_chip_bit_joules": "energy of one bit sent to another chip",
 }
-# Figures of which each makes a term of an energy: neither the voltage nor the average of everything does.
+# Figures that are terms of an energy: all but the voltage and the average of everything.
 ENERGY_TERM_KEYS = tuple(key for key in ENERGY_KEYS if key not in ("supply_volts", "average_synaptic_event_joules"))
 # Figures of the table ``[time]``.
 TIMING_KEYS = {
@@ -142,12 +142,12 @@ TIMING_KEYS = {
     "arrival_seconds": "time that a core takes for one spike that enters it",
 }
 _INT32 = 2**31 - 1
-# Least figure per second: it is divided by. A rate of 0 would say that nothing ever passes; absent is not zero.
+# Least rate, as rates are divisors. A rate of 0 would mean that nothing ever passes; absent is not zero.
 _LEAST_RATE = 1e-30
-# Least time of a tick that is timed, in whole femtoseconds: frames and joules per second are divided by it.
+# Least time of a timed tick, one femtosecond: frames and joules per second are divided by it.
 _LEAST_TICK = 1e-15
-# key: (least, greatest); the bounds keep every value inside the dtypes of programs
-# Figures of cores that are fields of :class:`ChipSpec`, each with its bounds.
+# Core figures that are fields of :class:`ChipSpec`, as key: (least, greatest); the bounds keep values inside the dtypes
+# of programs.
 CORE_BOUNDS = {
     "axons": (1, 65536),
     "neurons": (1, 65536),
@@ -179,7 +179,7 @@ _TABLE_KEYS: dict[str, tuple[str, ...]] = {
 
 
 def keys_of_tables(kind: CoreKind) -> dict[str, tuple[str, ...]]:
-    """Keys of every table of a chip file; in ``[core]`` those of our kinds of cores and of this one."""
+    """Return the keys of every table of a chip file; those of ``[core]`` for our kinds of cores and this one."""
     kinds = dict.fromkeys((*our_kinds(), kind))
     return _TABLE_KEYS | {"core": ("model", *dict.fromkeys(key for kind in kinds for key in kind.structure.KEYS))}
 
@@ -198,7 +198,7 @@ def chip_document(chip: ChipSpec) -> dict[str, Any]:
     if not chip.kind.structure.NEURON_TABLE:
         del document["neuron"]
     elif not chip.rules.stochastic:
-        # the default, and younger than the other keys: programs without it keep the bytes of their files
+        # at its default, and newer than the other keys: programs without it keep the bytes of their files
         del document["neuron"]["stochastic"]
     if chip.tile != (1, 1):
         document["grid"]["tile"] = list(chip.tile)
@@ -303,12 +303,12 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
         found = [name for name in both if name in values[part]]
         if found and (len(found) == 1 or key in values[part]):
             raise ChipError(f"{part}.{found[0]}: needs {' and '.join(both)}, and no {key} beside them")
-    rules |= values.pop("rules", {})  # what a kind of core leaves no choice of
+    rules |= values.pop("rules", {})  # fixed by the kind of core
     return ChipSpec(rules=NeuronRules(**rules), **values)
 
 
 def _barrier(time: TomlTable, is_timed: bool) -> tuple[tuple[int, float], ...]:
-    """Read how long a barrier takes, by tiles in use."""
+    """Read the time of the barrier by tiles in use."""
     if "barrier_seconds" not in time:
         if is_timed:
             raise ChipError('time: ticks = "timed" needs barrier_seconds, such as [[1, 6e-7]]: tiles in use, seconds')
@@ -330,9 +330,9 @@ def _barrier(time: TomlTable, is_timed: bool) -> tuple[tuple[int, float], ...]:
 
 
 _IN_TICKS = (*TIMING_KEYS, "hop_seconds", "hop_x_seconds", "hop_y_seconds")
-# Greatest time of one event or barrier: whole femtoseconds of all in a run stay inside 64 bits.
+# Greatest time of one event or barrier: their sum over a run, in femtoseconds, fits 64 bits.
 _MOST_EACH = 1e-3
-# Figures of what is counted only where ticks are timed.
+# Figures counted only where ticks are timed.
 _OF_TIMED = ("neuron_access_joules", "fire_joules", "arrival_joules")
 
 
@@ -344,7 +344,7 @@ def _kind(top: TomlTable) -> CoreKind:
 
 
 def _check_cycles(router: Mapping[str, float]) -> None:
-    """Refuse figures of which each may be right, but which together make a clock that nothing can count with."""
+    """Refuse figures, each plausible, that together give more router cycles than can be counted."""
     for key, cycles in router_cycles(router).items():
         if cycles > MAX_ROUTER_CYCLES:
             raise ChipError(
@@ -374,16 +374,16 @@ def _included(energy: TomlTable) -> tuple[str, ...]:
 # Times of routers in router cycles, from a chip's figures ``[router]``: in one cycle a link passes one spike.
 
 
-# Of a hop, a port or a boundary; sums of them over a board stay inside 64 bits.
+# Most cycles of a hop, a port or a boundary; their sums over a board fit 64 bits.
 MAX_ROUTER_CYCLES = 2**31
 
 
 def router_cycles(figures: Mapping[str, float]) -> dict[str, float]:
-    """Give what the figures say in cycles, as exact quotients."""
-    # gives by figure: cycles of a hop (``hop_seconds``), cycles in which the ports of a chip pass one spike
+    """Convert router figures to cycles, as exact quotients."""
+    # Returns by figure: cycles of a hop (``hop_seconds``), cycles in which the ports of a chip pass one spike
     # (``boundary_spikes_per_second``), and cycles of a link between two chips (``boundary_seconds``). Empty without
-    # ``link_spikes_per_second`` and ``hop_seconds``, as the length of a cycle is not known then; infinite where a
-    # figure is out of all bounds
+    # ``link_spikes_per_second`` and ``hop_seconds``, as the length of a cycle is unknown then; infinite where a
+    # quotient is not finite
     rate, hop = figures.get("link_spikes_per_second"), figures.get("hop_seconds")
     if not rate or hop is None:
         return {}

@@ -1,4 +1,4 @@
-"""Chips by name or path: those that come with neuromap, and files of one's own.
+"""Load chips by name or path: those packaged with neuromap, and the user's own files.
 
 ``docs/chip-file.md`` is the reference of the format.
 """
@@ -28,7 +28,7 @@ MAX_FILE_BYTES = 1 << 20
 
 
 def load_chip(chip: str | Path | ChipSpec, figures: Mapping[str, Any] | None = None) -> ChipSpec:
-    """Read a chip by name, from a file, or check one that was made in Python.
+    """Load a chip by name or from a file, or check one made in Python.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def load_chip(chip: str | Path | ChipSpec, figures: Mapping[str, Any] | None = N
         The name of a packaged chip ("truenorth"), or a path: a ``Path``, or a string that holds a path
         separator or ends with ``.toml``. A ``ChipSpec`` is checked by the same rules and returned.
     figures : mapping of str to value, optional
-        Figures that take the place of its own, such as ``{"core.axons": 512}``; see
+        Figures that replace its own, such as ``{"core.axons": 512}``; see
         :func:`neuromap.hardware.chip.chip_file.with_figures`.
 
     Returns
@@ -49,8 +49,7 @@ def load_chip(chip: str | Path | ChipSpec, figures: Mapping[str, Any] | None = N
         If no chip of that name is packaged, or the file cannot be read or breaks the format; if a figure is unknown
         or out of range.
     NotSupportedError
-        If the chip is well described but of a kind that neuromap does not map to
-        (``targets_per_neuron`` above 1).
+        If the chip is valid but of a kind that neuromap does not map to (``targets_per_neuron`` above 1).
 
     Examples
     --------
@@ -96,13 +95,13 @@ def list_chips() -> tuple[ChipSpec, ...]:
 
 
 def chip_names() -> tuple[str, ...]:
-    """Name them, without reading their files."""
+    """Return the names of all known chips, without reading their files."""
     return tuple(_known_chips())
 
 
 def chip_text(name: str) -> str:
-    """Give the file of a packaged chip, or of a path, as it is, with its comments."""
-    _load(name)  # refuses what is none
+    """Return the text of a chip file, by name or path, with its comments."""
+    _load(name)  # refuses unknown names and invalid files
     if is_chip_path(name):
         return Path(name).read_text(encoding="utf-8")
     return (files(str(_known_chips().reference(name))) / f"{name}.toml").read_text(encoding="utf-8")
@@ -110,7 +109,7 @@ def chip_text(name: str) -> str:
 
 @cache
 def _known_chips() -> Registry[ChipSpec]:
-    """Find chip files by name: each lies in a package."""
+    """Return the registry of packaged chip files, by name."""
     ours = sorted(f.name.removesuffix(".toml") for f in files("hardware_models").iterdir() if f.name.endswith(".toml"))
     return Registry("chip", "neuromap.chips", dict.fromkeys(ours, "hardware_models"), ChipError, made=_in_package)
 
@@ -145,10 +144,10 @@ def _read_chip_file(path: Path) -> ChipSpec:
 
 # Chips with other figures than their file's: one chip, or a chip for every combination of several values.
 #
-# Figures are called as in chip files, ``table.key``, and are held to the same rules (``docs/chip-file.md``).
+# Figures are named as in chip files, ``table.key``, and obey the same rules (``docs/chip-file.md``).
 
 
-# Chips that are made of one: a table of more is read by nobody.
+# Most chips made from one: nobody reads a longer table.
 MOST_CHIPS = 256
 _LONGEST_NAME = 100
 _LONGEST_TEXT = 4000
@@ -157,31 +156,30 @@ _LONGEST_TEXT = 4000
 class ChipPoint(NamedTuple):
     """A chip, and the values that were set to make it."""
 
-    values: tuple[Any, ...]  # as they were given, one for every figure
+    values: tuple[Any, ...]  # as given, one per figure
     chip: ChipSpec  # the chip
 
 
 def with_figures(chip: ChipSpec, figures: Mapping[str, Any]) -> ChipSpec:
-    """Give a chip other figures.
+    """Return a chip with other figures.
 
     Parameters
     ----------
     chip : ChipSpec
-        The chip that they are changed of.
+        The chip to change.
     figures : mapping of str to value
-        By their names in chip files, such as ``{"core.axons": 512}``: whole numbers, numbers, texts, booleans or lists,
-        as in the file.
+        New values by their names in chip files, such as ``{"core.axons": 512}``: whole numbers, numbers, texts,
+        booleans or lists, as in the file.
 
     Returns
     -------
     ChipSpec
-        Called as the figures that are others than before: ``"truenorth with core.axons = 512"``. Where none is, the
-        chip itself.
+        Named after the figures that differ: ``"truenorth with core.axons = 512"``. The chip itself if none does.
 
     Raises
     ------
     ChipError
-        If no chip file has such a figure, or the chip that they make breaks a rule of chip files.
+        If no chip file has such a figure, or the new chip breaks a rule of chip files.
     NotSupportedError
         If neuromap does not map to such a chip.
     """
@@ -202,7 +200,7 @@ def with_figures(chip: ChipSpec, figures: Mapping[str, Any]) -> ChipSpec:
 
 def chips_with_figures(chip: ChipSpec, figures: Mapping[str, Sequence[Any]]) -> tuple[ChipPoint, ...]:
     """Make a chip for every combination of values."""
-    # chip: the chip that they are changed of
+    # chip: the chip to change
     mapping_given(f"chip {chip.name}: figures", figures, "{'core.axons': [256, 512]}", ChipError)
     values = [_distinct(name, given) for name, given in figures.items()]
     if (number := prod(map(len, values))) > MOST_CHIPS:
@@ -216,7 +214,7 @@ def chips_with_figures(chip: ChipSpec, figures: Mapping[str, Sequence[Any]]) -> 
 
 
 def figure_text(value: Any) -> str:
-    """Write the value of a figure as people read it in a table: texts without quotes, the rest as in the file."""
+    """Format the value of a figure for a table: texts without quotes, the rest as in the file."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -226,7 +224,7 @@ def figure_text(value: Any) -> str:
 
 
 def _parts_of(name: object, chip: ChipSpec) -> tuple[str, str]:
-    """Take the name of a figure apart, and refuse one that no chip file has."""
+    """Split the name of a figure into table and key; refuse one that no chip file has."""
     figures = [f"{table}.{key}" for table, keys in keys_of_tables(chip.kind).items() for key in keys]
     if name not in figures:
         table = str(name).partition(".")[0]
@@ -241,7 +239,7 @@ def _parts_of(name: object, chip: ChipSpec) -> tuple[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    """Take numbers of NumPy and tuples as chip files write them."""
+    """Convert NumPy numbers, arrays and tuples to what chip files hold."""
     value = value.tolist() if hasattr(value, "tolist") else value
     return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
 
@@ -252,7 +250,7 @@ def _figure(document: Mapping[str, Any], name: str) -> Any:
 
 
 def _distinct(name: str, values: Any) -> list[Any]:
-    """Take the values of a figure, each once; 1 and true, and 1 and 1.0, are not the same."""
+    """Deduplicate the values of a figure; 1, true and 1.0 are distinct."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         raise ChipError(f"figure {name}: found {show(values)}; give a list of its values")
     found = list({repr(value): value for value in map(_plain, values)}.values())
@@ -262,7 +260,7 @@ def _distinct(name: str, values: Any) -> list[Any]:
 
 
 def _name(chip: ChipSpec, figures: Mapping[str, Any]) -> str:
-    """Name a chip for its figures; where that is too long, for their number, with a digest that tells chips apart."""
+    """Name a chip after its figures or, if that is too long, after their number with a digest."""
     words = _words(figures)
     name = f"{chip.name} with {words}"
     if len(name) <= _LONGEST_NAME and name.isprintable():
@@ -277,6 +275,6 @@ def _words(figures: Mapping[str, Any]) -> str:
 
 
 def _texts(chip: ChipSpec, changed: Mapping[str, Any]) -> tuple[str, str]:
-    """Describe a chip with other figures, and tell their source: what its file says is no longer so of them."""
+    """Return description and source of a chip with other figures, which its file no longer describes."""
     source = f"set for a trial: {_words(changed)}" + (f"; all others: {chip.source}" if chip.source else "")
     return f"{chip.name}, but with {_words(changed)}"[:_LONGEST_TEXT], source[:_LONGEST_TEXT]

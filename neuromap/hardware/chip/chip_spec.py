@@ -1,7 +1,7 @@
-"""ChipSpec: what a chip is, as one immutable value.
+"""ChipSpec: an immutable description of a chip.
 
-Files under ``hardware_models/`` (or the user's own) are read by :mod:`neuromap.hardware.chip.chip_file`. Figures
-that nobody has published are ``None``: absent is not zero.
+Files under ``hardware_models/`` (or the user's own) are read by :mod:`neuromap.hardware.chip.chip_file`. Unpublished
+figures are left out: absent is not zero.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from neuromap.render.value import Card
 
 # Defects of a chip or board: cores, routers and links that do not work.
 #
-# Which routes they block is asked in :mod:`neuromap.hardware.program.dead_routes`.
+# :mod:`neuromap.hardware.program.dead_routes` finds the routes that they block.
 Core = tuple[int, int]
 Link = tuple[Core, Core]
 _PAIR = "are coordinates [x, y], integers from 0"
@@ -30,9 +30,9 @@ _NEIGHBOURS = "are two cores side by side, [x, y] and [x', y']: x or y differs b
 
 @dataclass(frozen=True)
 class Defects(Card):
-    """What does not work, in coordinates of the whole board.
+    """Dead cores, routers and links, in coordinates of the whole board.
 
-    Order and repetition do not matter: the tuples are sorted and hold every entry once.
+    Order and repetition do not matter: the tuples are sorted and deduplicated.
 
     Attributes
     ----------
@@ -41,14 +41,14 @@ class Defects(Card):
     routers : tuple of (x, y)
         Dead routers: their cores are unusable too, and no route may start, end or pass there.
     links : tuple of ((x, y), (x', y'))
-        Dead links between neighbouring routers. A link is dead in both directions; it is kept with the lesser
+        Dead links between neighbouring routers. A link is dead in both directions; it is stored with the lesser
         coordinates first.
 
     Raises
     ------
     ChipError
-        If an entry is no pair of integers from 0, or a link joins cores that are not side by side. Whether the
-        entries lie on the board is asked when the defects are joined with a chip.
+        If an entry is not a pair of integers from 0, or a link joins cores that are not side by side. That entries
+        lie on the board is checked when the defects are joined with a chip.
     """
 
     cores: tuple[Core, ...] = ()
@@ -119,16 +119,16 @@ def _is_pair(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class NeuronRules(Card):
-    """How the chip's neuron reads its own equations, where sources disagree (Cassidy et al. 2013)."""
+    """Variants of the chip's neuron equations, where sources disagree (Cassidy et al. 2013)."""
 
     # of weights and leak: with 9 bits -255..255, or -256..255
     number_format: Literal["sign_magnitude", "twos_complement"] = "sign_magnitude"
-    # what a potential does at its rails, after every single event in ascending axon order
+    # behaviour of a potential at its rails, after every single event in ascending axon order
     overflow: Literal["saturate", "wrap"] = "saturate"
     negative_comparison: Literal["<", "<="] = "<"  # comparison with the negative threshold (step 5)
     # whether thresholds may be negative (RANC) or are unsigned (TrueNorth); then ``threshold_bits`` includes the sign
     signed_threshold: bool = False
-    # whether synapses, leak and thresholds may be stochastic (TrueNorth); else programs must do without
+    # whether synapses, leak and thresholds may be stochastic (TrueNorth); if not, programs must do without
     stochastic: bool = False
 
 
@@ -147,7 +147,7 @@ class ChipSpec(Card):
     tile : tuple of int
         Columns and rows of cores that share a router: hops are counted between tiles.
     axons, neurons, axon_types : int
-        Per core; synapse-list cores have no types of axons: 0.
+        Per core; synapse-list cores have no axon types: 0.
     weight_bits, leak_bits, threshold_bits, potential_bits : int
         Widths; weights, leak and potential include the sign, thresholds are unsigned unless
         ``rules.signed_threshold``. Synapse-list cores have no leak: 0 bits.
@@ -156,32 +156,32 @@ class ChipSpec(Card):
     delay : tuple of int
         Least and greatest delay of a spike in ticks.
     tick_seconds : float
-        Length of one tick; where ticks are timed, what a reader takes it for until work has been counted.
+        Length of one tick; if ticks are timed, a nominal length until work has been counted.
     is_timed : bool
-        Whether a tick lasts as long as its work and a barrier, and not ``tick_seconds``; see
+        Whether a tick lasts as long as its work and a barrier instead of ``tick_seconds``; see
         :func:`neuromap.hardware.chip.chip_spec.tick_costs`.
     barrier_seconds : tuple of (int, float)
-        Time of the barrier by tiles in use: pairs of a number of tiles, ascending, and the seconds from it on.
+        Time of the barrier by tiles in use: pairs of a number of tiles, ascending, and the seconds from that number on.
     reach : tuple of int or None
         Farthest target in cores along x and y; ``None`` where unlimited.
     rules : NeuronRules
-        Readings of the neuron model.
+        Variants of the neuron model.
     router, energy, timing : mapping of str to float
-        Optional figures, by the names of the chip file (``timing`` are those of its table ``[time]``); absent figures
-        are absent keys.
+        Optional figures by their names in the chip file (``timing``: those of its table ``[time]``); absent figures are
+        absent keys.
     energy_included : tuple of str
-        Keys of ``energy`` whose share the other figures hold already: they are never added to them.
+        Keys of ``energy`` whose share the other figures already include, so that they are never added.
     defects : Defects
         Cores, routers and links that do not work, in coordinates of the board.
     core_figures : CoreFigures or None
-        Figures that only its kind of core has, such as the limits of synapse-list cores; ``None`` for crossbars.
+        Figures specific to its kind of core, such as the limits of synapse-list cores; ``None`` for crossbars.
     description, source : str
-        What it is, and where its figures come from.
+        Description of the chip, and sources of its figures.
 
     Raises
     ------
     ChipError
-        If ``defects`` are none, or one lies beyond the board.
+        If ``defects`` are not :class:`Defects`, or one lies beyond the board.
     """
 
     name: str
@@ -222,12 +222,12 @@ class ChipSpec(Card):
 
     @property
     def core_model(self) -> str:
-        """Name of the kind of core it has."""
+        """Name of its kind of core."""
         return DEFAULT if self.core_figures is None else self.core_figures.kind
 
     @property
     def kind(self) -> CoreKind:
-        """What kind of core it has."""
+        """Kind of core."""
         return core_kind(self.core_model)
 
     @property
@@ -270,12 +270,12 @@ class ChipSpec(Card):
         return self.n_cores - len({*self.defects.cores, *self.defects.routers})
 
     def with_defects(self, defects: Defects) -> Self:
-        """Return this chip with other defects than before.
+        """Return a copy of this chip with these defects.
 
         Parameters
         ----------
         defects : Defects
-            All of them; ``Defects()`` for a chip without.
+            All its defects; ``Defects()`` for none.
 
         Returns
         -------
@@ -340,19 +340,19 @@ _FIGURES = {
 
 @dataclass(frozen=True)
 class TickCosts(Card):
-    """Seconds of everything that a core does in a tick; figures of the table ``[time]`` of a chip file.
+    """Seconds of each kind of work in a tick; figures of the tables ``[time]`` and ``[router]`` of a chip file.
 
     Attributes
     ----------
     access, update : float
-        Looking at a neuron in use, in every tick; what an active one takes besides: one whose potential is not 0, that
-        has a bias, or that a synapse has reached.
+        Access to a neuron in use, in every tick; extra time of an active one, whose potential is not 0, that has a
+        bias, or that a synapse has reached.
     fire, spike, arrival, event : float
         A neuron that fires; a spike sent to one core; a spike that comes in on one axon; a synapse on that axon.
     hop_x, hop_y : float
         A link between two routers.
     barrier : tuple of (int, float)
-        Tiles in use, ascending from 1, and the time of the barrier from so many on.
+        Tiles in use, ascending from 1, and the time of the barrier from that number on.
     """
 
     access: float
@@ -366,26 +366,26 @@ class TickCosts(Card):
     barrier: tuple[tuple[int, float], ...]
 
     def whole(self, unit: float) -> tuple[int, ...]:
-        """Give all but the barrier as whole numbers of so many seconds, in the order above, so that sums are exact."""
+        """Return all but the barrier as integer multiples of ``unit`` seconds, in the order above, for exact sums."""
         return tuple(round(figure / unit) for figure in astuple(self)[:-1])
 
     def barrier_of(self, n_tiles: int) -> float:
-        """Seconds of the barrier of a program that uses so many tiles."""
+        """Return the barrier time of a program that uses ``n_tiles`` tiles, in seconds."""
         return max((seconds for tiles, seconds in self.barrier if tiles <= max(1, n_tiles)), default=0.0)
 
 
 def tick_costs(chip: ChipSpec) -> TickCosts | None:
-    """Read what work takes on a chip.
+    """Return the time that each kind of work takes on a chip.
 
     Parameters
     ----------
     chip : ChipSpec
-        Its tables ``[time]`` and ``[router]``.
+        Only its tables ``[time]`` and ``[router]`` matter.
 
     Returns
     -------
     TickCosts or None
-        ``None`` where ticks are of fixed length. Figures that a file with timed ticks leaves out take no time.
+        ``None`` if ticks are of fixed length. Figures that a file with timed ticks leaves out are 0.
     """
     if not chip.is_timed:
         return None
@@ -397,5 +397,5 @@ def tick_costs(chip: ChipSpec) -> TickCosts | None:
 
 
 def tick_words(chip: ChipSpec) -> str:
-    """Say how long a tick is."""
+    """Describe the length of a tick."""
     return "ticks as long as their work" if chip.is_timed else f"1 tick = {seconds(chip.tick_seconds)}"

@@ -1,6 +1,7 @@
-"""The independent checker of traffic: walks every route of a program hop by hop and counts again.
+"""ChipProgram, the base of all programs, and an independent check of their traffic.
 
-It shares no code with :mod:`neuromap.simulation.noc`, which counts starts, turns and ends only.
+The check walks every route hop by hop; it shares no code with :mod:`neuromap.simulation.noc`, which counts starts,
+turns and ends only.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ _NAMES = ("east", "west", "north", "south", "in", "out")
 
 @dataclass(frozen=True, eq=False)
 class RouteWalk(ReadOnly, Card):
-    """What a walk over all routes counts."""
+    """Traffic counted by walking all routes."""
 
-    spikes: int  # spikes that are sent: one for every target of a neuron that fires
-    hops: int  # links between routers that they cross
-    crossings: int  # those of them that join two chips
-    # (6, rows, columns): spikes over every link of the board, by the router at (x, y) that it leaves: ``[direction, y,
-    # x]`` with 0 to x + 1, 1 to x - 1, 2 to y + 1, 3 to y - 1, 4 from the core into the router, 5 from the router into
+    spikes: int  # spikes sent: one per target each time a neuron fires
+    hops: int  # links between routers that these spikes cross
+    crossings: int  # hops from one chip to another
+    # (6, rows, columns): spikes over every link of the board, as ``[direction, y, x]`` of the router at (x, y) that it
+    # leaves: 0 to x + 1, 1 to x - 1, 2 to y + 1, 3 to y - 1, 4 from the core into the router, 5 from the router into
     # the core
     loads: NDArray[np.int64]
 
@@ -53,7 +54,7 @@ def walk_routes(program: ChipProgram, fired: ArrayLike | None = None) -> RouteWa
     program : ChipProgram
         Mapped, or written by hand.
     fired : array_like of int, shape (C, N), optional
-        How often each neuron fires; once by default. Neurons without a target send nothing.
+        Number of times each neuron fires; 1 by default. Neurons without a target send nothing.
 
     Returns
     -------
@@ -62,7 +63,7 @@ def walk_routes(program: ChipProgram, fired: ArrayLike | None = None) -> RouteWa
     Raises
     ------
     InputError
-        If ``fired`` has another shape, or a negative number.
+        If ``fired`` has the wrong dtype or shape, or a negative entry.
     """
     chip = program.chip
     columns, rows = chip.routers
@@ -91,7 +92,7 @@ def route_difference(
     *,
     hops: int | NDArray[np.integer] | None = None,
 ) -> str | None:
-    """Compare counted traffic with a walk over all routes, and name the first link or spike that differs.
+    """Compare counted traffic with a walk over all routes, and report the first link or spike that differs.
 
     Parameters
     ----------
@@ -100,20 +101,20 @@ def route_difference(
     loads : ndarray of int, shape (6, rows, columns)
         Spikes over every link, as in :class:`RouteWalk`.
     fired : array_like of int, shape (C, N), optional
-        How often each neuron fires; once by default.
+        Number of times each neuron fires; 1 by default.
     hops : int or ndarray of int, shape (C, N), optional
-        Hops of all spikes together, or of the spikes that every neuron sends when it fires once; entries of neurons
-        that send nothing are not looked at.
+        Hops of all spikes together, or of the spikes that each neuron sends when it fires once; entries of neurons
+        that send nothing are ignored.
 
     Returns
     -------
     str or None
-        One line, or ``None`` where all is equal.
+        One line, or ``None`` if nothing differs.
 
     Raises
     ------
     InputError
-        If an array has another shape than it must have, or a neuron fires a negative number of times.
+        If an array has the wrong shape, or ``fired`` the wrong dtype or a negative entry.
     """
     walk = walk_routes(program, fired)
     if loads.shape != walk.loads.shape:
@@ -136,7 +137,7 @@ def route_difference(
 
 
 def _sent(program: ChipProgram, fired: ArrayLike | None) -> list[tuple[int, int, int, int]]:
-    """Core and neuron, core of the target, and number of spikes of every way that carries any."""
+    """List source core, neuron, target core and spike count of every connection that carries spikes."""
     shape = program.shape
     counts = np.ones(shape, np.int64) if fired is None else np.asarray(fired)
     if counts.shape != shape or counts.dtype.kind not in "iub":
@@ -151,14 +152,14 @@ def _sent(program: ChipProgram, fired: ArrayLike | None) -> list[tuple[int, int,
 
 
 def _place(program: ChipProgram, core: int) -> tuple[int, int]:
-    """Find the router of a core: cores of one tile share it."""
+    """Return the router of a core; cores of one tile share it."""
     x, y = program.coordinates[core].tolist()
     return x // program.chip.tile[0], y // program.chip.tile[1]
 
 
 # The route of one spike, hop by hop: along x first, then along y.
 def xy_route(start: tuple[int, int], end: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """Walk from one core to another."""
+    """Yield the places from one router to another, ends included."""
     x, y = start
     yield x, y
     while x != end[0]:
@@ -169,25 +170,24 @@ def xy_route(start: tuple[int, int], end: tuple[int, int]) -> Iterator[tuple[int
         yield x, y
 
 
-# What the host delivers on input frames, read off the host table row by row: for files of other simulators.
+# Spikes that the host delivers for input frames, read from its table row by row: for files of other simulators.
 #
-# Engines have a feed of their own, laid out for speed; this one shares no code with it.
+# Engines have their own feed, laid out for speed; this one shares no code with it.
 
 
 @dataclass(frozen=True, eq=False)
 class HostSpikes(ReadOnly, Card):
-    """Spikes from the host, ordered by tick, then row; n of them."""
+    """The n spikes from the host, ordered by tick, then row."""
 
-    tick: NDArray[np.int64]  # (n,): when each is integrated
-    row: NDArray[np.int64]  # (n,): row of the program's host table that it is for
-    n_ticks: int  # ticks that they were asked for
-    value: NDArray[np.int64] | None = None  # (n,): what each carries, never 0; None of spikes
+    tick: NDArray[np.int64]  # (n,): tick in which each is integrated
+    row: NDArray[np.int64]  # (n,): row of the program's host table
+    n_ticks: int  # number of ticks covered
+    value: NDArray[np.int64] | None = None  # (n,): value that each carries, never 0; None for spikes
 
 
 def host_spikes(program: ChipProgram, frames: Mapping[str, NDArray[Any]], n_ticks: int) -> HostSpikes:
     """List what the host delivers in ticks 0 to ``n_ticks - 1``."""
-    # gives bias rows end with the frames, as in a run; where there are parts of sums, which must be emptied, with the
-    # ticks
+    # Bias rows end with the frames, as in a run; where there are parts of sums, which must be emptied, with the ticks.
     # shapes: frames (n_frames, size)
     host, period = program.host, program.period
     n_frames = max((len(rows) for rows in frames.values()), default=0)
@@ -223,27 +223,27 @@ def _frames_of(program: ChipProgram, node: int, frames: Mapping[str, NDArray[Any
     return np.asarray(given, np.bool_ if program.value_ranges is None else np.int64)
 
 
-# ChipProgram: what programs have in common, whatever their cores are like.
-# Name, dtype and axes of arrays, each axis a letter.
+# ChipProgram: what programs for all kinds of cores have in common.
+# Dtype and axes of arrays by name, one letter per axis.
 Tensors: TypeAlias = Mapping[str, tuple[str, str]]
 
 
 class Wires(NamedTuple):
-    """Ways from neurons to axons, ordered by core, then neuron; all of shape (n,), int64."""
+    """Connections from neurons to axons, ordered by core, then neuron; all of shape (n,), int64."""
 
-    # core, neuron: where a spike comes from
+    # core, neuron: source of a spike
     core: Ints
     neuron: Ints
-    # target_core, target_axon: where it goes to
+    # target_core, target_axon: its target
     target_core: Ints
     target_axon: Ints
     delay: Ints  # ticks from the spike to its axon
 
 
 class Sent(NamedTuple):
-    """Where some spikes go; all of shape (n,), int64. A spike may go nowhere, or to several axons."""
+    """Targets of some spikes; all of shape (n,), int64. A spike may have none, or several."""
 
-    spike: Ints  # position of the spike among those that were asked for, ascending
+    spike: Ints  # position of the spike in the query, ascending
     # core, axon: its target
     core: Ints
     axon: Ints
@@ -253,37 +253,37 @@ class Sent(NamedTuple):
 class Synapses(NamedTuple):
     """Synapses of some axons; all of shape (s,), int64."""
 
-    row: Ints  # position of the axon among those that were asked for, ascending
+    row: Ints  # position of the axon in the query, ascending
     neuron: Ints  # of the axon's core
     weight: Ints
     delay: Ints  # ticks from the axon to the neuron
 
 
 def rows_of(table: Any, rows: Ints) -> Any:
-    """Take some rows of all arrays of a table."""
+    """Select rows of all arrays of a table."""
     some = {name: array[rows] for name, array in vars(table).items() if isinstance(array, np.ndarray)}
     return replace(table, **some)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ChipProgram(ReadOnly, Card, ABC):
-    """A chip's memory image with labels; what is in its cores is in the classes that derive from it."""
+    """A chip's memory image with labels; subclasses hold the contents of its cores."""
 
     _forms = ("neuromap.hardware.program.program_bytes",)
-    # arrays that only this kind of program has: of its own, and in ``TABLES``, whose names stand before a dot.
+    # arrays specific to this kind of program: its own, and those of ``TABLES`` under the table's name and a dot.
     # C cores, A axons, N neurons, K and M rows of host and outputs; further letters are those of ``extents``
     TENSORS: ClassVar[Tensors]
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset()  # those that may be None
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset()  # arrays that may be None
     TABLES: ClassVar[Mapping[str, type]] = {}
 
     name: str  # name of the network
     chip: ChipSpec  # the chip it is for
     coordinates: NDArray[np.int32]  # (C, 2): x and y of every used core on the board
-    # (C, N): label: the node as position in ``nodes``; -1 for unused neurons. A relay bears its source's label
+    # (C, N): label: position of the node in ``nodes``; -1 for unused neurons. A relay carries its source's label
     neuron_node: NDArray[np.int32]
     neuron_index: NDArray[np.int32]  # (C, N): label: the neuron within the node; 0 where unused
-    # (C, N): label: whether the neuron only serves the one whose label it bears: it hands on its spikes (it lengthens a
-    # delay, or is a splitter), or holds a part of its sum
+    # (C, N): label: whether the neuron only serves the one whose label it carries: it passes on its spikes (to lengthen
+    # a delay, or as a splitter), or holds a part of its sum
     is_relay: NDArray[np.bool_]
     nodes: tuple[NodePort, ...]  # labels and clocks
     # frame period in ticks; a fraction p/q is a mean: q frames in every p ticks, at intervals that differ by a tick
@@ -292,79 +292,79 @@ class ChipProgram(ReadOnly, Card, ABC):
     host: HostTable  # input and bias spikes
     outputs: OutputTable  # neurons that are read out
     # pattern, execution: labels of the rollout: the pattern's name and "windowed", "pipelined", "pipelined:P" or
-    # "pipelined:best"; empty for programs by hand
+    # "pipelined:best"; empty for handwritten programs
     pattern: str = ""
     execution: str = ""
-    # (C, N): label: whether the relay is there to fan out; splitters are relays too. None where there are none
+    # (C, N): label: whether the neuron is a splitter; splitters are relays too. None without splitters
     is_splitter: NDArray[np.bool_] | None = None
     # (C, N): label: whether the neuron holds a part of a sum that is wider than a core (docs/wide-neurons.md); parts
-    # are relays too. None where there are none
+    # are relays too. None without parts
     is_part: NDArray[np.bool_] | None = None
 
     @property
     def n_cores(self) -> int:
-        """Cores in use."""
+        """Number of cores in use."""
         return len(self.coordinates)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Cores in use, and neurons of each."""
+        """Number of cores in use, and of neurons per core."""
         return (len(self.coordinates), self.chip.neurons)
 
     @property
     def value_ranges(self) -> Mapping[str, tuple[int, int]] | None:
-        """Least and greatest value that every node sends; ``None`` where nodes send spikes."""
+        """Least and greatest value that each node sends; ``None`` if nodes send spikes."""
         return None
 
     def require_sums(self, least: int, greatest: int) -> None:
-        """Refuse raw events of such values if they can lead sums beyond what engines add up exactly."""
+        """Refuse raw events from ``least`` to ``greatest`` if sums could exceed what engines add exactly."""
 
     @property
     @abstractmethod
     def wires(self) -> Wires:
-        """Where every neuron's spikes go."""
+        """Connections from neurons to axons."""
 
     @abstractmethod
     def sent_by(self, cores: NDArray[np.integer], neurons: NDArray[np.integer]) -> Sent:
-        """Say where spikes of some neurons go."""
+        """Return the targets of spikes of the given neurons."""
         # shapes: cores, neurons (m,)
 
     @property
     @abstractmethod
     def axon_counts(self) -> Ints:
-        """Axons that every core has, shape (C,)."""
+        """Number of axons of each core, shape (C,)."""
 
     @property
     @abstractmethod
     def greatest_delay(self) -> int:
-        """Ticks after which nothing that a spike sets off on its way is left."""
+        """Greatest delay from a spike to a neuron that it reaches, in ticks."""
 
     @abstractmethod
     def extents(self) -> dict[str, int]:
-        """Lengths of the axes that only this kind of program has, by their letters."""
+        """Return the lengths of the axes specific to this kind of program, by letter."""
 
     def misfit(self) -> str:
-        """Say what is not well formed beyond dtypes and shapes; nothing where all is."""
+        """Describe what is malformed beyond dtypes and shapes; empty if nothing is."""
         return ""
 
     @abstractmethod
     def synapses_of(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> Synapses:
-        """List the synapses of some axons, those of weight 0 too where they take room."""
+        """List the synapses of the given axons, including stored ones of weight 0."""
         # shapes: cores, axons (m,)
 
     @abstractmethod
     def of_cores(self, cores: Ints, local: Ints) -> dict[str, Any]:
-        """Take some cores out, renumbered: the fields that only this kind has; targets outside are left out."""
-        # local: (C + 1,): new number of every core, -1 outside; the last is that of no core
+        """Return the fields specific to this kind for some cores, renumbered; targets outside are dropped."""
+        # local: (C + 1,): new number of every core, -1 outside; the last entry stands for no core
 
     @property
     @abstractmethod
     def n_synapses(self) -> int:
-        """Synapses of all cores."""
+        """Number of synapses in all cores."""
 
     @property
     def neurons_in_use(self) -> Bools:
-        """Neurons that bear a node's label, have a synapse, or send spikes: shape (C, N)."""
+        """Mask of neurons that carry a node's label, have a synapse or send spikes, shape (C, N)."""
         used: Bools = self.neuron_node >= 0
         core = np.repeat(np.arange(self.n_cores), self.axon_counts)
         found = self.synapses_of(core, rank_in_run(core))
@@ -374,23 +374,23 @@ class ChipProgram(ReadOnly, Card, ABC):
 
     @property
     def has_bias(self) -> Bools:
-        """Neurons whose potential changes by itself, whatever comes in: shape (C, N)."""
+        """Mask of neurons whose potential changes without input, shape (C, N)."""
         return np.zeros(self.shape, np.bool_)
 
     @property
     def joined(self) -> NDArray[np.int32] | None:
-        """The neuron of the core of which each is a further compartment, -1 for none: shape (C, N)."""
+        """Neuron of the core that each further compartment belongs to, -1 for none, shape (C, N)."""
         return None
 
     @property
     def further_compartments(self) -> Bools:
-        """Which hold a further current of a neuron, and are no neurons of their own: shape (C, N)."""
+        """Mask of further compartments, which hold a current of another neuron, shape (C, N)."""
         joined = self.joined
         return np.zeros(self.shape, np.bool_) if joined is None else joined >= 0
 
     @property
     def soma(self) -> Ints:
-        """Whose voltage the current of every neuron changes, by ``core * N + neuron``: shape (C * N,)."""
+        """Neuron whose voltage takes each current, both numbered ``core * N + neuron``, shape (C * N,)."""
         neuron, joined = np.arange(self.neuron_node.size), self.joined
         if joined is None:
             return neuron
@@ -398,17 +398,17 @@ class ChipProgram(ReadOnly, Card, ABC):
 
     @property
     def scales(self) -> dict[str, int]:
-        """Powers k of the factors 2^k by which nodes were multiplied for the chip, by node; none for most programs."""
+        """Powers k of the factors 2^k that scale nodes to the chip, by node; empty for most programs."""
         return {}
 
     def memory_figures(self) -> dict[str, Any]:
-        """Count what only cores of its kind have: fields of :class:`neuromap.hardware.program.usage.Usage`."""
+        """Return figures specific to this kind of core: fields of :class:`neuromap.hardware.program.usage.Usage`."""
         return {}
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Neurons of hidden nodes that the program does not hold, by node; nodes that it holds whole are absent."""
-        # The mapper leaves out what leads to no output, unless it is asked to keep it (``MappingOptions.keep``).
+        """Number of neurons left out of each hidden node; complete nodes are absent."""
+        # The mapper leaves out neurons that lead to no output, unless told to keep them (``MappingOptions.keep``).
         mine = (
             ~self.is_relay & (self.neuron_node >= 0) & (self.neuron_node < len(self.nodes)) & (self.neuron_index >= 0)
         )
@@ -429,5 +429,5 @@ class ChipProgram(ReadOnly, Card, ABC):
         }
 
     def save(self, path: str | Path) -> None:
-        """Write the program to a file, whole or not at all; :func:`neuromap.load_program` reads it."""
+        """Write the program to a file atomically; :func:`neuromap.load_program` reads it."""
         write_whole(path, form(self, "file"))

@@ -1,8 +1,7 @@
-"""Which cores a chip's defects make unusable, and which routes they block.
+"""Unusable cores and blocked routes of a chip with defects.
 
-A spike travels along x first, then along y. :func:`route_blocked` answers for millions of routes at once, with
-prefix sums along rows and columns; the checker has a method of its own
-(:mod:`neuromap.hardware.checker`).
+A spike travels along x first, then along y. :func:`route_blocked` tests millions of routes at once, with prefix sums
+along rows and columns; the checker has its own method (:mod:`neuromap.hardware.checker`).
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from neuromap.render.value import Card
 
 @dataclass(frozen=True, eq=False)
 class DefectMap(ReadOnly, Card):
-    """The defects of a board as arrays, made by :func:`defect_map`; for who asks often."""
+    """Defects of a board as arrays, made by :func:`defect_map`, for repeated queries."""
 
-    # (rows, columns): indexed ``[y, x]``: whether neither neurons nor axons may be placed there
+    # (rows, columns): indexed ``[y, x]``: whether no neurons or axons may be placed there
     unusable: NDArray[np.bool_]
     # (rows, 2 * columns): dead routers and links of every row, counted from the left. Routers have the even places (2
     # x), the links between them the odd ones (2 x + 1); entry i counts the places before i
@@ -30,7 +29,7 @@ class DefectMap(ReadOnly, Card):
     along_y: NDArray[np.int32]  # (columns, 2 * rows): the same for every column, counted from y = 0
 
     def blocked(self, start: NDArray[np.integer], end: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Tell which routes are blocked; see :func:`route_blocked`."""
+        """Test which routes are blocked; see :func:`route_blocked`."""
         # shapes: start, end (k, 2); returns (k,)
         (x, y), (to_x, to_y) = _columns(start), _columns(end)
         rows, columns = self.unusable.shape
@@ -50,13 +49,13 @@ def _columns(places: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np
 def _crosses(
     counted: NDArray[np.int32], line: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Whether something lies on the way along a row or column, both ends included."""
+    """Test for defects between two routers of a row or column, both included."""
     first, last = np.minimum(start, end), np.maximum(start, end)
     return np.asarray(counted[line, 2 * last + 1] != counted[line, 2 * first])
 
 
 def defect_map(chip: ChipSpec) -> DefectMap:
-    """Make arrays of a chip's defects."""
+    """Convert a chip's defects to arrays."""
     rows, columns = chip.rows, chip.columns
     in_rows, in_columns = np.zeros((rows, 2 * columns), bool), np.zeros((columns, 2 * rows), bool)
     for x, y in chip.defects.routers:
@@ -76,7 +75,7 @@ def _before(marks: NDArray[np.bool_]) -> NDArray[np.int32]:
 
 
 def unusable(chip: ChipSpec) -> NDArray[np.bool_]:
-    """Tell where nothing may be placed: on dead cores, and where the router is dead."""
+    """Mask the places where the core or its router is dead."""
     # shapes: returns (rows, columns)
     result = np.zeros((chip.rows, chip.columns), bool)
     places = np.array(chip.defects.cores + chip.defects.routers, np.int64).reshape(-1, 2)
@@ -85,8 +84,8 @@ def unusable(chip: ChipSpec) -> NDArray[np.bool_]:
 
 
 def route_blocked(chip: ChipSpec, start: NDArray[np.integer], end: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Tell which routes meet a dead router or link; they go along x first, then along y."""
-    # Dead cores block nothing. A route from a core to itself visits its own router. Who asks often makes one
-    # :func:`defect_map` and asks that.
+    """Test which routes, along x first and then along y, meet a dead router or link."""
+    # Dead cores block nothing. A route from a core to itself visits its own router. For repeated queries, make one
+    # :func:`defect_map`.
     # shapes: start, end (k, 2); returns (k,)
     return defect_map(chip).blocked(start, end)

@@ -1,4 +1,4 @@
-"""A program as the bytes of its file: its arrays as safetensors, the rest as one JSON text in the metadata.
+"""Serialise a program: its arrays as safetensors, the rest as one JSON text in the metadata.
 
 ``docs/program-file.md`` is the reference of the format. :mod:`neuromap.hardware.program_file` reads it.
 """
@@ -17,7 +17,7 @@ from neuromap.hardware.chip.chip_document import chip_document
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.structure import program_tensors, require_well_formed, tensors_of
 
-# What the metadata says that the file is, and the key of its JSON text.
+# Kind of file stated in the metadata, and key of its JSON text.
 KIND = "program"
 
 # Version of the format.
@@ -26,31 +26,31 @@ FORMAT = "1"
 # Members of the JSON text.
 HEADER_KEYS = ("chip", "execution", "name", "nodes", "pattern", "period", "ticks_per_step")
 
-# Members of a node in it.
+# Members of each node.
 NODE_KEYS = ("kind", "name", "sample_tick", "size")
 
-# Member beside ``period`` where frames come at unequal intervals: so many in every ``period`` ticks.
+# Member beside ``period`` if frames come at unequal intervals: number of frames in every ``period`` ticks.
 FRAMES_KEY = "frames_per_period"
 
-# Member beside ``sample_tick`` where the exact time of frame 0 is no tick: parts of a tick, above 0.
+# Member beside ``sample_tick`` if the exact time of frame 0 is not a whole tick: parts of a tick, above 0.
 PART_KEY = "sample_part"
 
 
 def period_to_file(period: Time) -> dict[str, int]:
-    """Write a frame period as members of a file: ``period``, and ``frames_per_period`` where it is a fraction."""
+    """Write a frame period as members of a file: ``period``, and ``frames_per_period`` if it is a fraction."""
     frames = {} if period.denominator == 1 else {FRAMES_KEY: period.denominator}
     return {"period": period.numerator, **frames}
 
 
 def tick_to_file(tick: Time, period: Time) -> dict[str, int]:
-    """Write the time of frame 0 as members of a file: ``sample_tick``, and ``sample_part`` where it is no tick."""
+    """Write the time of frame 0 as members of a file: ``sample_tick``, and ``sample_part`` if it is not whole."""
     start = tick.numerator * (period.denominator // tick.denominator)
     part = start % period.denominator
     return {"sample_tick": start // period.denominator, **({PART_KEY: part} if part else {})}
 
 
 def period_of_file(document: Mapping[str, Any]) -> Any:
-    """Read what :func:`period_to_file` wrote; without ``frames_per_period`` the period as it stands there."""
+    """Invert :func:`period_to_file`; without ``frames_per_period``, return ``period`` as is."""
     if FRAMES_KEY not in document:
         return document["period"]
     ticks, frames = document["period"], document[FRAMES_KEY]
@@ -63,7 +63,7 @@ def period_of_file(document: Mapping[str, Any]) -> Any:
 
 
 def tick_of_file(document: Mapping[str, Any], period: Any) -> Any:
-    """Read what :func:`tick_to_file` wrote; without ``sample_part`` the tick as it stands there."""
+    """Invert :func:`tick_to_file`; without ``sample_part``, return ``sample_tick`` as is."""
     if PART_KEY not in document:
         return document["sample_tick"]
     tick, part, parts = document["sample_tick"], document[PART_KEY], getattr(period, "denominator", 1)
@@ -84,7 +84,7 @@ def program_bytes(program: ChipProgram) -> bytes:
 
 
 def _document(program: ChipProgram) -> dict[str, Any]:
-    """Make the JSON text's members: what no tensor holds."""
+    """Collect the members of the JSON text: everything that no tensor holds."""
     period = program.period
     document: dict[str, Any] = {key: getattr(program, key) for key in HEADER_KEYS} | period_to_file(period)
     document["nodes"] = [

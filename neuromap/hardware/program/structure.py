@@ -1,8 +1,7 @@
-"""Whether a program is well formed: dtypes, shapes, labels and clocks, before any rule is asked.
+"""Check that a program is well formed (dtypes, shapes, labels and clocks), before any rule.
 
-Everything that a later step takes for granted is settled here, so that the checker, the engines and the wave
-index arrays without asking again. Values that index something (targets, rows, labels) are checked by
-:mod:`neuromap.hardware.checker`.
+The checker, the engines and the wave rely on this and index arrays without further checks. Values that index
+something (targets, rows, labels) are checked by :mod:`neuromap.hardware.checker`.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from neuromap.arrays.times import Time
 from neuromap.errors import ProgramError
 from neuromap.hardware.program.chip_program import ChipProgram, Tensors
 
-# Neurons of one node; a frame of it is an array of that many values.
+# Most neurons of one node; its frame is an array of that many values.
 MAX_NODE_SIZE = 2**26
 
-# Bound of every clock value (4.6 hours at 1 kHz): sums of ticks stay in int64, and simulations come to an end.
+# Bound of every clock value (4.6 hours at 1 kHz): sums of ticks fit int64, and simulations end.
 MAX_TICKS = 2**24
 
-# Axons or neurons of a core; engines number them in 16 bits.
+# Most axons or neurons of a core; engines number them in 16 bits.
 MAX_CORE_SIZE = 2**16
 
 NODE_KINDS = ("input", "output", "hidden")
 
-# Words of the program file, so they stand here: programs know no schedule, and neither do the modules beside this
-# one (tests/hardware asks that they are those of neuromap.rollout.schedule.rollout).
+# Words of the program file, repeated here because neither programs nor the modules beside this one know schedules
+# (tests/hardware checks that they are those of neuromap.rollout.schedule.rollout).
 EXECUTIONS = ("", "windowed", "pipelined")
 BEST = "pipelined:best"
 CHOSEN_PERIOD = re.compile(r"pipelined:([1-9][0-9]{0,6})", re.ASCII)
@@ -59,17 +58,17 @@ _OPTIONAL = frozenset({"is_splitter", "is_part", "host.part"})
 
 
 def tensors_of(kind: type[ChipProgram]) -> Tensors:
-    """Return name, dtype and axes of every array of a kind of program; also the tensors of its file."""
+    """Return dtype and axes of every array of a kind of program, and so of every tensor of its file, by name."""
     return {"coordinates": ("int32", "C2"), **kind.TENSORS, **_SHARED}
 
 
 def is_optional(kind: type[ChipProgram], name: str) -> bool:
-    """Whether a program need not have an array: ``None`` in the program, absent from its file."""
+    """Whether an array may be ``None`` in a program, and absent from its file."""
     return name in _OPTIONAL or name in kind.OPTIONAL
 
 
 def program_tensors(program: ChipProgram) -> dict[str, NDArray[np.generic]]:
-    """Return the arrays that a program has by their names in a program file, in the order of their table."""
+    """Return the arrays of a program by their names in its file, in the order of :func:`tensors_of`."""
     tensors = {}
     for name in tensors_of(type(program)):
         part, _, field = name.rpartition(".")
@@ -80,7 +79,7 @@ def program_tensors(program: ChipProgram) -> dict[str, NDArray[np.generic]]:
 
 
 def require_well_formed(program: ChipProgram) -> None:
-    """Refuse a program whose arrays, labels or clocks do not belong together."""
+    """Refuse a program whose arrays, labels or clocks are malformed or do not fit each other."""
     origin = f"program {program.name}"
     kind = program.chip.kind.program.PROGRAM
     if not isinstance(program, kind):
@@ -126,7 +125,7 @@ def _check_arrays(program: ChipProgram, origin: str) -> None:
 
 
 def _extents(program: ChipProgram) -> dict[str, int]:
-    """Lengths of all axes."""
+    """Return the lengths of all axes, by letter."""
     return {
         "C": len(program.coordinates),
         "A": program.chip.axons,
@@ -165,7 +164,7 @@ def _check_labels(program: ChipProgram, origin: str) -> None:
 
 
 def _check_period(program: ChipProgram, origin: str) -> None:
-    """Refuse a period out of range, and parts of a tick that do not belong to it."""
+    """Refuse a period out of range, and parts of a tick that do not fit it."""
     period, part = program.period, program.host.part
     if not isinstance(period, Fraction) or period.denominator == 1:
         _check_integer(period, f"{origin}: period", 1, MAX_TICKS)

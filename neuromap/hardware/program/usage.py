@@ -1,4 +1,4 @@
-"""What a program takes of its chip: cores, neurons, copies, relays, axons, and the ways that its spikes travel."""
+"""Resources that a program uses: cores, neurons, copies, relays, axons and routes."""
 
 from __future__ import annotations
 
@@ -18,61 +18,61 @@ from neuromap.render.value import Card
 class Usage(Card):
     """Resources of a program.
 
-    A *target* is an axon that a neuron feeds: one at most on crossbar cores, none where the neuron is read out; any
-    number on cores with synapse lists. A *source* is a neuron of the network, told by
-    node and index; its copies, relays and splitters carry its label.
+    A *target* is an axon that a neuron feeds: at most one on crossbar cores, none if the neuron is read out; any number
+    on cores with synapse lists. A *source* is a neuron of the network, identified by node and index; its copies, relays
+    and splitters carry its label.
 
     Attributes
     ----------
     cores : int
         Cores in use.
     cores_of_chip, usable_cores : int
-        Cores that the chip has, and those of them that are not dead.
+        Cores of the chip, and those that are not dead.
     shared_cores : int
         Cores that hold neurons of more than one node.
     neurons : int
-        Neurons in use: copies, splitters and relays included; on cores with synapse lists one for all of its
-        compartments.
+        Neurons in use, copies, splitters and relays included; on cores with synapse lists, a neuron with all its
+        compartments counts once.
     copies : int
-        Neurons that repeat another one for more fan-out: those beyond the first with the same node and index,
-        relays, splitters and parts not counted. Neurons of the network that were mapped are neurons less copies,
-        splitters, relays and parts.
+        Neurons that duplicate another one for more fan-out: those beyond the first with the same node and index, not
+        counting relays, splitters and parts. The mapped neurons of the network are neurons minus copies, splitters,
+        relays and parts.
     replicas : int
         Neurons of the network whose copies lie in more than one core.
     splitters : int
-        Relays that are there to fan out, their own copies included.
+        Relays that fan out, their copies included.
     relays : int
-        Neurons that only lengthen a delay, their own copies included, splitters and parts not.
+        Neurons that only lengthen a delay, including their copies but not splitters and parts.
     axons : int
         Axons that a neuron or the host feeds.
     bias_axons : int
-        Those of them that carry a constant.
+        Axons that carry a constant.
     synapses : int
         Crossbar bits that are set, or synapses in lists.
     neuron_utilisation, axon_utilisation : float
-        Neurons (compartments, where cores have them) and axons in use, as a fraction of those of the cores in use.
+        Fraction in use of the neurons (compartments, where cores have them) and axons of the cores in use.
     deliveries : int
-        Distinct pairs of a source (inputs included) and a core that it is delivered to.
+        Distinct pairs of a source (inputs included) and a core that receives its spikes.
     mean_fan_out : float
-        Cores that a source is delivered to, mean over the sources that are delivered anywhere.
+        Mean number of cores that receive the spikes of a source, over the sources with any.
     largest_fan_out : int
-        The most of them.
+        Greatest number of cores that receive the spikes of a source.
     weighted_hops : int
-        Hops from every neuron to its targets, summed: columns plus rows between their cores.
+        Hops from every neuron to its targets, summed: columns plus rows between their routers.
     mean_hops : float
-        The same per target.
+        Mean hops per target.
     longest_way : int
         Hops to the farthest target.
     chip_crossings : int
-        Boundaries between chips of the board on these ways, summed.
+        Chip boundaries crossed on these routes, summed.
     output_axons : int or None
-        Pairs of a neuron and a core that it feeds, of cores with synapse lists; ``None`` on crossbar cores.
+        Pairs of a neuron and a core that it feeds, on cores with synapse lists; ``None`` on crossbar cores.
     synapse_memory_utilisation : float or None
-        Memory that their lists take, as a fraction of that of the cores in use; ``None`` on crossbar cores.
+        Fraction in use of the synapse memory of the cores in use; ``None`` on crossbar cores.
     compartments : int or None
-        Compartments in use, one for every current of a neuron, of cores with synapse lists; ``None`` on crossbar cores.
+        Compartments in use, one per current of a neuron, on cores with synapse lists; ``None`` on crossbar cores.
     parts : int or None
-        Neurons that hold parts of sums that are wider than a core; ``None`` where there are none.
+        Neurons that hold parts of sums wider than a core; ``None`` without any.
     """
 
     cores: int
@@ -103,7 +103,7 @@ class Usage(Card):
 
 
 def count_usage(program: ChipProgram) -> Usage:
-    """Count what a program uses."""
+    """Count the resources that a program uses."""
     wires, host = program.wires, program.host
     fed = _n_axons(program, [wires.target_core, host.core], [wires.target_axon, host.axon])
     constant = host.node < 0
@@ -142,7 +142,7 @@ def count_usage(program: ChipProgram) -> Usage:
 
 
 def sampling_frequency(program: ChipProgram) -> float | None:
-    """Count input frames per second by the program's own period; None where ticks last as long as their work."""
+    """Return input frames per second by the program's period; None if ticks last as long as their work."""
     return None if program.chip.is_timed else 1.0 / (program.period * program.chip.tick_seconds)
 
 
@@ -155,13 +155,13 @@ def _n_axons(program: ChipProgram, cores: Sequence[NDArray[np.integer]], axons: 
 
 
 def _source(node: NDArray[np.int32], index: NDArray[np.int32], program: ChipProgram) -> Ints:
-    """Give equal numbers to equal node and index."""
+    """Return the number of every source, equal for equal node and index."""
     span = max(int(program.neuron_index.max(initial=0)), int(program.host.index.max(initial=0))) + 1
     return node.astype(np.int64) * span + index
 
 
 def _runs(ascending: Ints) -> tuple[Ints, Ints]:
-    """Give the distinct values of a sorted array, and how often each occurs; much faster than ``np.unique``."""
+    """Return the distinct values of a sorted array and their counts; much faster than ``np.unique``."""
     start = np.flatnonzero(run_heads(ascending))
     return ascending[start], np.diff(start, append=len(ascending))
 
@@ -182,7 +182,7 @@ def _copies_and_replicas(program: ChipProgram) -> tuple[int, int]:
 
 
 def _deliveries(program: ChipProgram, wires: Wires) -> tuple[int, int, int]:
-    """Count deliveries, their sources, and the cores of the source that has most."""
+    """Count deliveries, their sources, and the cores of the source with the most."""
     host, given, sender = program.host, program.host.node >= 0, (wires.core, wires.neuron)
     source = np.concatenate(
         [
@@ -191,14 +191,14 @@ def _deliveries(program: ChipProgram, wires: Wires) -> tuple[int, int, int]:
         ]
     )
     core = np.concatenate([wires.target_core, host.core[given]])
-    first = source.min(initial=0)  # neurons by hand may send without a label
+    first = source.min(initial=0)  # handwritten neurons may send without a label
     pairs = _runs(np.sort((source - first) * program.n_cores + core))[0]
     cores_of = _runs(pairs // max(1, program.n_cores))[1]
     return len(pairs), len(cores_of), int(cores_of.max(initial=0))
 
 
 def _ways(program: ChipProgram, wires: Wires) -> tuple[Ints, int]:
-    """Give the hops to every target, and the chip boundaries crossed by all."""
+    """Return the hops to every target, and the sum of chip boundaries crossed."""
     source, target = wires.core, wires.target_core
     hops, crossings = np.zeros(len(source), np.int64), 0
     for axis, cores in enumerate(program.chip.cores):
@@ -211,7 +211,7 @@ def _ways(program: ChipProgram, wires: Wires) -> tuple[Ints, int]:
 
 # What the neurons of each node became on the chip, and why: copies for fan-out, relays for delays, splitters.
 
-# Nodes that a line names, at most.
+# Most nodes that a line names.
 _NAMED = 3
 
 
@@ -219,25 +219,25 @@ _NAMED = 3
 class NodeCopies:
     """Neurons of the chip that carry the label of one node."""
 
-    # A neuron of a crossbar core sends to one axon, with one delay. So a neuron of the network is there once for every
-    # axon that it feeds, and once where it is read out. Neurons of cores with synapse lists send to any number of axons
-    # and have no copies. Delays beyond the longest take relays, whatever the cores.
+    # A neuron of a crossbar core sends to one axon, with one delay. So a neuron of the network has one copy for
+    # every axon that it feeds, and one if it is read out. Neurons of cores with synapse lists send to any number of
+    # axons and have no copies. Delays beyond the longest take relays, whatever the cores.
 
     node: str  # name of the node
     neurons: int  # neurons of the network that were mapped
-    on_chip: int  # neurons of the chip that stand for them; relays, splitters and parts of sums included
-    copies: int  # those that repeat another one
+    on_chip: int  # neurons of the chip that represent them; relays, splitters and parts of sums included
+    copies: int  # those that duplicate another one
     # relays, splitters: those that only lengthen a delay, and those that fan out
     relays: int
     splitters: int
-    most_cores: int  # cores that one neuron of the network is sent to, at most, by all that stand for it
-    most_delays: int  # different delays with which it is sent, at most; those of synapses are not counted
+    most_cores: int  # most cores that one neuron of the network is sent to, by all that represent it
+    most_delays: int  # most distinct delays with which it is sent, those of synapses not counted
     is_output: bool  # whether it is read out
-    parts: int = 0  # those that hold parts of sums that are wider than a core
+    parts: int = 0  # those that hold parts of sums wider than a core
 
 
 def copies_line(nodes: Sequence[NodeCopies]) -> str:
-    """Say what neurons became how many, and why, for the nodes that take most."""
+    """Describe which nodes take more neurons on the chip than in the network, the most first, and why."""
     neurons, on_chip = sum(node.neurons for node in nodes), sum(node.on_chip for node in nodes)
     if neurons == on_chip:
         return ""
@@ -271,7 +271,7 @@ def _up_to(number: int, what: str) -> str:
 
 def count_copies(program: ChipProgram) -> tuple[NodeCopies, ...]:
     """Count the neurons that carry the label of each node, and where they send."""
-    # gives in the order of the program's nodes; nodes without a neuron of the chip, such as inputs, are left out
+    # In the order of the program's nodes; nodes without neurons on the chip, such as inputs, are left out.
     core, place = np.nonzero((program.neuron_node >= 0) & ~program.further_compartments)
     node = program.neuron_node[core, place].astype(np.int64)
     index, relay = program.neuron_index[core, place].astype(np.int64), program.is_relay[core, place]
@@ -305,7 +305,7 @@ def count_copies(program: ChipProgram) -> tuple[NodeCopies, ...]:
 
 
 def _most_per_node(source: Ints, what: Ints, span: int, n_nodes: int) -> Ints:
-    """Find for every node the most different values that one of its sources has."""
+    """Return for every node the most distinct values of any of its sources."""
     width = int(what.max(initial=0)) + 1
     sources, counts = np.unique(np.unique(source * width + what) // width, return_counts=True)
     most = np.zeros(n_nodes, np.int64)

@@ -1,1 +1,1 @@
-"""What no mapping can do without: lower bounds on axons and cores."""
+"""Lower bounds on the axons and cores of any mapping."""

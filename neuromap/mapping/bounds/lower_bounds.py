@@ -1,9 +1,9 @@
 """Lower bounds on crossbar cores: by crowding, by reads, and by shares.
 
-There are three arguments, each a theorem in docs/lower-bounds.md. *Crowding*: n neurons of a
-population read at least so many distinct sources, and a core has so many axons; hence a core holds at most so many
-neurons. *Reads*: then a source must be read in at least so many cores, and every read takes an axon and a neuron that
-feeds it. *Shares*: prices per neuron such that no core, however mixed, holds neurons worth more than one core.
+There are three arguments, each a theorem in docs/lower-bounds.md. *Crowding*: n neurons of a population read a least
+number of distinct sources, so the axons of a core limit how many it holds. *Reads*: hence a source is read in a least
+number of cores, and every read takes an axon and a neuron that feeds it. *Shares*: prices per neuron such that no core,
+however mixed, holds neurons worth more than one core.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ def crossbar_core_bound(network: Legalised, chip: ChipSpec, proven: bool, priced
 
 
 # Two hops: a source is read in as many cores as it takes to hold all that its readers read.
-# Pairs of entries with a reader in common up to which they are counted.
+# Maximum number of pairs of entries with a common reader that are counted.
 LARGEST = 40_000_000
 
 
 def cores_by_two_hops(readers: tuple[Reader, ...], axons: int) -> dict[Key, Ints]:
     """Bound the cores that read a source: each has an axon for it and at most all others for what its readers read."""
-    # gives cores that read each column of a feed at least; empty where it would take too long
+    # returns the fewest cores that read each column of a feed; empty if it would take too long
     widths = {feed.key: feed.matrix.shape[1] for reader in readers for feed in reader.feeds}
     if axons < 2 or not widths:
         return {}
@@ -80,9 +80,9 @@ def _row_of_blocks(reader: Reader, widths: dict[Key, int]) -> list[Any]:
 
 
 # Shares: cores from prices per neuron such that no core, however mixed, holds neurons worth more than one core.
-# Steps up to which the worth of a mixed core is computed.
+# Maximum number of steps for computing the worth of a mixed core.
 EFFORT = 200_000_000
-# On numbers that floating point may give a little too low and too high.
+# Margins for numbers that floating point may give slightly too low, and slightly too high.
 TINY, ROUNDING = 1e-9, 1e-6
 
 
@@ -90,7 +90,7 @@ def cores_by_shares(crowds: list[Crowd], chip: ChipSpec) -> int:
     """Bound the cores by prices: a neuron costs one over the neurons of its population that a core can hold."""
     # No core holds more than the *worth* of the best mixture, so cores times worth is at least the price of all. The
     # axons of a feed that several populations read are charged to the one that needs most cores, or shared out equally.
-    # gives 0 where it would take too long
+    # returns 0 if it would take too long
     readers: dict[Key, list[Crowd]] = {}
     for crowd in crowds:
         for key in crowd.need:
@@ -115,7 +115,7 @@ def cores_by_shares(crowds: list[Crowd], chip: ChipSpec) -> int:
 
 
 def _charged_to_the_greediest(crowd: Crowd, readers: dict[Key, list[Crowd]]) -> Floats:
-    """Axons that 0, 1, ... room neurons pay for, if of the readers of a feed the one that needs most cores pays all."""
+    """Axons charged to 0, 1, ... ``room`` neurons, if the reader of a feed that needs most cores pays for all."""
     axons = np.zeros(crowd.room + 1)
     for key, least in crowd.need.items():
         if max(readers[key], key=lambda c: c.cores) is crowd:
@@ -124,7 +124,7 @@ def _charged_to_the_greediest(crowd: Crowd, readers: dict[Key, list[Crowd]]) -> 
 
 
 def _shared_out(crowd: Crowd, readers: dict[Key, list[Crowd]]) -> Floats:
-    """Axons that 0, 1, ... room neurons pay for, if all readers of a feed pay the same part."""
+    """Axons charged to 0, 1, ... ``room`` neurons, if all readers of a feed pay equal parts."""
     axons = np.zeros(crowd.room + 1)
     for key, least in crowd.need.items():
         axons += least[: crowd.room + 1] / len(readers[key])
@@ -132,7 +132,7 @@ def _shared_out(crowd: Crowd, readers: dict[Key, list[Crowd]]) -> Floats:
 
 
 def _greatest_worth(curves: list[Ints], axons: int) -> float:
-    """Find the most that neurons of different populations in one core are worth (a knapsack of its axons)."""
+    """Find the greatest worth of neurons of different populations in one core (a knapsack of its axons)."""
     best = np.zeros(axons + 1)
     for cost in curves:
         room = max(1, len(cost) - 1)
@@ -148,7 +148,7 @@ def _greatest_worth(curves: list[Ints], axons: int) -> float:
 # Lower bounds on the cores of any mapping of a rollout: what no tiling, packing, copying or splitting can beat.
 
 
-# From sources and synapses to the memory that they take at least, and that of one core.
+# Maps sources and synapses to the least memory that they take, and that of one core.
 Memory: TypeAlias = Callable[[int, int], tuple[int, int]]
 
 
@@ -157,8 +157,8 @@ class PopulationBound:
     """What the neurons of one population need, whatever they share their cores with."""
 
     name: str  # of the population
-    cores: int  # cores among which its neurons spread at least
-    by: str  # what keeps more of its neurons from a core; "synapses" is the memory of synapse-list cores
+    cores: int  # least number of cores over which its neurons spread
+    by: str  # resource that keeps more of its neurons from a core; "synapses" is the memory of synapse-list cores
 
 
 @dataclass(frozen=True)
@@ -167,10 +167,10 @@ class CoreBound(Card):
 
     total: int  # cores
     by: str  # the resource that gives ``total``; "synapses" is the memory of synapse-list cores
-    # neurons of cores that are taken at least. On crossbar cores: one for every axon that a neuron feeds, one for each
-    # that is read out
+    # least number of core neurons taken. On crossbar cores: one for every axon that a neuron feeds, one for each neuron
+    # read out
     neurons: int
-    axons: int  # axons that are fed at least, bias axons not counted
+    axons: int  # least number of axons fed, bias axons not counted
     # population by population; those that no output depends on, relays and splitters need none
     populations: tuple[PopulationBound, ...]
 
@@ -181,7 +181,7 @@ class CoreBound(Card):
 
 
 _RESOURCE = enum("axons", "neurons", "synapses")
-# Of documents.
+# Record of JSON documents.
 BOUND = record_of(CoreBound, by=_RESOURCE, populations=each(record_of(PopulationBound, by=_RESOURCE)))
 
 
@@ -196,23 +196,23 @@ def core_bound(
     Parameters
     ----------
     network : Legalised
-        In ticks; relays and splitters that it has already do not matter.
+        Rollout in ticks; its relays and splitters do not matter.
     chip : ChipSpec
         Axons, neurons and axon types of a crossbar core, or axons, neurons and memory of one with synapse lists, and
         the range of delays. Its number of cores and defects do not matter.
     proven : bool
-        Leave out what rests on floating point: the bound by singular values, and prices. Refusals do.
+        Leave out bounds that rest on floating point: by singular values, and by prices. Refusals do.
     priced : bool
-        Seek prices of mixed cores too, with the bound of a solver (HiGHS) that nothing certifies: some seconds, and it
-        may write a line of its own to the output.
+        Also search prices of mixed cores, with the uncertified bound of a solver (HiGHS); takes some seconds, and the
+        solver may write a line of its own to the output.
     budget : Budget, optional
-        Of crossbar cores: populations to which its stage ``bounds`` does not come count with their neurons only, and
-        prices are not sought.
+        For crossbar cores: populations that its stage ``bounds`` does not reach count only by their neurons, and prices
+        are not searched.
 
     Returns
     -------
     CoreBound
-        With at least one core where any neuron is needed. It holds whatever the budget is; more time makes it sharper.
+        At least one core if any neuron is needed. Valid whatever the budget; more time makes it sharper.
     """
     return chip.kind.mapper.core_bound(network, chip, proven, priced and not proven, budget)
 
@@ -220,9 +220,9 @@ def core_bound(
 # Bounds by counting, for any kind of core.
 #
 # A neuron takes a place; a source that it reads takes an axon of its core, and every weight a synapse, for which a core
-# may have so much memory. So neurons, different sources and synapses are counted, over all cores and for every
-# population, and held against what one core has. Relays are left out and sources told by node and neuron, so the counts
-# are those of every schedule.
+# may have limited memory. So neurons, different sources and synapses are counted, over all cores and for every
+# population, and compared with what one core has. Relays are left out and sources identified by node and neuron, so the
+# counts hold for every schedule.
 @dataclass(frozen=True, eq=False)
 class _Reads:
     """What a population reads through one link; sources and neurons are numbered by node and index."""
@@ -241,7 +241,7 @@ class _Reads:
 
 def counted_cores(network: Legalised, chip: ChipSpec, memory: Memory | None = None) -> CoreBound:
     """Bound the cores of every mapping from below."""
-    # gives with at least one core where any neuron is needed
+    # returns at least one core if any neuron is needed
     span = max((port.size for port in network.ports), default=0)
     reads = _reads_of(network, span)
     needed = _needed(network, reads, span)
@@ -267,7 +267,7 @@ def counted_cores(network: Legalised, chip: ChipSpec, memory: Memory | None = No
 
 
 def _cores_for(neurons: int, axons: int, synapses: int, chip: ChipSpec, memory: Memory | None) -> tuple[int, str]:
-    """Say how many cores hold so many neurons with these synapses at least, and which resource asks for them."""
+    """Return the least number of cores for these neurons, axons and synapses, and the resource that requires it."""
     asked = [(neurons, chip.neurons, "neurons"), (axons, chip.axons, "axons")]
     if memory is not None:
         asked.append((*memory(axons, synapses), "synapses"))
@@ -275,7 +275,7 @@ def _cores_for(neurons: int, axons: int, synapses: int, chip: ChipSpec, memory: 
 
 
 def _numbers(network: Legalised, population: int, span: int) -> Ints:
-    """Give numbers, by node and index, to the neurons of a population; relays bear the numbers of what they hand on."""
+    """Assign numbers to a population's neurons, by node and index; relays share those of the neurons they carry."""
     found = network.populations[population]
     numbers: Ints = found.node * span + found.neurons.astype(np.int64)
     return numbers

@@ -1,4 +1,4 @@
-"""What a core may hold of everything, as a linear program with levels: the crowds, their feeds, and copies."""
+"""Bounds on mixed cores (crowds, their feeds, and copies), by linear programs with levels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuromap.mapping.bounds.readers import ChipKey, Key
 from neuromap.mapping.bounds.window_axons import areas
 from neuromap.rollout.cycles.sequential_values import quiet_solver
 
-# Of all groups together, about.
+# Approximate number of levels of all groups together.
 LEVELS = 300
 
 
@@ -26,12 +26,12 @@ LEVELS = 300
 class Group(ReadOnly, Value):
     """Neurons that are bounded together in a core; groups of a population may overlap."""
 
-    population: int  # which of the mixture's populations
+    population: int  # index among the mixture's populations
     parts: tuple[int, ...]  # parts of the population that it consists of
-    neurons: Ints  # (levels,): neurons of each level at most
-    axons: Ints  # (levels, feeds): axons of every feed that a core of this level has at least
+    neurons: Ints  # (levels,): most neurons of each level
+    axons: Ints  # (levels, feeds): fewest axons of every feed in a core of this level
     feeds: tuple[int, ...]  # feeds that the neurons read
-    together: Ints  # (levels,): axons of all of these that a core of this level has at least
+    together: Ints  # (levels,): fewest axons of all of these in a core of this level
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,20 +46,20 @@ class Demand(ReadOnly, Value):
 
 @dataclass(frozen=True, eq=False)
 class Mixture(ReadOnly, Value):
-    """All that is known of a core's contents."""
+    """All known constraints on a core's contents."""
 
     groups: tuple[Group, ...]
     population_of: Ints  # (parts,): population of every part
-    copies_of: Ints  # (parts,): neurons of cores that one of a part takes at least
+    copies_of: Ints  # (parts,): fewest core neurons that one neuron of a part takes
     from_chip: Bools  # (feeds,): whether neurons feed the axons
-    # (populations,): copies of one neuron that count towards the demand, at most; those of the population's first part
+    # (populations,): most copies of one neuron that count towards the demand; those of the population's first part
     # count
     most_copies: Ints
     demand: Demand
 
 
 def mixture_of(crowds: list[list[Crowd]], fed: FedAxons, read_out: int, chip: ChipSpec) -> Mixture:
-    """Put the bounds on all readers together."""
+    """Combine the bounds on all readers."""
     # fed: axons that are fed at least
     crowds = [some for some in crowds if some[0].need]
     keys = list(fed.of_feeds)
@@ -91,13 +91,13 @@ def mixture_of(crowds: list[list[Crowd]], fed: FedAxons, read_out: int, chip: Ch
 
 
 def _parts_of(crowds: list[Crowd]) -> list[Crowd]:
-    """Take a population apart into the neurons of which more is known, and all others."""
+    """Split a population into the neurons of which more is known, and all others."""
     is_apart = len(crowds) > 2 and crowds[-2].rows + crowds[-1].rows == crowds[0].rows
     return crowds[-2:] if is_apart else crowds[:1]
 
 
 def _group(population: int, parts: tuple[int, ...], crowd: Crowd, keys: list[Key], levels: int) -> Group:
-    """Cut the curves into levels: one takes the axons of its first neuron and counts the neurons of its last."""
+    """Cut the curves into levels: each takes the axons of its first neuron and counts the neurons of its last."""
     axons = np.stack(
         [
             crowd.need[key][: crowd.room + 1] if key in crowd.need else np.zeros(crowd.room + 1, np.int64)
@@ -126,12 +126,12 @@ def _least_copies(crowd: Crowd, fed: FedAxons, chip: ChipSpec) -> int:
 
 
 # Copies that whole windows ask for, counted so that a few neurons with many copies cannot stand for all.
-# On a number that floating point may give a little too high.
+# Margin for a number that floating point may give slightly too high.
 ROUNDING = 1e-6
 
 
 class EvenCopies(NamedTuple):
-    """Copies of all neurons of a population, at most so many of one counted."""
+    """Copies of all neurons of a population, counting at most ``most`` of each."""
 
     copies: int
     most: int
@@ -139,7 +139,8 @@ class EvenCopies(NamedTuple):
 
 def even_copies(hosts: Crowd, crowds: list[list[Crowd]], chip: ChipSpec) -> EvenCopies:
     """Bound the copies that some neurons of a population have for axons that relays cannot feed."""
-    # Of every neuron at most as many count as windows meet in it, for every delay. docs/lower-bounds.md has the proof.
+    # For every delay, at most as many copies of a neuron count as windows meet in it. docs/lower-bounds.md has the
+    # proof.
     best: dict[Key, EvenCopies] = {}
     population = hosts.reader.population
     for crowd in (crowd for some in crowds for crowd in some):
@@ -169,29 +170,29 @@ def _of_crowd(hosts: Crowd, crowd: Crowd, key: Key, chip: ChipSpec) -> EvenCopie
 
 
 class FedAxons(NamedTuple):
-    """Axons that are fed at least, bias axons not counted."""
+    """Least number of axons fed, bias axons not counted."""
 
     of_feeds: dict[Key, int]
     of_columns: dict[Key, Ints]
-    """Cores that read each column of a feed, at least."""
+    """Least number of cores that read each column of a feed."""
     relayed: int
-    """On ways longer than a neuron's delay, beyond those that readers use."""
+    """Axons on paths longer than a neuron's delay, beyond those that readers use."""
 
     @property
     def total(self) -> int:
-        """All of them."""
+        """Total number of axons fed."""
         return sum(self.of_feeds.values()) + self.relayed
 
     @property
     def by_neurons(self) -> int:
-        """Those that neurons feed; axons that the host feeds take no neuron."""
+        """Number of axons that neurons feed; those that the host feeds take no neuron."""
         return sum(count for key, count in self.of_feeds.items() if isinstance(key, ChipKey)) + self.relayed
 
 
 def fed_axons(crowds: list[list[Crowd]], chip: ChipSpec, two_hops: Mapping[Key, Ints]) -> FedAxons:
-    """Count the axons that are fed at least."""
+    """Bound the number of axons fed from below."""
     # Readers of one signal may share its axons, so the greatest of their demands counts, not the sum.
-    # two_hops: cores that read each column of a feed at least, by what all of its readers read
+    # two_hops: fewest cores that read each column of a feed, by what all of its readers read
     of_columns: dict[Key, Ints] = dict(two_hops)
     of_feed: dict[Key, int] = {}  # axons of all columns together
     for crowd in (crowd for some in crowds for crowd in some):
@@ -211,9 +212,9 @@ def _axons_in_all_cores(crowd: Crowd, least: Ints) -> int:
 
 
 def _relay_axons(reads: dict[Key, Ints], chip: ChipSpec) -> int:
-    """Count the axons on ways longer than a neuron's delay, beyond those counted as reads."""
-    # A way passes an axon at least every longest delay ticks; those that other readers use anyway may be among them, so
-    # only the gaps between the times at which a neuron is read ask for more.
+    """Count the axons on paths longer than a neuron's delay, beyond those counted as reads."""
+    # A path passes an axon at least once per longest delay; those that other readers use anyway may be among them, so
+    # only the gaps between the times at which a neuron is read need more.
     at: dict[int, list[tuple[int, Bools]]] = {}
     for key in sorted(key for key in reads if isinstance(key, ChipKey)):
         at.setdefault(key.population, []).append((key.delay, reads[key] > 0))
@@ -226,28 +227,28 @@ def _relay_axons(reads: dict[Key, Ints], chip: ChipSpec) -> int:
     return more
 
 
-# Of better prices, at most.
+# Maximum number of rounds of improving prices.
 ROUNDS = 20
-# Parts up to which prices are sought.
+# Maximum number of parts for which prices are searched.
 PARTS = 12
-# Cores that are paid for a whole core's worth of what no core so far holds, so that prices stay within bounds.
+# Upper bound on the price, in cores, of a whole core's axons or neurons, so that prices stay finite.
 DEAR = 10.0
-# Of the best that all columns so far allow, over the bound: near enough to stop.
+# Ratio of the best value that the columns so far allow to the bound, at which the search stops.
 CLOSE = 1.002
-# So many rounds in a row without a bound that is better by this factor end the search.
+# The search ends after ``IDLE`` rounds in a row without a bound better by the factor ``BETTER``.
 BETTER, IDLE = 1.002, 4
-# Of the way from the best prices so far to those that the columns ask for (Wentges 1997).
+# Step from the best prices so far towards those of the columns (Wentges 1997).
 STEP = 0.5
-# On numbers that a solver may give a little too high, relative.
+# Relative margin for numbers that a solver may give slightly too high.
 PRICE_ROUNDING = 1e-5
 
 
 def cores_by_prices(mixture: Mixture, chip: ChipSpec, known: int = 0) -> int:
     """Bound the cores of every mapping."""
     # Every core's contents obey the mixture. Let prices be such that no core is worth more than one; then there are at
-    # least as many cores as all demands are worth. Better prices are sought by column generation (Gilmore and Gomory
+    # least as many cores as all demands are worth. Better prices are found by column generation (Gilmore and Gomory
     # 1961); whatever prices it ends with, the bound holds.
-    # gives 0 where it would take too long, or where no more than what is known can come of it
+    # returns 0 if it would take too long, or if it cannot exceed ``known``
     if not len(mixture.population_of) or len(mixture.population_of) > PARTS:
         return 0
     if any(group.together[0] > chip.axons for group in mixture.groups):
@@ -295,7 +296,7 @@ def _demand(mixture: Mixture) -> Floats:
 
 
 def _first_prices(mixture: Mixture) -> Floats:
-    """One over the neurons that a core of one part holds, and nothing for copies and axons."""
+    """Start prices: one over the neurons that a core of one part holds, and 0 for copies and axons."""
     prices = np.zeros(len(_demand(mixture)))
     for group in mixture.groups:
         if len(group.parts) == 1:
@@ -310,7 +311,7 @@ def _split(prices: Floats, cores: MixedCores) -> Prices:
 
 
 def _column(core: Core, mixture: Mixture) -> Floats:
-    """Say what a core adds to every demand."""
+    """Return the contribution of a core to every demand."""
     spare = core.places.sum() - core.axons[mixture.from_chip].sum()
     return np.concatenate([core.neurons, core.copies, core.axons, [spare]])
 
@@ -324,15 +325,15 @@ def _best_prices(columns: list[Floats], demand: Floats, chip: ChipSpec) -> tuple
     return (found.x, -float(found.fun)) if found.status == 0 else (None, 0.0)
 
 
-# The core that is worth most at given prices: an integer program of levels.
+# The most valuable core at given prices: an integer program of levels.
 
 
-# Of the search for the core that is worth most; where it ends early, its bound is looser.
+# Maximum number of nodes in the search for the most valuable core; if it ends early, its bound is looser.
 NODES = 50
 
 
 class Prices(NamedTuple):
-    """What a core gets; all 0 or more."""
+    """Prices paid to a core; all 0 or more."""
 
     neurons: Floats
     """For a neuron of every part."""
@@ -341,11 +342,11 @@ class Prices(NamedTuple):
     axons: Floats
     """For an axon of every feed."""
     copy: float
-    """For any neuron of a core, to be paid for an axon that some neuron feeds."""
+    """For any neuron of a core; deducted for every axon that a neuron feeds."""
 
 
 class Core(NamedTuple):
-    """What the core that is worth most holds."""
+    """Contents of the most valuable core."""
 
     worth: float
     """No core is worth more."""
@@ -377,9 +378,9 @@ class MixedCores:
         ).astype(np.float64)
 
     def most_worth(self, prices: Prices) -> Core | None:
-        """Find the core that is worth most."""
-        # gives its worth is the solver's bound, in floating point and not certified; ``None`` where it found none in
-        # time
+        """Find the most valuable core."""
+        # returns a core whose worth is the solver's bound, in floating point and not certified; ``None`` if none was
+        # found in time
         from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
 
         gain = self._gain(prices)

@@ -1,4 +1,4 @@
-"""Crowding: how many neurons of a population a core holds at most, since they read so many distinct sources."""
+"""Crowding: the most neurons of a population that a core holds, given the distinct sources that they read."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ class Crowd(ReadOnly, Value):
 
     reader: Reader
     which: Bools  # which of its neurons
-    rows: int  # how many of its neurons
-    need: dict[Key, Ints]  # ``need[key][n]`` axons of a feed are taken at least in a core that holds n of the neurons
-    reads: dict[Key, Ints]  # cores that read each column of a feed, at least
-    room: int  # neurons that a core holds, at most
+    rows: int  # number of these
+    need: dict[Key, Ints]  # ``need[key][n]``: fewest axons of a feed in a core that holds n of the neurons
+    reads: dict[Key, Ints]  # least number of cores that read each column of a feed
+    room: int  # most neurons that a core holds
     windows: dict[Key, WholeWindows]  # the whole windows of the feeds of which all of the neurons read one
-    together: Ints  # ``together[n]`` axons of all feeds are taken at least in a core that holds n of the neurons
+    together: Ints  # ``together[n]``: fewest axons of all feeds in a core that holds n of the neurons
 
     def limit(self, chip: ChipSpec) -> str:
-        """Name what keeps one neuron more from a core; ``neurons`` where all fit."""
+        """Name the resource that keeps one more neuron from a core; ``neurons`` if all fit."""
         return "axons" if self.room < min(self.rows, chip.neurons) else "neurons"
 
     @property
     def cores(self) -> int:
-        """Cores among which the neurons spread, at least."""
+        """Least number of cores over which the neurons spread."""
         return -(-self.rows // self.room)
 
 
 @dataclass(frozen=True, eq=False)
 class _Limit:
-    """What any n of some rows take of a feed at least: sources, or axons where weights ask for more than one each."""
+    """What any n of some rows take of a feed at least: sources, or axons where weights need more than one each."""
 
     rows: Bools
     least: Ints
@@ -59,7 +59,7 @@ class _Limit:
 
 
 def crowds_of(reader: Reader, chip: ChipSpec, proven: bool) -> list[Crowd]:
-    """Bound all rows of a reader, and those rows apart of which more is known."""
+    """Bound all rows of a reader, and separately those rows of which more is known."""
     limits = {feed.key: _limits(reader, feed, chip) for feed in reader.feeds}
     everything = np.ones(len(reader.neurons), bool)
     rows = [everything, *(limit.rows for some in limits.values() for limit in some)]
@@ -71,7 +71,7 @@ def crowds_of(reader: Reader, chip: ChipSpec, proven: bool) -> list[Crowd]:
 
 
 def _limits(reader: Reader, feed: Feed, chip: ChipSpec) -> list[_Limit]:
-    """Find what the geometry of a feed says of its rows."""
+    """Find the limits that the geometry of a feed sets for its rows."""
     if reader.shape is None or feed.shape is None:
         return []
     found: list[_Limit] = []
@@ -145,7 +145,7 @@ def _readers_of_columns(matrix: Matrix) -> Ints:
 
 
 # How many sources n neurons of a convolution with holes read at least (docs/lower-bounds.md has the proof).
-# Different masks of a channel up to which all are looked at.
+# Maximum number of different masks of a channel that are all examined.
 MASKS = 4000
 
 
@@ -168,7 +168,7 @@ def least_of_masks(offsets: Bools, stride: tuple[int, int], extent: tuple[int, i
     area = np.full(most + 1, TOO_MANY)
     area[0] = 0
     most = min(most, extent[0] * extent[1])
-    if most == 1:  # a window and no more: what chains of columns say too
+    if most == 1:  # a single window: chains of columns give the same
         area[1] = int(offsets.reshape(len(offsets), -1).sum(axis=1).min())
         return area
     p, w, h = _columns_of_positions(most, extent)
@@ -178,7 +178,7 @@ def least_of_masks(offsets: Bools, stride: tuple[int, int], extent: tuple[int, i
     if len(heads) > MASKS:
         return np.zeros(len(area), np.int64)
     channels = offsets.reshape(-1, *offsets.shape[2:])[heads]
-    # of a channel's columns only how many offsets they have, and in how many classes, matters
+    # of a channel's columns only the numbers of offsets and classes matter
     kinds, kind = np.unique(_offsets_and_classes(channels, stride[0]), axis=0, return_inverse=True)
     of_kind = [_places(both, stride[1] or 1, p, w, h) for both in kinds]
     of_channel = [of_kind[k] for k in kind.ravel()]
@@ -218,7 +218,7 @@ def _places(columns: Ints, step: int, p: Ints, w: Ints, h: Ints) -> Ints:
 
 
 def _in_chains(d: Ints, r: Ints, p: Ints, w: Ints, h: Ints) -> Ints:
-    """Bound them: the tallest column meets all slices, or every column the same slice; whichever is more."""
+    """Bound the places of a chain: the tallest column meets all slices, or every column the same slice; the greater."""
     # q positions of a column and a slice of d offsets, in r classes modulo the stride, reach r q + d - r places or
     # more.
     gain = d - r
@@ -231,10 +231,10 @@ def _in_chains(d: Ints, r: Ints, p: Ints, w: Ints, h: Ints) -> Ints:
 
 # Sources of neurons that lie in several groups of channels, from those of one group.
 def shared_out(of_positions: Ints, features: int, groups: int) -> Ints:
-    """Share n neurons out among groups that have no source in common, in the best way."""
-    # of_positions: sources that p neurons of one feature read at least, in any group
+    """Distribute n neurons over groups without common sources so that they read fewest."""
+    # of_positions: fewest sources that p neurons of one feature read, in any group
     # features: features of a group, at most; n of its neurons lie at n / features positions or more
-    # gives sources that n neurons read at least
+    # returns the fewest sources that n neurons read
     # shapes: of_positions (m + 1,); returns (m + 1,)
     n = np.arange(len(of_positions))
     least: Ints = np.maximum.accumulate(of_positions[-(-n // features)])
@@ -247,9 +247,9 @@ def shared_out(of_positions: Ints, features: int, groups: int) -> Ints:
 # Masks: which offsets a feature of a convolution reads of a channel, where weights of zero make holes.
 
 
-# Entries up to which masks are searched for.
+# Maximum number of entries for which masks are searched.
 LARGEST = 10_000_000
-# Features times channels times offsets up to which they are.
+# Maximum of features times channels times offsets for which they are.
 OFFSETS = 4_000_000
 # Features times channels times steps within which groups are sought without importing SciPy's graph functions.
 SHORT = 2**22
@@ -272,9 +272,9 @@ def find_masks(
     matrix: Matrix, neurons: Ints, shape: tuple[int, int, int], source: tuple[int, int, int]
 ) -> Masks | None:
     """Find the masks of the features, and the rows that read all of theirs."""
-    # The mask of a feature is all that any of its rows reads, so a row reads all of it iff it has as many entries; the
-    # stride that is guessed can make masks too large, never wrong.
-    # gives ``None`` where no row reads all of its mask, or where it would take too long
+    # The mask of a feature is all that any of its rows reads, so a row reads all of it iff it has as many entries; a
+    # wrongly guessed stride can make masks too large, never wrong.
+    # returns ``None`` if no row reads all of its mask, or if it would take too long
     # shapes: matrix (n, s); neurons (n,)
     if not 0 < matrix.nnz <= LARGEST:
         return None
@@ -303,7 +303,7 @@ def find_masks(
 
 
 def _offsets(position: Ints, place: Ints, positions: int, places: int) -> tuple[int, Ints, int]:
-    """Guess the stride that leaves the fewest offsets; it, the offsets from 0 on, and how many there may be."""
+    """Guess the stride that leaves the fewest offsets; return it, the offsets from 0 on, and their range."""
     guesses = {places // positions, -(-places // positions), (places - 1) // max(1, positions - 1)}
     found = []
     for stride in sorted(guesses | {1}) if positions > 1 else [0]:

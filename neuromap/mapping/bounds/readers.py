@@ -1,7 +1,7 @@
-"""Which sources each population reads, relays followed back, and how few sources a number of neurons can read.
+"""Sources of each population, with relays followed back, and lower bounds on the sources that n neurons read.
 
-Relays and splitters are choices of a mapping; a bound on all mappings must not depend on them. So their ways are
-followed back to the neuron that they carry, and their delays added up.
+Relays and splitters are choices of a mapping; a bound on all mappings must not depend on them. So they are followed
+back to the neuron that they carry, and their delays added up.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Reader(ReadOnly, Value):
 
 
 def readers_of(network: Legalised) -> tuple[Reader, ...]:
-    """Find what the populations read, relays and splitters followed back to their sources."""
-    # gives those with at least one needed neuron, in the order of the populations
+    """Find what the populations read, with relays and splitters followed back to their sources."""
+    # returns those with at least one needed neuron, in the order of the populations
     origins = origins_of(network)
     inputs = {i: _inputs(network, i, origins) for i in range(len(network.populations)) if i not in origins}
     driven = {i: _rows_with_entries(feeds, len(network.populations[i].neurons)) for i, feeds in inputs.items()}
@@ -99,7 +99,7 @@ def _shape_of(network: Legalised, key: Key) -> tuple[int, int, int] | None:
 
 
 def read_out_neurons(network: Legalised, readers: tuple[Reader, ...]) -> int:
-    """Count the needed neurons that are read out or kept unread; each takes a neuron of a core for it."""
+    """Count the needed neurons that are read out or kept unread; each takes a neuron of a core for that."""
     return sum(int(network.populations[r.population].own_copies[r.neurons].sum()) for r in readers)
 
 
@@ -181,27 +181,27 @@ def _follow(tables: dict[int, Ints]) -> None:
             return
 
 
-# How few sources can n rows of a matrix have in common: bounds that make a core's axons limit its neurons.
+# How few sources n rows of a matrix can read together: bounds by which a core's axons limit its neurons.
 #
-# Each function gives, for n = 0, 1, ..., a number of distinct columns that any n rows of a matrix read at least
+# For n = 0, 1, ..., each function bounds the distinct columns that any n rows of a matrix read from below
 # (docs/lower-bounds.md has the proofs).
 
 
 # Size up to which singular values are computed from a dense matrix.
 DENSE = 600
-# Entries up to which a second singular value is searched for.
+# Maximum number of entries for which a second singular value is computed.
 LARGEST = 4_000_000
-# On what floating point may get a little wrong; always to the safe side.
+# Margin for floating-point error; always on the safe side.
 ROUNDING = 1e-9
-# Steps within which most matrices show whether they fall apart.
+# Steps within which most matrices show whether they are connected.
 SHORT = 32
-# On what an iteration says of a squared singular value, which it finds from below.
+# Factor on a squared singular value from an iteration, which finds it from below.
 MARGIN = 1.02
 
 
 def by_degrees(matrix: Matrix, most: int) -> Ints:
-    """Count both ways: n rows have so many entries, and a column holds at most n of them."""
-    # gives columns that any n rows read at least
+    """Bound by double counting: n rows have so many entries, and a column holds at most n of them."""
+    # returns the fewest columns that any n rows read
     # shapes: matrix (rows, columns); returns (min(most, rows) + 1,)
     entries = np.sort(np.diff(matrix.indptr)).astype(np.int64)
     most = min(most, len(entries))
@@ -219,7 +219,7 @@ def by_expansion(matrix: Matrix, most: int) -> Ints:
     """Bound by the second singular value: rows of a well mixed matrix have few sources in common."""
     # Let x and y be the shares of all entries that lie in the rows S and in the columns that they read. The expander
     # mixing lemma, with degrees (Chung 1997, chapter 5), gives x / (1 - x) <= sigma^2 y / (1 - y).
-    # gives columns that any n rows read at least; zeros where the matrix falls apart or is too large to be looked at
+    # returns the fewest columns that any n rows read; zeros if the matrix is disconnected or too large to be examined
     # shapes: matrix (rows, columns); returns (min(most, rows) + 1,)
     entries = np.sort(np.diff(matrix.indptr)).astype(np.int64)
     most = min(most, len(entries))
@@ -235,7 +235,7 @@ def by_expansion(matrix: Matrix, most: int) -> Ints:
 
 
 def _second_singular_value_squared(matrix: Matrix) -> float:
-    """Of the pattern with every entry divided by the roots of its row's and its column's entries; 1 if unknown."""
+    """Second singular value, squared, of the pattern scaled by the inverse roots of its degrees; 1 if unknown."""
     if not 0 < matrix.nnz <= LARGEST or min(matrix.shape) < 2 or matrix.nnz <= max(matrix.shape):
         return 1.0
     pattern = _filled_pattern(matrix)
@@ -251,7 +251,7 @@ def _second_singular_value_squared(matrix: Matrix) -> float:
 
 
 def _is_connected(pattern: Any) -> bool:
-    """Whether ways over rows and columns lead from any row to any other; every column has an entry."""
+    """Whether paths over rows and columns lead from any row to any other; every column has an entry."""
     rows = np.zeros(pattern.shape[0], np.bool_)
     rows[0] = True
     for _ in range(SHORT):
@@ -274,7 +274,7 @@ def _filled_pattern(matrix: Matrix) -> Any:
 
 
 def _greatest_eigenvalue(scaled: Any, first: Floats) -> float:
-    """Of the matrix times its transpose, ``first`` taken out; from above, and 1 if an iteration does not get there."""
+    """Upper bound on the greatest eigenvalue of ``scaled @ scaled.T`` without ``first``; 1 if none is found."""
     n_rows = scaled.shape[0]
     if n_rows <= DENSE:
         dense = (scaled @ scaled.T).toarray() - np.outer(first, first)
@@ -294,7 +294,7 @@ def _greatest_eigenvalue(scaled: Any, first: Floats) -> float:
 
 def sources_beyond_palette(matrix: Matrix, types: int) -> Ints:
     """Count for every row the sources that no single axon can serve."""
-    # A neuron has ``types`` weights, so at most so many different values of its row are given by one axon each.
+    # A neuron has ``types`` weights, so at most that many different values of its row take one axon each.
     # shapes: matrix (n, s); returns (n,)
     n = matrix.shape[0]
     if not matrix.nnz or matrix.data.max() - matrix.data.min() < types or len(np.unique(matrix.data)) <= types:

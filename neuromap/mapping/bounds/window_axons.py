@@ -1,4 +1,4 @@
-"""How many sources of a window can do with one axon: those that share a type have equal weights in all neurons.
+"""Bounds on the sources of a window that need only one axon: those of one type have equal weights in all neurons.
 
 A source has one axon only if all neurons that read it agree on its weight with the other sources of its type
 (docs/lower-bounds.md has the proof).
@@ -20,13 +20,13 @@ from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.value import Value
 from neuromap.mapping.legalise.legalised import Matrix
 
-# Sets of features up to which all are looked at.
+# Maximum number of sets of features that are all examined.
 SUBSETS = 5000
-# Different kernels up to which all are looked at.
+# Maximum number of different kernels that are all examined.
 KERNELS = 64
-# Sources of a window up to which all pairs are looked at.
+# Maximum number of sources of a window whose pairs are all examined.
 PAIRS = 2000
-# On a number that floating point may give a little too low.
+# Margin for a number that floating point may give slightly too low.
 ROUNDING = 1e-6
 
 
@@ -37,7 +37,7 @@ def single_axon_sources(
     shape: tuple[int, int, int],
     types: int,
 ) -> Ints:
-    """Bound the sources of a window that can do with one axon, if a core holds m neurons of its position."""
+    """Bound the sources of a window that need only one axon, if a core holds m neurons of its position."""
     # Two sources with one axon each may have the same type only if their weights agree in all m neurons. So the sources
     # fall into as many classes as there are types; those of one class are equal columns.
     # shapes: matrix (n, s); neurons (n,); returns (features + 1,)
@@ -57,7 +57,7 @@ def single_axon_sources(
 
 def _kernels(matrix: Matrix, neurons: Ints, sources: int, features: int) -> list[Ints] | None:
     """List the distinct kernels, a row per feature of a position and group; ``None`` where there are too many."""
-    # Two rows belong together if they have one position and read from one source on.
+    # Rows belong together if they have the same position and the same first source.
     matrix = matrix.copy()
     matrix.sort_indices()
     weights = matrix.data.reshape(-1, sources)
@@ -89,8 +89,8 @@ def _equal_columns(kernel: Ints, types: int) -> Ints:
 
 
 def _most_in_classes(pairs: int, types: int) -> int:
-    """Columns that so many classes hold at most if only so many pairs agree: a class of c has c (c - 1) / 2 pairs."""
-    # They hold most where all have one size.
+    """Bound the columns in ``types`` classes if only ``pairs`` pairs agree: a class of c has c (c - 1) / 2 pairs."""
+    # They hold most if all have one size.
     size = (1 + np.sqrt(1 + 8 * pairs / types)) / 2
     return int(types * size + ROUNDING)
 
@@ -99,7 +99,7 @@ def _most_of_any_rows(code: NDArray[np.intp], m: int, n_values: int, types: int)
     """Columns in the ``types`` largest classes of equal ones, for the best of all sets of m rows."""
     most = 0
     rows = np.array(list(combinations(range(len(code)), m)))
-    pattern = np.zeros((len(rows), code.shape[1]), np.int64)  # a number for what a column has in the rows
+    pattern = np.zeros((len(rows), code.shape[1]), np.int64)  # encodes what a column has in the rows
     for k in range(m):
         pattern = pattern * n_values + code[rows[:, k]]
     for of_set in pattern:
@@ -136,7 +136,7 @@ class WholeWindows(ReadOnly, Value):
     # size, stride: rows and columns of a window, and between windows
     size: tuple[int, int]
     stride: tuple[int, int]
-    # channels, features: of a group: that a row reads, and rows per position (at most)
+    # channels, features: of a group: channels that a row reads, and most rows per position
     channels: int
     features: int
     groups: int  # groups; those of a position read different channels
@@ -149,7 +149,7 @@ class WholeWindows(ReadOnly, Value):
 
     @property
     def overlap(self) -> int:
-        """Windows of a group in which a source lies at most."""
+        """Maximum number of windows of a group that contain one source."""
         of_axis = (min(-(-k // s), n) if s else n for k, s, n in zip(self.size, self.stride, self.extent, strict=True))
         return prod(of_axis)
 
@@ -157,8 +157,8 @@ class WholeWindows(ReadOnly, Value):
 def find_windows(
     matrix: Matrix, neurons: Ints, shape: tuple[int, int, int] | None, source: tuple[int, int, int] | None
 ) -> WholeWindows | None:
-    """Find whether rows read windows."""
-    # gives ``None`` where rows are no windows of one size, stride and number of channels, in groups without overlap
+    """Detect whether rows read windows."""
+    # returns ``None`` unless rows are windows of one size, stride and number of channels, in groups without overlap
     # shapes: matrix (n, s); neurons (n,)
     if shape is None or source is None or not matrix.nnz:
         return None
@@ -201,7 +201,7 @@ def _boxes(matrix: Matrix, filled: NDArray[np.intp], source: tuple[int, int, int
 
 
 def _groups(first_channel: Ints, feature: Ints) -> tuple[Ints, Ints]:
-    """First channel of every group, ascending, and its features."""
+    """First channel of every group, ascending, and its number of features."""
     pairs = np.unique(np.stack([first_channel, feature]), axis=1)
     first, features = np.unique(pairs[0], return_counts=True)
     return first, features
@@ -222,7 +222,7 @@ def areas(windows: WholeWindows, most: int) -> Ints:
     """Bound the area of a union of windows."""
     # With windows k and strides s (or k, whichever is less), p positions in w columns, at most h in one, cover at least
     # s_x s_y p + s_x (k_y - s_y) w + s_y (k_x - s_x) h + (k_x - s_x) (k_y - s_y) places, and w h >= p.
-    # gives places that 0, 1, ... positions cover at least, spread over as many groups as is best
+    # returns the fewest places that 0, 1, ... positions cover, spread over the best number of groups
     # shapes: returns (most + 1,)
     (ky, kx), (rows, columns) = windows.size, windows.extent
     sy, sx = min(windows.stride[0], ky), min(windows.stride[1], kx)
@@ -239,22 +239,21 @@ def areas(windows: WholeWindows, most: int) -> Ints:
     return area
 
 
-# Axons up to which all is told where the core is not known.
+# Axons up to which bounds are computed if the core is not known.
 NO_LIMIT = 4096
-# Sources with one axon where neurons cannot lie so: far below 0, whatever is added.
+# Sources with one axon of impossible positions: far below 0, whatever is added.
 IMPOSSIBLE = -TOO_MANY
 
 
 def axons_of_windows(windows: WholeWindows, most: int, single: Ints, limit: int = NO_LIMIT) -> Ints:
     """Bound the axons that n neurons take in one core."""
-    # Say that the n neurons lie at p positions, for every p. These read a(p) sources or more. Some have one axon, all
-    # others two or more, so axons are sources plus *double* ones. The double ones are bounded from below twice:
-    # - by the sources that are read less those with one axon, which are at most the sum of what the positions allow;
-    # - by what the positions demand: position by position its sources less those with one axon. A source lies in so
-    #   many
-    # windows at most, in p at most, so the double ones are at least the sum of all demands over that number.
-    # The best p counts, and for it the neurons shared out so that the positions allow most.
-    # gives axons that any n of the rows take at least
+    # Suppose the n neurons lie at p positions, for every p. These read a(p) sources or more. Some have one axon, all
+    # others two or more, so axons are sources plus *double* ones. The double ones have two lower bounds:
+    # - the sources that are read less those with one axon, which are at most the sum of what the positions allow;
+    # - what the positions demand: for each, its sources less those with one axon. A source lies in at most ``overlap``
+    #   windows and in at most p, so the double ones are at least the sum of all demands over that number.
+    # The best p counts, with the neurons distributed so that the positions allow most.
+    # returns the fewest axons that any n of the rows take
     # shapes: single (windows.features + 1,); returns (min(most, rows) + 1,)
     return axons_of_feeds([windows], min(most, int(windows.rows.sum())), single, limit)
 
@@ -290,8 +289,8 @@ def axons_of_feeds(feeds: Sequence[WholeWindows], most: int, single: Ints, limit
 
 
 def _allowed_by_one_more(before: Ints, single: Ints) -> Ints:
-    """Add up the sources with one axon over one position more: the most for n neurons at all positions together."""
-    # ``before[n]`` is the sum without it, below 0 where n do not fit there; every position holds one or more.
+    """Add one position to the most sources with one axon, for n neurons at all positions together."""
+    # ``before[n]`` is the sum without it, below 0 if n do not fit there; every position holds one or more.
     n = len(before)
     allowed = np.full(n, IMPOSSIBLE)
     for m in range(1, min(len(single), n)):
@@ -304,17 +303,17 @@ def _allowed_by_one_more(before: Ints, single: Ints) -> Ints:
 # A source has one axon only if it may in every window that reads it. So of the sources that any q of the positions
 # read, those with one axon are at most what these q allow; a position of few neurons, which allows much, is no help
 # to the others (docs/lower-bounds.md has the proof).
-# Steps up to which sets of positions are looked at.
+# Maximum number of steps for examining sets of positions.
 EFFORT = 100_000_000
 
 
 def axons_by_sets(feeds: Sequence[WholeWindows], read: Ints, double: Ints, most: int, limit: int) -> Ints | None:
     """Bound the axons that n neurons take in one core by what every set of their positions demands."""
-    # Say that D sources have two axons. Any q positions read ``read[q]`` sources or more, and those of m neurons ask
-    # for ``double[m]`` with two axons; window by window, these D sources can be counted so often at most.
-    # read: sources that 0, 1, ... positions read at least
-    # double: sources of a window with two axons, where the position holds m neurons, at least; rising
-    # gives ``limit + 1`` for more neurons than fit; ``None`` where it would take too long
+    # Suppose D sources have two axons. Any q positions read ``read[q]`` sources or more, and those of m neurons need
+    # ``double[m]`` with two axons; counted window by window, the D sources occur only so often.
+    # read: fewest sources that 0, 1, ... positions read
+    # double: fewest sources of a window with two axons if the position holds m neurons; increasing
+    # returns ``limit + 1`` for more neurons than fit; ``None`` if it would take too long
     # shapes: double (features + 1,); returns (most + 1,)
     positions = int(np.searchsorted(read[: most + 1], limit, side="right")) - 1
     if positions < 1:
@@ -344,8 +343,8 @@ def _windows_of_double(feeds: Sequence[WholeWindows], read: Ints, most: int) -> 
 
 
 def _most_neurons(double: Ints, windows: Ints) -> Ints:
-    """Find the most neurons at p positions whose every q, the fullest first, demand no more than there is."""
-    # gives -1 where none can lie so
+    """Find the most neurons at p positions of which the fullest q, for every q, demand no more than there is."""
+    # returns -1 where that is impossible
     # shapes: double (features + 1,); windows (positions + 1, D); returns (positions + 1, D)
     positions, demand = len(windows) - 1, np.arange(int(windows.max()) + 1)
     held = np.full((*windows.shape, len(demand)), -1, np.int16)
@@ -363,14 +362,14 @@ def _most_neurons(double: Ints, windows: Ints) -> Ints:
     return most
 
 
-# How often places are counted in the windows of q positions: at most, over all sets of positions and of places.
+# Upper bound on how often places are counted in the windows of q positions, over all sets of positions and places.
 #
 # Windows are three columns wide and move by one. A column of h positions and one of g places have at most as many
-# pairs as intervals side by side; columns meet their neighbours, so the best sums come out of one column after the
-# other (docs/lower-bounds.md has the proof).
+# pairs as intervals side by side; columns meet their neighbours, so the best sums are built column by column
+# (docs/lower-bounds.md has the proof).
 # Columns of a window.
 WIDTH = 3
-# Positions and places up to which pairs are counted.
+# Maximum number of positions and places whose pairs are counted.
 POSITIONS, PLACES = 16, 40
 # Far below what any columns have.
 NEVER = -(10**6)
@@ -378,7 +377,7 @@ NEVER = -(10**6)
 
 def times_counted(feeds: Sequence[WholeWindows], positions: int, most: int) -> Ints | None:
     """Bound how often 0, 1, ... sources are counted in the windows of q positions."""
-    # gives ``None`` where windows are not of one size, three columns wide, and moved by one
+    # returns ``None`` unless windows are of one size, three columns wide, and moved by one
     # shapes: returns (positions + 1, most + 1)
     height, channels = feeds[0].size[0], sum(feed.channels for feed in feeds)
     if any(feed.size != (height, WIDTH) or feed.stride != (1, 1) for feed in feeds):
@@ -396,7 +395,7 @@ def times_counted(feeds: Sequence[WholeWindows], positions: int, most: int) -> I
 
 
 def _concave(values: Ints) -> Floats:
-    """Give the least concave sequence that is nowhere below another."""
+    """Return the least concave sequence that is nowhere below ``values``."""
     hull = values.astype(np.float64)
     for middle in range(1, len(values) - 1):
         left, right = np.arange(middle)[:, None], np.arange(middle + 1, len(values))[None, :]
@@ -407,7 +406,7 @@ def _concave(values: Ints) -> Floats:
 
 def incidences(height: int, positions: int, places: int) -> Ints:
     """Bound the pairs of a position and a place in its window."""
-    # positions, places: how many there are at most
+    # positions, places: greatest numbers of these
     # shapes: returns (positions + 1, places + 1)
     meet = _meetings(height, positions, places)
     shape = (positions + 1, places + 1)
@@ -424,7 +423,7 @@ def incidences(height: int, positions: int, places: int) -> Ints:
 
 
 def _one_column_more(best: Ints, meet: Ints) -> Ints:
-    """Append any column; it meets its own places, and each of the two columns those of the other."""
+    """Append any column: it meets its own places, and it and the last column each meet the other's."""
     more = np.full(best.shape, NEVER)
     n_positions, n_places = meet.shape
     for h in range(n_positions):
@@ -436,7 +435,7 @@ def _one_column_more(best: Ints, meet: Ints) -> Ints:
 
 
 def _meetings(height: int, positions: int, places: int) -> Ints:
-    """Bound the pairs of a column of h positions and a column of g places, so many rows high; shape (h + 1, g + 1)."""
+    """Bound the pairs of a column of h positions and one of g places, ``height`` rows high; shape (h + 1, g + 1)."""
     # h positions reach h + height - 1 places or more, and are counted height times; those beyond g are lost. Likewise
     # the other way round.
     h, g = np.arange(positions + 1)[:, None], np.arange(places + 1)[None, :]

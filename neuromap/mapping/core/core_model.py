@@ -1,4 +1,4 @@
-"""Plans of axons: how the weights of one core lie on axons of few types."""
+"""Axon plans: the weights of one core encoded on axons of few types."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLE = 4096
 
 
 class Proposal(NamedTuple):
-    """Axons for the weights of a core, thresholds left aside."""
+    """Axons for the weights of a core, ignoring thresholds."""
 
     # source, axon_type: (a,): column of the weights that feeds each axon, and its type
     source: Ints
@@ -34,9 +34,9 @@ class Proposal(NamedTuple):
 
 
 def coloured(weights: Ints, types: int, room: int, core: CrossbarCore) -> Proposal | None:
-    """Propose one axon per source, types by colouring."""
+    """Propose one axon per source, with types assigned by colouring."""
     # room: axons that may be used, at least one per source
-    # gives ``None`` where the strategy does not do
+    # returns ``None`` where the strategy does not apply
     # shapes: weights (n, s)
     if not core.has_weights(weights):
         return None
@@ -53,7 +53,7 @@ def coloured(weights: Ints, types: int, room: int, core: CrossbarCore) -> Propos
 
 
 def _colour_by_value(weights: Ints, types: int) -> Ints | None:
-    """Give sources of one weight the type of that weight; ``None`` where some have several, or there are too many."""
+    """Colour each source by its only weight; ``None`` if some have several, or there are too many weights."""
     highest, lowest = weights.max(axis=0, initial=0), weights.min(axis=0, initial=0)
     value = highest + lowest
     if ((highest != 0) & (lowest != 0)).any() or ((weights != 0) & (weights != value)).any():
@@ -116,7 +116,7 @@ def _bases(
 
 
 def _digits(values: Ints, base: tuple[int, ...]) -> Ints:
-    """Count how often each base value occurs in the sum that gives each value, shape (len(values), len(base))."""
+    """Count how often each base value occurs in the digit sum of each value, shape (len(values), len(base))."""
     counts = np.zeros((len(values), len(base)), np.int64)
     rest = values.copy()
     negative = [b for b in base if b < 0]
@@ -139,13 +139,13 @@ def _digits(values: Ints, base: tuple[int, ...]) -> Ints:
 def _all_digits(
     values: tuple[int, ...], types: int, weight_range: tuple[int, int], *, signed: bool
 ) -> tuple[tuple[tuple[int, ...], Ints], ...]:
-    """Give every base with the digits of some values, ascending, as :func:`_digits` does."""
+    """Return every base with the digits of some values (ascending), as from :func:`_digits`."""
     bases = dict.fromkeys(_bases(values[0], values[-1], types, weight_range, signed=signed))
     return tuple((base, frozen(_digits(np.array(values, np.int64), base))) for base in bases)
 
 
 def _axons_of_digits(counts: Ints, reads: Bools) -> Ints:
-    """Count the axons of every source and base value: what its neediest weight takes, shape (sources, len(base))."""
+    """Count the axons of every source and base value, by its neediest weight; shape (sources, len(base))."""
     return np.stack([(reads * digit[:, None]).max(axis=0) for digit in counts.T], axis=1)
 
 
@@ -157,7 +157,7 @@ def by_digits(weights: Ints, types: int, room: int, core: CrossbarCore) -> Propo
 
 def by_signed_digits(weights: Ints, types: int, room: int, core: CrossbarCore) -> Proposal | None:
     """Propose the cheapest sum of digits of the weight's own sign."""
-    # So that a potential swings no farther than weights.
+    # This keeps a potential from swinging farther than the weights.
     # Parameters and result as for :func:`coloured`.
     return _cheapest_digits(weights, types, room, core, signed=True)
 
@@ -188,7 +188,7 @@ def _cheapest_digits(weights: Ints, types: int, room: int, core: CrossbarCore, *
 
 
 def distinct_weights(weights: Ints) -> tuple[Ints, NDArray[np.intp]]:
-    """Return the distinct weights, ascending, and for every weight its place among them."""
+    """Return the sorted distinct weights, and the index of every weight among them."""
     # By a table where the weights lie close together, which spares sorting a core's worth of them.
     low, high = int(weights.min(initial=0)), int(weights.max(initial=0))
     if high - low >= max(TABLE, weights.size):
@@ -199,19 +199,19 @@ def distinct_weights(weights: Ints) -> tuple[Ints, NDArray[np.intp]]:
     return np.flatnonzero(seen) + low, places[weights - low]
 
 
-# Colour the sources of a core with axon types: sets of sources are whole numbers, a bit for each.
+# Colour the sources of a core with axon types: sets of sources are integers with one bit per source.
 def colour_sources(weights: Ints, types: int) -> Ints | None:
     """Colour sources with types: two may share one iff no neuron needs different nonzero weights for them."""
-    # Greedy in the order of saturation (Brélaz 1979): next comes the source with the fewest types left, among those the
-    # one with most synapses, among those the first.
-    # gives type of every source, from 0; ``None`` where this order runs out of types
+    # Greedy in the order of saturation (Brélaz 1979): next is the source with the fewest types left, ties broken by
+    # most synapses, then by order.
+    # returns the type of every source, from 0; ``None`` if this order runs out of types
     # shapes: weights (n, s); returns (s,)
     order = np.argsort(-np.count_nonzero(weights, axis=0), kind="stable")  # the lowest bit of a set comes next
     rows = np.ascontiguousarray(weights.T[order].astype(np.int16))  # of sources; the range of weights was checked
     present = rows != 0
     uncoloured = (1 << len(order)) - 1
     free = [uncoloured] * types  # sources for which a type is left
-    fewer = [uncoloured if left >= types else 0 for left in range(types + 1)]  # those with at most so many types left
+    fewer = [uncoloured if left >= types else 0 for left in range(types + 1)]  # by k: those with at most k types left
     colours = []
     while uncoloured:
         urgent = next(waiting for sources in fewer if (waiting := sources & uncoloured))
@@ -235,9 +235,9 @@ def colour_sources(weights: Ints, types: int) -> Ints | None:
 
 # What fits a crossbar core (docs/mapping.md): the core model of TrueNorth and its kin, axons of few types, neurons with
 # one weight per type.
-# Axons of the imagined core on which a demand is counted.
+# Axons of the hypothetical core on which demand is counted.
 AMPLE = 2**20
-# Potential bits of the imagined core that has no rails.
+# Potential bits of the hypothetical core without rails.
 WIDE = 63
 
 
@@ -251,9 +251,9 @@ class CrossbarCore:
     neurons: int
     axon_types: int
     weight_range: tuple[int, int]  # least and greatest weight of one axon type
-    leak_limit: int  # greatest amount that a leak can take away in a tick
-    # greatest threshold of the chip under which a neuron that is silent is left with nothing: 1, or 0 where the chip
-    # has no threshold 1 (docs/mapping.md)
+    leak_limit: int  # greatest amount that a leak can subtract per tick
+    # greatest threshold on the chip at which a silent neuron keeps no potential: 1, or 0 if the chip has no threshold 1
+    # (docs/mapping.md)
     highest_alpha: int
     potential_bits: int  # width of the potential, the sign included (two's complement)
 
@@ -268,19 +268,19 @@ class CrossbarCore:
         return self.leak_limit + self.highest_alpha
 
     def with_neurons(self, neurons: int) -> Self:
-        """Return the same core with so many neurons."""
+        """Return the same core with ``neurons`` neurons."""
         return replace(self, neurons=neurons)
 
     def with_ample_axons(self) -> Self:
-        """Return the same core with as many axons as one could wish for: ``AMPLE``."""
+        """Return the same core with ``AMPLE`` axons."""
         return replace(self, axons=AMPLE)
 
     def without_rails(self) -> Self:
-        """Return the same core with a potential that holds every sum."""
+        """Return the same core with a potential wide enough for every sum."""
         return replace(self, potential_bits=WIDE)
 
     def with_axon_types(self, axon_types: int) -> Self:
-        """Return the same core with so many axon types."""
+        """Return the same core with ``axon_types`` axon types."""
         return replace(self, axon_types=axon_types)
 
     def plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
@@ -292,7 +292,7 @@ class CrossbarCore:
         return len(values) <= self.axon_types and self.has_weights(values)
 
     def has_weights(self, weights: Ints) -> bool:
-        """Whether its weights, 0 among them, reach from the least of these to the greatest."""
+        """Whether the weight range covers all of these weights and 0."""
         low, high = self.weight_range
         return bool(low <= weights.min(initial=0) and weights.max(initial=0) <= high)
 
@@ -301,18 +301,18 @@ class CrossbarCore:
         return bool((threshold < 1).any() or (threshold > self.free_threshold).any())
 
     def least_axons(self, weights: Ints) -> int:
-        """Count the axons that weights take by their size alone, whatever the encoding."""
+        """Count the axons that weights take at least, by their size alone, whatever the encoding."""
         return int((-(-np.abs(weights) // self.weight_range[1])).sum())
 
     def axons_alone(self, weights: Ints, threshold: Ints) -> int | None:
-        """Count the axons that one neuron would take alone on a core with as many as one could wish for."""
+        """Count the axons that one neuron takes alone on a core with ample axons; ``None`` if no plan exists."""
         if self.least_axons(weights) > AMPLE // 2:
             return None
         plan = self.with_ample_axons().plan(weights, threshold)
         return None if plan is None else plan.n_axons
 
     def shortage_together(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> Shortage:
-        """Say what neurons lack that fit a core one by one, but not together: axons, else types."""
+        """Return what neurons lack that fit a core one by one but not together: axons, else axon types."""
         plan = self.with_ample_axons().plan(weights, threshold, neuron)
         if plan is None:
             return Shortage("axon_types", self.axon_types + 1, self.axon_types, "axon types or more")
@@ -337,7 +337,7 @@ class Shortage:
 
 def plan_axons(weights: Ints, threshold: Ints, core: CrossbarCore, neuron: LeakNeuron | None = None) -> AxonPlan | None:
     """Find the plan with the fewest axons."""
-    # gives ``None`` where no strategy stays within the core's axons and the potential's width
+    # returns ``None`` if no strategy stays within the core's axons and the potential's width
     # shapes: weights (n, s); threshold (n,)
     if neuron is not None and weights.size:
         # Weights with a common divisor lie on the axons of their quotients, digit by digit.
@@ -369,14 +369,14 @@ def plan_axons(weights: Ints, threshold: Ints, core: CrossbarCore, neuron: LeakN
             if plan is not None:  # then it has fewer axons than the best so far
                 best = plan
         if proposals == 0 or (best is not None and not (best.source == BIAS).any()):
-            return best  # weights that all types do not hold are too much for fewer
+            return best  # weights that do not fit all types do not fit fewer
     return best
 
 
 def _lowered(weights: Ints, threshold: Ints, core: CrossbarCore) -> Ints:
-    """Lower thresholds that need bias axons to the least that does the same."""
-    # Sums are multiples of the greatest common divisor of the weights: a threshold between two of them does what one
-    # just above the lower does.
+    """Lower thresholds that need bias axons to the least equivalent value."""
+    # Sums are multiples of the greatest common divisor of the weights: a threshold between two multiples acts like one
+    # just above the lower.
     beyond = np.flatnonzero(threshold > core.free_threshold)
     if not len(beyond):
         return threshold
@@ -388,14 +388,13 @@ def _lowered(weights: Ints, threshold: Ints, core: CrossbarCore) -> Ints:
 
 # Thresholds that leak and alpha cannot hold arrive as spikes on bias axons.
 #
-# Their weights sit in types that a neuron does not use otherwise, or, failing that, in those it has
-# (docs/mapping.md).
+# Their weights use types that a neuron leaves free or, failing that, types that it has (docs/mapping.md).
 def with_bias(
     proposal: Proposal, threshold: Ints, room: int, core: CrossbarCore, neuron: LeakNeuron | None = None
 ) -> AxonPlan | None:
     """Add leak, alpha and bias axons: the neuron spikes iff its sum plus bias reaches alpha - leak."""
-    # So bias = alpha - leak - theta. Of two neurons that read the same, the one with alpha = 0 is taken.
-    # gives ``None`` where axons or the potential's width do not do
+    # So bias = alpha - leak - theta. Of two equivalent settings, the one with alpha = 0 is used.
+    # returns ``None`` if axons or the potential's width do not suffice
     # shapes: threshold (n,)
     source, axon_type, synapses, palette = proposal
     least = np.clip(threshold, 1, core.free_threshold) - threshold  # bias nearest to zero
@@ -431,9 +430,9 @@ def with_bias(
 
 
 def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: CrossbarCore) -> tuple[int, int, int] | None:
-    """Choose type, weight and spikes whose product is ``least``."""
-    # Or less than ``core.free_threshold`` farther from 0.
-    # A type that the neuron leaves free takes any weight; the others only the one that they have.
+    """Choose type, weight and number of spikes of a neuron's bias."""
+    # Weight times spikes is ``least``, or less than ``core.free_threshold`` farther from 0. A type that the neuron
+    # leaves free takes any weight; the others only the one that they have.
     sign, need = (1, least) if least > 0 else (-1, -least)
     if spare:
         widest = core.weight_range[1] if sign > 0 else -core.weight_range[0]
@@ -456,18 +455,19 @@ def _bias_of(least: int, palette: Ints, spare: list[int], room: int, core: Cross
 
 # Two types that are opposite in every neuron: together they make any weight, and other sources take one axon.
 #
-# Let every neuron have two weights at most, a low and a high one (ternary: -1 and 1). Two types of the core hold
-# them, in some neurons the one the low and the other the high, in others the other way round: a source with an axon
-# of both types has whatever weights it likes. A source takes one axon if its weights are those of one type in all
-# neurons that read it. So the two types, and each that is left, are given the pattern that most sources have.
-# In place of a type: the source has an axon of each of the first two.
+# Let every neuron have at most two weights, a low and a high one (ternary: -1 and 1). Two types of the core hold them,
+# in some neurons low and high, in others high and low: a source with an axon of both types can have any of these
+# weights. A source takes one axon if its weights are those of one type in all neurons that read it. So the two types,
+# and each remaining one, get the pattern that most sources have.
+# Stands for a type: the source has an axon of each of the first two.
 TWICE = -1
 
 
 def by_opposites(weights: Ints, types: int, room: int, core: CrossbarCore) -> Proposal | None:
     """Propose one axon for sources of a few patterns, two for all others."""
     # Patterns are those of sources that agree, found greedily, the most sources first; there may be better ones.
-    # gives ``None`` where the strategy does not do: fewer than two types, or a neuron with more than two weights
+    # returns ``None`` if the strategy does not apply, as with fewer than two types or a neuron with more than two
+    # weights
     # shapes: weights (n, s)
     if types < 2 or not weights.size or not core.has_weights(weights):
         return None
@@ -508,7 +508,7 @@ def _proposal(weights: Ints, palette: Ints, kind: Ints, two: Bools) -> Proposal:
 class _Alike(NamedTuple):
     """Classes of sources that have the same readers and the same pattern, in the order of their first sources."""
 
-    # Such sources agree with the same others, so that a search may take them for one.
+    # Such sources agree with the same others, so that a search may treat them as one.
 
     first: Ints
     """A source of every class; shape (k,)."""
@@ -520,7 +520,7 @@ class _Alike(NamedTuple):
     """Equal where classes have the same readers; shape (k,)."""
 
     def most_single(self, types: int) -> int:
-        """Bound the sources with one axon: of those with the same readers, as many as in the largest classes."""
+        """Bound the sources with one axon: for each set of readers, those in the largest ``types`` classes."""
         order = np.lexsort((-self.size, self.readers))
         return int(self.size[order][rank_in_run(self.readers[order]) < types].sum())
 
@@ -540,13 +540,13 @@ def _alike(read: Bools, is_high: Bools) -> _Alike:
 
 
 def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.void]:
-    """See every row as one thing that can be sorted."""
+    """View every row as one sortable item."""
     return rows.view(np.dtype((np.void, rows.shape[1]))).ravel()
 
 
 def _patterns(is_low: Bools, is_high: Bools, size: Ints, types: int, room: int) -> tuple[Ints, Bools] | None:
     """Choose the patterns of all types and the sources that have them; ``None`` where pairs that agree are too few."""
-    # gives the type of every class of sources, or ``TWICE``; whether a type has the high weight of a neuron
+    # returns the type of every class of sources, or ``TWICE``; whether a type has the high weight of a neuron
     # shapes: size (k,); returns (k,), (types, n)
     low, high = np.packbits(is_low, axis=0), np.packbits(is_high, axis=0)
     crossed = _meet(low, high)
@@ -570,7 +570,7 @@ def _patterns(is_low: Bools, is_high: Bools, size: Ints, types: int, room: int) 
 
 
 def _meet(some: NDArray[np.uint8], others: NDArray[np.uint8]) -> Bools:
-    """Whether columns of bits have a bit in common, each with each; threads for a product would take longer to wake."""
+    """Whether any two columns of bits share a bit; threads for a matrix product would take longer to wake."""
     found = np.zeros((some.shape[1], others.shape[1]), np.uint8)
     for left, right in zip(some, others, strict=True):
         found |= left[:, None] & right
@@ -578,7 +578,7 @@ def _meet(some: NDArray[np.uint8], others: NDArray[np.uint8]) -> Bools:
 
 
 def _opposed(same: Bools, opposite: Bools, size: Ints) -> tuple[Ints, Ints]:
-    """Find many sources of which all have one pattern or its opposite."""
+    """Find many sources that all have one pattern or its opposite."""
     n = len(same)
     both = np.block([[same, opposite], [opposite, same]])
     np.fill_diagonal(both[:n, n:], False)  # no source has a pattern and its opposite
@@ -588,7 +588,7 @@ def _opposed(same: Bools, opposite: Bools, size: Ints) -> tuple[Ints, Ints]:
 
 
 def _agreeing(agree: Bools, left: Bools, size: Ints) -> Ints:
-    """Find many of those that are left of which any two agree: next comes the one that leaves most of the others."""
+    """Greedily find many of the sources left that agree pairwise: next is the one that keeps most of the others."""
     members: list[int] = []
     left = left.copy()
     kept = agree @ np.where(left, size, 0)

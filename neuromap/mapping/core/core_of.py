@@ -1,4 +1,4 @@
-"""What fits one crossbar core, and how many a board has: the stages behind it see no chip."""
+"""Model and number of a chip's crossbar cores, from which later stages work; refusals of neurons that do not fit."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from neuromap.mapping.options.infeasibility import Remedy, refuse
 class Cores:
     """The cores of a board."""
 
-    model: CrossbarCore  # what one of them is like
-    number: int  # how many there are, dead ones included
-    usable: int  # how many can hold neurons
+    model: CrossbarCore  # model of one core
+    number: int  # number of cores, dead ones included
+    usable: int  # number of those that can hold neurons
 
 
 def core_of(chip: ChipSpec) -> CrossbarCore:
-    """Find what one core of a chip is like."""
+    """Return the model of one core of a chip."""
     return CrossbarCore(
         name=chip.name,
         axons=chip.axons,
@@ -40,20 +40,20 @@ def core_of(chip: ChipSpec) -> CrossbarCore:
 
 
 def cores_of(chip: ChipSpec) -> Cores:
-    """Find what the cores of a chip are like, and how many there are."""
+    """Return the core model of a chip and its number of cores."""
     return Cores(core_of(chip), chip.n_cores, chip.n_usable_cores)
 
 
 # Why a neuron does not fit a crossbar core even alone: fan-in, axon types, potential; and what would help.
-# What a chip file may hold; remedies beyond it are none.
+# Limits of a chip file; no remedy goes beyond them.
 MOST_AXONS, MOST_POTENTIAL_BITS = 65536, 32
 
 
 def refuse_neuron(
     network: Legalised, population: Population, sources: Sources, stuck: int, core: CrossbarCore
 ) -> DoesNotFitError:
-    """Refuse a population of which neuron ``stuck`` does not fit a core even alone."""
-    # Of the neurons with most synapses the one with the greatest demand is named, so that its remedies serve all.
+    """Refuse a population whose neuron ``stuck`` does not fit a core even alone."""
+    # Names the most demanding of the neurons with most synapses, so that its remedies serve all.
     refusals = []
     worst, demand = stuck, 0
     for n in dict.fromkeys([stuck, *sources.busiest]):
@@ -80,7 +80,7 @@ def refuse_neuron(
 
 
 def _in_parts(population: Population) -> list[Remedy]:
-    """Offer sums in parts to nodes that are not computed so already."""
+    """Offer partial sums for nodes that do not use them yet."""
     if population.is_relay or population.neuron is not None:
         return []
     return [Remedy("wide", "partial-sums", 'wide = "partial-sums" would compute it in parts')]
@@ -89,7 +89,7 @@ def _in_parts(population: Population) -> list[Remedy]:
 def _more_groups(
     network: Legalised, population: Population, sources: Sources, neuron: int, core: CrossbarCore
 ) -> list[Remedy]:
-    """Find the fewest groups with which the neuron fits, as a multiple of those that there are."""
+    """Find the fewest groups with which the neuron fits, as a multiple of the present number."""
     groups = {link.groups for link in sources.links}
     now = groups.pop() if len(groups) == 1 else None
     if now is None or population.shape is None:
@@ -106,7 +106,7 @@ def _more_groups(
 
 
 def _weights_alike(population: Population, sources: Sources, neuron: int, core: CrossbarCore) -> list[Remedy]:
-    """See whether the neuron fits with weights of one sign and magnitude."""
+    """Check whether the neuron fits with weights of one sign and magnitude."""
     alike = np.ones_like(sources.weights_of(neuron))
     plan = core.plan(alike, np.clip(population.threshold[[neuron]], 0, alike.size + 1))
     if plan is None:
@@ -166,7 +166,7 @@ def _refuse_potential(population: Population, neuron: int, swing: int, core: Cro
 def _refuse_width(
     population: Population, neuron: int, weights: Ints, theta: Ints, core: CrossbarCore
 ) -> DoesNotFitError:
-    """Refuse a neuron that no number of axons helps: a potential that is too narrow, or too few axon types."""
+    """Refuse a neuron that more axons would not help: its potential is too narrow, or there are too few axon types."""
     ample = core.with_ample_axons().without_rails()
     plan = ample.plan(weights, theta)
     if plan is not None:

@@ -1,4 +1,4 @@
-"""Which nodes of a network are summed in parts, taken up one by one as they turn out not to fit."""
+"""Partial sums of wide nodes, planned one by one as nodes turn out not to fit."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PROBED = 16
 
 
 def inputs_of_a_core(node: WideNode, core: CrossbarCore) -> int:
-    """Find how many inputs a core takes, by planning the parts of some neurons that read much alike."""
+    """Find how many inputs fit a core, by planning the parts of some neurons with similar inputs."""
     # core: what the parts must fit
     if not node.matrix.nnz:
         return 1
@@ -52,7 +52,7 @@ def inputs_of_a_core(node: WideNode, core: CrossbarCore) -> int:
     if demand is None:
         raise refuse_kinds(node.name, needed, core)
     if demand <= core.axons:
-        return 1  # by itself it fits: only parts of several neurons, with weights of their own, do not share a core
+        return 1  # alone it fits: only parts of several neurons, with different weights, cannot share a core
     text = (
         f"a part of its sum reads a weight of {heaviest} and is cleared, which takes {demand} axons, "
         f"a {core.name} core has {core.axons}"
@@ -62,17 +62,17 @@ def inputs_of_a_core(node: WideNode, core: CrossbarCore) -> int:
 
 
 def _part_fits(signed: Ints, core: CrossbarCore) -> bool:
-    """Whether a core takes the parts of some neurons, and the axons that empty them."""
+    """Whether the parts of some neurons fit a core with the axons that clear them."""
     signed = signed[:, (signed != 0).any(axis=0)]
     axons, weight = clock_axons(-max(1, int(signed.sum(axis=1).max(initial=0))), core)
     weights = np.concatenate([signed, np.full((len(signed), axons), weight)], axis=1)
     return core.plan(weights, np.ones(len(weights), np.int64)) is not None
 
 
-# Spikes of the host that lift, ask and empty neurons: on how many axons, of which weight.
+# Host spikes that lift, query and clear neurons: the number of axons and their weight.
 def clock_axons(total: int, core: CrossbarCore) -> tuple[int, int]:
-    """Share a total out among axons of one weight, as few as the range of weights allows."""
-    # total: what the neuron gets at least; where it is negative, what is taken off at least. Not 0
+    """Split a total into axons of one weight, as few as the weight range allows."""
+    # total: least amount that the neuron gets or, if negative, loses. Not 0
     least, greatest = core.weight_range
     widest = greatest if total > 0 else -least
     axons = -(-abs(total) // widest)
@@ -86,8 +86,8 @@ def clock(total: int, core: CrossbarCore, neurons: Ints) -> Clock:
     return Clock(weight, axons, neurons)
 
 
-# What a node that is wider than a core reads.
-# Features of one position read much the same where together they read up to so many times what one reads.
+# Inputs of a node that is wider than a core.
+# Features of one position read alike if together they read at most this many times what one reads.
 ALIKE = 2
 
 
@@ -99,8 +99,8 @@ class WideNode(ReadOnly, Value):
     matrix: Matrix  # (n, s): weights of all edges into it, side by side in the network's order
     shapes: tuple[tuple[int, int, int], ...]  # sources of the edges
     threshold: Ints  # (n,): theta, clipped to where it still matters
-    # (g, s): 1 where somebody of a group of neurons reads an input. Groups are features at one position where these
-    # read much the same, so that they should share cores; else single neurons
+    # (g, s): 1 where a neuron of a group reads an input. Groups are the features at one position if these read alike
+    # and so should share cores; else single neurons
     together: Matrix
 
 
@@ -161,13 +161,13 @@ def require_widths(name: str, sums: PartialSums, chip: ChipSpec) -> None:
 
 
 def refuse_gathering(name: str, core: CrossbarCore, demand: int) -> DoesNotFitError:
-    """Refuse a neuron that cannot even gather one wire of each sign beside what lifts and empties it."""
+    """Refuse a neuron that cannot even gather one wire of each sign beside the axons that lift and clear it."""
     text = f"to gather the parts of its sums a neuron needs {demand} axons, a {core.name} core has {core.axons}"
     return refuse("axons", name, demand, core.axons, text, [Remedy("chip.axons", demand, f"{demand} axons would do")])
 
 
 def refuse_kinds(name: str, weights: Ints, core: CrossbarCore) -> DoesNotFitError:
-    """Refuse a neuron whose weights no number of axons serves: by the width of potentials, or by axon types."""
+    """Refuse a neuron that no number of axons helps, for its potential's width or its axon types."""
     # shapes: weights (s,)
     ample = core.with_ample_axons().without_rails()
     theta = np.ones(1, np.int64)
@@ -181,7 +181,7 @@ def refuse_kinds(name: str, weights: Ints, core: CrossbarCore) -> DoesNotFitErro
         )
         advice = [Remedy("chip.potential_bits", bits, f"potential_bits = {bits} would do")]
         return refuse("potential", name, swing, core.highest_potential, text, advice)
-    # a type for each of the kinds of weights that there are serves all
+    # one type per kind of weight serves all
     enough = next(
         types
         for types in range(core.axon_types + 1, core.axon_types + len(weights) + 1)
@@ -192,14 +192,14 @@ def refuse_kinds(name: str, weights: Ints, core: CrossbarCore) -> DoesNotFitErro
     return refuse("axon_types", name, enough, core.axon_types, text, advice)
 
 
-# Limits of a core that a part may keep where its neuron does not.
+# Limits of a core that a part may meet where its neuron does not.
 _WIDE_LIMITS = frozenset({"axons", "axon_types", "potential"})
 
 
 class PlannedSums:
     """Plans partial sums of the nodes that a core cannot hold."""
 
-    # planned: nodes that are summed in parts so far, in the order in which they were taken up
+    # planned: partial sums of nodes so far, in the order of planning
 
     def __init__(self, network: Network, chip: ChipSpec, options: MappingOptions) -> None:
         self._network, self._chip, self._options = network, chip, options
@@ -207,7 +207,7 @@ class PlannedSums:
         self.planned: Mapping[str, PartialSums] = {}
 
     def take_up(self, refusal: Infeasibility) -> bool:
-        """Plan the node of a refusal, or plan it with smaller parts; say whether that may help."""
+        """Plan partial sums for the node of a refusal, or smaller parts; return whether that may help."""
         name = refusal.node
         if self._options.wide == "refuse" or name is None or refusal.limit not in _WIDE_LIMITS:
             return False
@@ -235,10 +235,8 @@ class PlannedSums:
 
 def plan_sums(node: WideNode, chip: ChipSpec, ticks: int | None = None, most_inputs: int | None = None) -> PartialSums:
     """Cut the sums of a node into parts that fit the chip's cores."""
-    # ticks: T: spikes that a slice sends in a frame, at most; by default as many as a sum can have, which takes fewest
-    # neurons
-    # most_inputs: inputs of a run that neurons which share cores read at most; by default as many as a core has axons
-    # for
+    # ticks: T: most spikes of a slice per frame; by default as many as a sum can have, which takes fewest neurons
+    # most_inputs: most inputs of a run read by neurons that share cores; by default as many as a core has axons for
     core = core_of(chip)
     if most_inputs is None:
         most_inputs = inputs_of_a_core(node, core)
@@ -337,7 +335,7 @@ def _lift(node: WideNode, sums: _Sums, core: CrossbarCore) -> tuple[Clock, Clock
 
 
 def _merged(wires: _Wires, node: WideNode, core: CrossbarCore, lift: Clock, clear: Clock) -> list[_Wires]:
-    """Join wires of one neuron and sign until a core takes those that are left; layer by layer."""
+    """Join wires of one neuron and sign, layer by layer, until the rest fit a core."""
     n = node.matrix.shape[0]
     clocks = np.array([lift.weight] * (2 * lift.axons) + [clear.weight] * clear.axons)
     layers: list[_Wires] = []
@@ -350,7 +348,7 @@ def _merged(wires: _Wires, node: WideNode, core: CrossbarCore, lift: Clock, clea
 
 
 def _room(signs: Ints, clocks: Ints, name: str, core: CrossbarCore) -> tuple[int, int]:
-    """Count the wires that a core takes beside the clocks, and how many more that is than a neuron has."""
+    """Count the wires that fit a core beside the clocks, and their surplus over those that a neuron has."""
     axons = core.axons_alone(np.concatenate([signs, clocks])[None, :], np.ones(1, np.int64))
     if axons is None:
         raise refuse_kinds(name, np.concatenate([np.unique(signs), clocks]), core)
@@ -361,7 +359,7 @@ def _room(signs: Ints, clocks: Ints, name: str, core: CrossbarCore) -> tuple[int
 
 
 def _heaviest(wires: _Wires, n: int) -> list[Ints]:
-    """Signs of what neurons gather: of the one with most wires among those with wires of both signs, and of one."""
+    """Signs of the wires of the neuron with most, among those with wires of both signs and those with one."""
     each = _wires_of_sign(wires, n)
     found = []
     for mine in (each.all(axis=0), each.any(axis=0) & ~each.all(axis=0)):
@@ -378,14 +376,14 @@ def _wires_of_sign(wires: _Wires, n: int) -> Ints:
 
 
 def _fits(core: CrossbarCore, signs: Ints, threshold: Ints) -> bool:
-    """Whether a core takes a frame neuron that gathers this, whatever its threshold."""
+    """Whether a frame neuron that gathers these wires fits a core, whatever its threshold."""
     extremes = np.array([threshold.min(), threshold.max()])
     needed = [core.axons_alone(signs[None, :], extremes[[k]]) for k in (0, 1)]
     return all(axons is not None and axons <= core.axons for axons in needed)
 
 
 def _joined(wires: _Wires, n: int, room: int) -> int:
-    """Count the wires that have to be joined into one so that no neuron gathers more than there is room for."""
+    """Find how many wires to join into one so that no neuron gathers more than ``room``."""
     each = _wires_of_sign(wires, n)
     joined = 2
     while (-(-each // joined)).sum(axis=0).max() > room:  # ends: there is room for one wire of each sign
@@ -404,14 +402,14 @@ def _merge(wires: _Wires, joined: int) -> _Wires:
     return _Wires(layer, wires.sign[order][first], np.zeros(0, np.int64))
 
 
-# Cut what a node reads into runs of inputs, so that no core is asked for more of a run than it has axons for.
+# Cut a node's inputs into runs, so that no core needs more inputs of a run than it has axons for.
 
 
 def cut_inputs(together: Matrix, shapes: Sequence[tuple[int, int, int]], most: int) -> Ints:
     """Assign every input of a node to a run."""
     # Inputs go edge by edge and feature by feature, so that neurons with shared windows share runs. Whole feature
-    # planes stay together where they fit. Runs are about as large as each other.
-    # most: inputs that a group reads of a run at most
+    # planes stay together where they fit. Runs are of about equal size.
+    # most: most inputs of a run that a group reads
     # shapes: together (g, s); returns (s,)
     order, plane = _by_features(shapes)
     reads = sparse.csc_array(together)[:, order]
@@ -441,7 +439,7 @@ def _by_features(shapes: Sequence[tuple[int, int, int]]) -> tuple[Ints, Ints]:
 
 
 def _fill(reads: sparse.csc_array, plane: Ints, most: int, most_runs: int | None = None) -> Ints | None:
-    """Fill runs one after the other; ``None`` where that takes more than ``most_runs``."""
+    """Fill runs one by one; ``None`` if that takes more than ``most_runs``."""
     run = np.zeros(reads.shape[1], np.int64)
     held = np.zeros(reads.shape[0], np.int64)
     number = 0

@@ -1,1 +1,1 @@
-"""What would help where something does not fit."""
+"""Diagnosis and remedies for networks that do not fit."""

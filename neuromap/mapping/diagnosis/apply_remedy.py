@@ -1,4 +1,4 @@
-"""Apply a remedy: what should be mapped, changed as a refusal proposes."""
+"""Apply a remedy: change a mapping request as a refusal proposes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What should be mapped, onto what, and how.
+    """A mapping request: a rollout, a chip and options.
 
     Attributes
     ----------
@@ -45,22 +45,22 @@ class Request:
 
 
 def apply_remedy(request: Request, refusal: Infeasibility, remedy: Remedy) -> Request:
-    """Change a request as a remedy of its refusal says.
+    """Apply a remedy of its refusal to a request.
 
     Parameters
     ----------
     request : Request
         What was refused.
     refusal : Infeasibility
-        Says on which node.
+        Names the node.
     remedy : Remedy
         One of the refusal's, with a value.
 
-        ``groups`` cuts the edges into the node into so many groups, each with the weights that it has now;
-        ``weights`` sets every weight into it to 1; ``features`` leaves it only so many features, ``source_features``
-        the hidden nodes that it reads; ``pool`` lets it read its sources through OR-pooling; ``chip`` takes a packaged
-        chip; ``chip.cores`` makes the board large enough for so many cores that work; ``chip.reach`` holds along x and
-        y; any other ``chip.`` is a figure of the chip; ``pins.`` fixes tiles, cores or region of the node; the rest are
+        ``groups`` splits the edges into the node into that many groups, each with its present weights; ``weights`` sets
+        every weight into it to 1; ``features`` limits the features of the node, ``source_features`` those of the hidden
+        nodes that it reads; ``pool`` lets it read its sources through OR-pooling; ``chip`` selects a packaged chip;
+        ``chip.cores`` makes the board large enough for that many working cores; ``chip.reach`` applies along x and y;
+        any other ``chip.`` is a figure of the chip; ``pins.`` fixes tiles, cores or region of the node; the rest are
         fields of the options.
 
     Returns
@@ -155,7 +155,7 @@ def _plain(edge: Edge) -> MatrixSource:
 
 
 def _grouped(edge: Edge, groups: int) -> MatrixSource:
-    """Cut an edge into groups; each keeps the weights that it has now."""
+    """Split an edge into groups, each with its present weights."""
     transform = edge.transform
     if isinstance(transform, Conv):
         return _grouped_conv(transform, groups)
@@ -171,7 +171,7 @@ def _grouped_conv(conv: Conv, groups: int) -> Conv:
     new = np.empty(grouped.weight_shape, np.int64)
     per_source, per_target = new.shape[2], conv.target_shape[2] // groups
     for group in range(groups):
-        first = group * per_source % old.shape[2]  # counted from the first feature of the group that was
+        first = group * per_source % old.shape[2]  # relative to the first feature of the old group
         targets = slice(group * per_target, (group + 1) * per_target)
         new[..., targets] = old[:, :, first : first + per_source, targets]
     return replace(grouped, weights=as_weight_source(new))
@@ -193,33 +193,33 @@ def _of_group(shape: tuple[int, int, int], groups: int, group: int) -> NDArray[n
     return index[:, :, group].ravel()
 
 
-# Networks that ask for less than the one that was refused: fewer features, or pooled sources.
+# Smaller networks than the one refused: fewer features, or pooled sources.
 #
-# They compute something else. Neurons that stay keep their weights, as far as what they read stays: that is enough to
-# know what a chip holds, and a start for training, not a network that is as good.
+# They compute something else. Neurons that stay keep their weights from sources that stay: enough to know what a chip
+# holds, and a start for training, but not an equally good network.
 
 
 def shape_of(network: Network, node: str) -> Shape:
-    """Give the rows, columns and features of a node of a network that has shapes."""
+    """Return rows, columns and features of a node, in a network with shapes."""
     shape = network.nodes[node].shape
     assert shape is not None, "the network was refused by the mapper, so it has shapes"
     return shape
 
 
 def hidden_sources(network: Network, node: str) -> list[str]:
-    """List the nodes that a node reads and that nobody outside sees: no inputs, outputs, nor the node itself."""
+    """List the hidden nodes that a node reads: no inputs, outputs, nor the node itself."""
     seen = {*network.inputs, *network.outputs, node}
     return [u for u, v in network.edges if v == node and u not in seen]
 
 
 def pooled_sources(network: Network, node: str, kernel: int) -> list[str]:
-    """List the nodes that a node reads and that have a window of so many rows and columns."""
+    """List the nodes that a node reads and that have at least ``kernel`` rows and columns."""
     return [u for u, v in network.edges if v == node and min(shape_of(network, u)[:2]) >= kernel]
 
 
 def with_features(network: Network, features: Mapping[str, int]) -> Network:
-    """Leave some nodes only their first features."""
-    # features: features that a node keeps at most
+    """Keep only the first features of some nodes."""
+    # features: most features that each node keeps
     _refuse_spiking(network)
     if any(kept < 1 for kept in features.values()):
         raise InputError(f"features = {min(features.values())}: a node keeps 1 or more")
@@ -230,8 +230,8 @@ def with_features(network: Network, features: Mapping[str, int]) -> Network:
 
 
 def with_pools(pattern: RolloutPattern, node: str, kernel: int) -> RolloutPattern:
-    """Let a node read its sources through OR-pooling, from nodes of their own."""
-    # A pooled neuron has the weights that the first neuron of its window had. What pools does so in the same frame.
+    """Let a node read its sources through OR-pooling, from nodes added for that."""
+    # A pooled neuron takes the weights of the first neuron of its window. Pooling happens within the frame.
     network = pattern.network
     _refuse_spiking(network)
     sources = pooled_sources(network, node, kernel)

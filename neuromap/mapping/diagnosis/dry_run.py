@@ -1,4 +1,4 @@
-"""Does it fit, and what would: the answer without placement refined or a program written."""
+"""Dry run: whether a rollout fits a chip, and what would help, without refining a placement or writing a program."""
 
 from __future__ import annotations
 
@@ -58,22 +58,22 @@ class DryRun(Card):
     chip : ChipSpec
         Chip or board.
     fits : bool
-        Whether it maps as asked for.
+        Whether it maps with the given options.
     cores : int or None
-        Cores that it takes; ``None`` where it does not fit.
+        Number of cores used; ``None`` if it does not fit.
     bound : CoreBound or None
-        Lower bound on the cores of any mapping; ``None`` where a delay or a neuron does not fit, or
-        where the schedule may be made anew, for splitters or since it is in ticks, and nothing was mapped.
+        Lower bound on the cores of any mapping; ``None`` if a delay or a neuron does not fit, or if nothing was mapped
+        and the schedule may change (for splitters, for phases, or because it is in ticks).
     schedule : {"steps", "ticks"}
         ``"ticks"`` where splitters stand on edges without slack.
     split : tuple of (str, str)
         Edges whose spikes go over splitters.
     nodes : tuple of NodeDemand
-        Nodes that are not inputs, in the network's order; empty where a delay does not fit.
+        Nodes that are not inputs, in the network's order; empty if a delay does not fit.
     problems : tuple of Infeasibility
-        Why it does not fit, and what is met once the first remedy of each before it is applied.
+        Why it does not fit: the first refusal, then those met after applying the first remedy of each before.
     cores_with_remedies : int or None
-        Cores that it takes with the first remedy of every problem; ``None`` where it fits, or no remedies were found
+        Number of cores used with the first remedy of every problem; ``None`` if it fits, or if no remedies were found
         that map together.
     """
 
@@ -133,10 +133,10 @@ def dry_run(
     seconds: float | None = 20.0,
     progress: Progress | None = None,
 ) -> DryRun:
-    """Say whether a rollout fits a chip, and what would help if it does not.
+    """Check whether a rollout fits a chip, and what would help if it does not.
 
     Ticks, relays, splitters, tiles and cores are those of the mapping; no placement is refined and no program written.
-    Where that is refused, remedies are applied and tried.
+    If the mapping is refused, remedies are tried.
 
     Parameters
     ----------
@@ -147,10 +147,10 @@ def dry_run(
     options : MappingOptions, optional
         As for :func:`neuromap.mapping.map_rollout.map_with_stages`.
     seconds : float or None
-        Time after which no more remedies are tried; ``None`` tries all. The answer whether it fits takes the time it
-        takes; with ``options.seconds`` its searches and the remedies share those.
+        Time limit for trying remedies; ``None`` tries all. The check itself has no limit; with ``options.seconds``, its
+        searches and the remedies share that time.
     progress : callable, optional
-        Called with parts done, parts in all, and the name of the last or of the remedy that is tried.
+        Called with the number of parts done, the total, and the name of the last part or of the remedy being tried.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def dry_run(
         options = options.after(time.monotonic() - began)
         found = map_in_outline(replace(request, options=options), progress)
     except DoesNotFitError as refusal:
-        if request.options.seconds is not None:  # they are for the answer and the remedies together
+        if request.options.seconds is not None:  # shared by the answer and the remedies
             left = max(0.0, request.options.seconds - (time.monotonic() - began))
             seconds = left if seconds is None else min(seconds, left)
         answer = what_would_fit(request, refusal.infeasibility, seconds, progress)

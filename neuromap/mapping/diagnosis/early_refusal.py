@@ -1,4 +1,4 @@
-"""Refuse before anything is tiled: where even the lower bound on cores exceeds the board."""
+"""Early refusal, before any tiling, of networks whose lower bound on cores exceeds the board."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from neuromap.mapping.parts import Parts, parts_of
 from neuromap.mapping.place.place import place
 from neuromap.mapping.tile.tilings import MappingContext
 
-# Part of the seconds asked for that the bound may take.
+# Share of the time limit that the bound may take.
 EARLY = 0.15
 
 
 def refuse_early(request: Request) -> DoesNotFitError | None:
-    """Make the refusal of a network that no mapping brings onto the board."""
-    # gives ``None`` where only the mapper can tell: also where a delay or a neuron does not fit, which it says better,
-    # and where splitters, chosen or pinned, or other phases may change the schedule, on which the bound depends
+    """Make the refusal of a network that no mapping can fit on the board."""
+    # returns ``None`` where only the mapper can tell: also where a delay or a neuron does not fit, which it explains
+    # better, and where splitters, chosen or pinned, or other phases may change the schedule, on which the bound depends
     chip, options = request.chip, request.options
     if may_change_schedule(request):
         return None
@@ -52,7 +52,7 @@ def refuse_early(request: Request) -> DoesNotFitError | None:
 
 
 def legalised(request: Request) -> Legalised | None:
-    """Give a rollout in ticks as it is without splitters; ``None`` where a delay does not fit."""
+    """Legalise the rollout of a request without splitters; ``None`` if a delay does not fit."""
     try:
         return legalise(request.rollout, request.chip, ticks_per_step=request.options.ticks_per_step)
     except DoesNotFitError:
@@ -60,7 +60,7 @@ def legalised(request: Request) -> Legalised | None:
 
 
 def may_change_schedule(request: Request) -> bool:
-    """Whether the mapper may change the schedule: for splitters, chosen or pinned, for phases, or as it is in ticks."""
+    """Whether the mapper may change the schedule: for splitters, chosen or pinned, for phases, or if in ticks."""
     options = request.options
     splits = "splitters" in request.chip.kind.structure.OPTIONS and (
         options.splitters == "anywhere" or options.pins.splitters
@@ -69,32 +69,33 @@ def may_change_schedule(request: Request) -> bool:
 
 
 def is_held(nodes: Iterable[NodeDemand], chip: ChipSpec) -> bool:
-    """Whether a core has the axons for each single neuron of these nodes: only then a bound on cores says something."""
+    """Whether a core has enough axons for each single neuron of these nodes; else a bound on cores means nothing."""
     return all(node.axons is not None and node.axons <= chip.axons for node in nodes)
 
 
-# What every node asks of a chip: sources, axons, copies, relays, splitters, cores.
+# Demand of every node: sources, axons, copies, relays, splitters, cores.
 @dataclass(frozen=True)
 class NodeDemand:
-    """What a node asks of the chip.
+    """What a node needs of the chip.
 
     Attributes
     ----------
     node : str
         Name.
     neurons : int
-        Of the network, copies not counted.
+        Neurons of the node, copies not counted.
     sources : int
-        Distinct sources of the neuron that has most.
+        Greatest number of distinct sources of any neuron.
     axons : int or None
-        Axons that one neuron needs at most, bias axons included, among those with most sources; ``None`` where no
-        number of axons serves it.
+        Greatest number of axons that one neuron needs, bias axons included, among those with most sources; ``None`` if
+        no number of
+        axons suffices.
     copies : int or None
-        Copies that one neuron needs at most; ``None`` where the network does not fit.
+        Greatest number of copies that one neuron needs; ``None`` if the network does not fit.
     relays, splitters : int
-        Neurons that carry its spikes on.
+        Neurons that pass its spikes on.
     cores : int or None
-        Cores that hold some of its neurons, relays and splitters left out; ``None`` where the network does not fit.
+        Cores that hold some of its neurons, relays and splitters excluded; ``None`` if the network does not fit.
     parts : int
         Neurons that hold parts of its sums; then sources and axons are those of a neuron that gathers them.
     """
@@ -111,7 +112,7 @@ class NodeDemand:
 
 
 def demands_of(network: Legalised, chip: ChipSpec, found: Parts | None = None) -> list[NodeDemand]:
-    """Collect what every node asks for, whether or not it fits."""
+    """Collect the demand of every node, whether or not it fits."""
     partition = None if found is None else found.partition
     sources = join_sources(network)
     demands = []
@@ -144,8 +145,8 @@ def demands_of(network: Legalised, chip: ChipSpec, found: Parts | None = None) -
 
 
 def map_in_outline(request: Request, progress: Progress | None = None) -> Parts:
-    """Map as far as it takes to know that a network fits."""
-    # Cores are laid along a Hilbert curve, and by the placer asked for only where that breaks a limit of the board.
+    """Map just far enough to know that a network fits."""
+    # Cores are placed along a Hilbert curve, and by the requested placer only if that breaks a limit of the board.
     chip, options = request.chip, request.options
     check_pins(options.pins, request.rollout.network, chip)
     context = MappingContext.of(options, progress)

@@ -1,7 +1,7 @@
-"""Remedies put to the test: each is applied and the network mapped anew, to say what would fit and at how many cores.
+"""Tested remedies: each is applied and the network mapped anew, to report what would fit and on how many cores.
 
-A remedy lifts one limit; then another may be met. The first remedy that meets one is followed: the remedies of the
-refusal behind it are tried on top of it, and so on until the network maps or nothing helps.
+A remedy lifts one limit, and another may be hit next. The first remedy that hits one is followed: the remedies of the
+next refusal are tried on top of it, and so on until the network maps or nothing helps.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.tile.tilings import MappingContext, Tilings
 from neuromap.network.network import Network
 
-# Refusals in a row to which remedies are sought.
+# Maximum number of successive refusals for which remedies are tried.
 ROUNDS = 8
-# Levers that change what is computed; said only where the network then maps.
+# Levers that change what is computed; reported only if the network then maps.
 OTHER_NETWORKS = ("pool", "source_features", "features")
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What stands in the way of a mapping, one refusal after the other, and whether remedies clear it.
+    """Successive refusals of a mapping, and whether remedies clear them.
 
     Attributes
     ----------
     problems : tuple of Infeasibility
-        The refusal, and those met once the first remedy of each before it is applied. Remedies that were tried and
-        found to map come first.
+        The refusal, then those met after applying the first remedy of each before. Remedies found to map come first.
     cores : int or None
-        Cores with the first remedy of every problem applied; ``None`` where no remedies were found that map together.
+        Number of cores with the first remedy of every problem applied; ``None`` if no remedies were found that map
+        together.
     """
 
     problems: tuple[Infeasibility, ...]
@@ -51,7 +51,7 @@ class Answer:
 def try_remedies(
     request: Request, refusal: Infeasibility, seconds: float | None = None, progress: Progress | None = None
 ) -> Infeasibility:
-    """Apply the remedies of a refusal and say which of them let the network map.
+    """Try the remedies of a refusal and report which of them let the network map.
 
     Parameters
     ----------
@@ -60,15 +60,15 @@ def try_remedies(
     refusal : Infeasibility
         Why.
     seconds : float, optional
-        Time after which no more is tried; by default all are.
+        Time after which no more remedies are tried; by default all are tried.
     progress : callable, optional
         As for :func:`neuromap.mapping.diagnosis.early_refusal.map_in_outline`.
 
     Returns
     -------
     Infeasibility
-        The same refusal. Its remedies that map come first, then those that were computed but not found to map by
-        themselves, then advice; those that do not even lift the limit are left out.
+        The same refusal with sorted remedies: those that map, those computed but not found to map by themselves, then
+        advice. Remedies that do not even lift the limit are left out.
     """
     return what_would_fit(request, refusal, seconds, progress).problems[0]
 
@@ -76,7 +76,7 @@ def try_remedies(
 def what_would_fit(
     request: Request, refusal: Infeasibility, seconds: float | None = None, progress: Progress | None = None
 ) -> Answer:
-    """Try the remedies of a refusal, and of those that come to light behind it.
+    """Try the remedies of a refusal, and of the refusals that follow it.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def what_would_fit(
 
 
 def _answer(request: Request, refusal: Infeasibility, watch: Watch, rounds: int) -> Answer:
-    """Try the remedies of a refusal; follow the first that meets another refusal before the rest is tried."""
+    """Try the remedies of a refusal; follow the first that meets another refusal before trying the rest."""
     outcomes: list[_Outcome] = []
 
     def is_settled(lever: str) -> bool:
@@ -103,7 +103,7 @@ def _answer(request: Request, refusal: Infeasibility, watch: Watch, rounds: int)
             continue
         try:
             outcome = _try(request, refusal, remedy, watch)
-        except OutOfTime:  # what was computed is worth saying, what is only a guess is not
+        except OutOfTime:  # what was computed is worth reporting, a mere guess is not
             outcome = _Outcome(remedy) if remedy in refusal.remedies else None
         if outcome is not None:
             is_first = not any(known.maps or known.behind for known in outcomes)
@@ -128,9 +128,9 @@ def _short(problem: Infeasibility) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """A remedy, what it makes of the request (``None`` where it was not tried), and the refusal that came then."""
+    """A remedy, the changed request (``None`` if not tried), and the refusal that followed."""
 
-    # ``behind`` is the answer to that refusal, where it was sought.
+    # ``behind`` is the answer to that refusal, if it was sought.
 
     remedy: Remedy
     request: Request | None = None
@@ -139,17 +139,17 @@ class _Outcome:
 
     @property
     def maps(self) -> bool:
-        """Whether the network then mapped."""
+        """Whether the network mapped with it."""
         return self.request is not None and self.refusal is None
 
     @property
     def is_imagined(self) -> bool:
-        """Whether it takes a chip that nobody has."""
+        """Whether it needs a hypothetical chip."""
         return self.remedy.lever.startswith("chip.")
 
     @property
     def rank(self) -> int:
-        """What maps and can be had, what maps at all, what meets another limit, what was not tried, advice."""
+        """Sort key: maps on an available chip, maps at all, hits another limit, was not tried, is advice."""
         if self.maps or (self.behind is not None and self.behind.cores is not None):
             return int(self.is_imagined)
         if self.refusal is not None:
@@ -169,7 +169,7 @@ class _Outcome:
 
 
 def _try(request: Request, refusal: Infeasibility, remedy: Remedy, watch: Watch) -> _Outcome | None:
-    """Apply a remedy; ``None`` where its limit stays."""
+    """Apply a remedy; ``None`` if it does not lift the limit."""
     if remedy.value is None:
         return _Outcome(remedy)
     watch(0, 1, remedy.text)
@@ -193,18 +193,18 @@ def _try(request: Request, refusal: Infeasibility, remedy: Remedy, watch: Watch)
     return _Outcome(replace(remedy, tried=True, cores=found.n_cores), applied)
 
 
-# What could help against a refusal: remedies to be tried, one after the other.
+# Candidate remedies for a refusal, in the order in which to try them.
 
 
-# Columns and rows of the board on which the cores of a network too large are counted.
+# Columns and rows of the board on which the cores of an oversized network are counted.
 BOUNDLESS = 1024
 # Times that the neurons of a core are doubled where copies run out.
 DOUBLINGS = 5
-# Numbers of features that are tried, each half of the one before.
+# Numbers of features to try, each half of the one before.
 HALVINGS = 3
 # Rows and columns of windows over which sources are pooled.
 KERNELS = (2, 3, 4)
-# Figures of a chip, or of its kind of core, that a refusal may lack, by its limit.
+# Figure of a chip, or of its kind of core, that is short, by limit.
 _FIGURES: Mapping[str, str] = ReadOnlyMapping(
     {
         "axons": "axons",
@@ -223,14 +223,14 @@ class OutOfTime(Exception):
 
 
 class Watch:
-    """Passes progress on, and ends the search when its time is over."""
+    """Forwards progress, and raises :class:`OutOfTime` once the time is over."""
 
     def __init__(self, seconds: float | None, progress: Progress | None) -> None:
         self._deadline = None if seconds is None else time.monotonic() + seconds
         self._progress = progress
 
     def __call__(self, done: int, total: int, name: str) -> None:
-        """Take note of progress."""
+        """Report progress, or raise :class:`OutOfTime`."""
         if self._deadline is not None and time.monotonic() > self._deadline:
             raise OutOfTime
         if self._progress is not None:
@@ -240,7 +240,7 @@ class Watch:
 def offers(
     request: Request, refusal: Infeasibility, is_settled: Callable[[str], bool], watch: Watch
 ) -> Iterator[Remedy]:
-    """Offer remedies: those of the refusal, larger cores, other chips, choices of the mapper that take longest."""
+    """Offer remedies: those of the refusal, larger cores, other chips, splitters, smaller networks, then advice."""
     computed = [remedy for remedy in refusal.remedies if remedy.value is not None]
     if not request.chip.kind.structure.ONE_TARGET:  # nothing is copied, split or packed there
         yield from computed
@@ -269,7 +269,7 @@ def offers(
 
 
 def _smaller_networks(request: Request, refusal: Infeasibility, is_settled: Callable[[str], bool]) -> Iterator[Remedy]:
-    """Offer networks that ask for less and compute something else: pooled sources, and fewer features, most first."""
+    """Offer smaller networks, which compute something else: pooled sources, and fewer features, most first."""
     network, node = request.rollout.network, refusal.node
     if network.is_spiking or node is None or node not in network.nodes:
         return
@@ -292,7 +292,7 @@ def _fewer_features(
     refusal: Infeasibility,
     is_settled: Callable[[str], bool],
 ) -> Iterator[Remedy]:
-    """Offer as many features as there would be room for in proportion, then half of them, and so on."""
+    """Offer as many features as would fit in proportion, then half of them, and so on."""
     now = max((shape_of(network, node)[2] for node in nodes), default=1)
     features = min(now - 1, now * refusal.bound // refusal.demand)
     for _ in range(HALVINGS):
@@ -317,7 +317,7 @@ def _splitters(request: Request) -> Iterator[Remedy]:
 
 
 def _more_cores(request: Request, is_settled: Callable[[str], bool], watch: Watch) -> Iterator[Remedy]:
-    """Offer the number of cores that a network takes where there is no end of them."""
+    """Offer the number of cores that the network takes on a practically unlimited board."""
     boundless = replace(request.chip, cores=(BOUNDLESS, BOUNDLESS), chips=(1, 1), reach=None, defects=Defects())
     # on a smaller board the choice of splitters may go another way; without a choice it cannot
     for options in (request.options, replace(request.options, splitters="never")):
@@ -332,7 +332,7 @@ def _more_cores(request: Request, is_settled: Callable[[str], bool], watch: Watc
 
 
 def _packaged(request: Request, refusal: Infeasibility, is_settled: Callable[[str], bool]) -> Iterator[Remedy]:
-    """Offer the chips that come with neuromap, smallest first, where they have more of what is short."""
+    """Offer packaged chips that have more of the missing resource, smallest first."""
     if refusal.limit == "delay":
         return
     for chip in sorted(list_chips(), key=lambda chip: (chip.n_cores, chip.name)):

@@ -40,7 +40,7 @@ from neuromap.network.network import Network
 from neuromap.network.spiking_neuron import GradedNeuron, LeakNeuron
 from neuromap.rollout.schedule.rollout import Rollout
 
-# Where no node is wider than a core.
+# Partial sums of networks in which no node is wider than a core.
 NO_SUMS: Mapping[str, PartialSums] = ReadOnlyMapping({})
 
 
@@ -55,7 +55,7 @@ def legalise(
     """Turn a rollout's schedule into ticks and legal delays."""
     # split: edges whose spikes go over splitters. Their delay must have room for two legs
     # sums: nodes whose sums are computed in parts; the delays of edges into them must have room for that
-    # gives populations in the order of the network's nodes, then parts of sums, then relays and splitters
+    # returns populations in the order of the network's nodes, then parts of sums, then relays and splitters
     network = rollout.network
     require_weights(network)
     if network.is_spiking:
@@ -69,7 +69,7 @@ def legalise(
     period = whole(rollout.frame_period * ticks_per_step)
     inner = [n for n in network.nodes if n not in network.inputs]
     leads = {n: sums[n].lead if n in sums else 0 for n in inner}
-    # so that no phase is negative, and no tick in which parts of sums begin
+    # keeps phases, and the ticks in which parts of sums begin, from being negative
     origin = max(0, *(leads[n] - floor(rollout.phases[n] * ticks_per_step) for n in inner))
     phases = {n: whole(phase * ticks_per_step + origin) for n, phase in rollout.phases.items()}
     ports = node_ports(network, {n: whole(phase - period) for n, phase in phases.items()})
@@ -142,7 +142,7 @@ Terms = list[tuple[EdgeKey, Term]]
 
 def legalise_spiking(rollout: Rollout, chip: ChipSpec) -> Legalised:
     """Turn a spiking network into populations and links whose delays the chip can give."""
-    # gives populations in the order of the network's nodes, then relays
+    # returns populations in the order of the network's nodes, then relays
     network = rollout.network
     position = {n: i for i, n in enumerate(network.nodes)}
     inner = [n for n in network.nodes if n not in network.inputs]
@@ -182,16 +182,15 @@ def _segments(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int
 
 # Labels and clocks of a network's nodes, as a program carries them.
 def node_ports(network: Network, sample_ticks: Mapping[str, Time]) -> tuple[NodePort, ...]:
-    """Make the port of every node."""
-    # gives in the order of the nodes
+    """Make the ports of all nodes, in the order of the nodes."""
     roles = dict.fromkeys(network.inputs, "input") | dict.fromkeys(network.outputs, "output")
     return tuple(NodePort(n, node.size, roles.get(n, "hidden"), sample_ticks[n]) for n, node in network.nodes.items())
 
 
-# Links over relays and splitters, which are made as they are needed.
+# Links over relays and splitters, which are made on demand.
 def read_over_relays(ways: Iterable[tuple[int, Matrix, tuple[int, ...]]]) -> dict[int, Ints]:
-    """Find the neurons of every node that somebody reads over relays or splitters."""
-    # gives by the number of the node; ascending
+    """Find the neurons of every node that are read over relays or splitters."""
+    # returns ascending neurons, by the number of the node
     read: dict[int, list[Ints]] = {}
     for source, matrix, segments in ways:
         if len(segments) > 1:
@@ -209,7 +208,7 @@ class LinkBuilder:
         self.populations = list(nodes)
         self.links: list[Link] = []
         self._carried = carried
-        self._relays: dict[tuple[int, int], int] = {}  # by what they read, and its delay
+        self._relays: dict[tuple[int, int], int] = {}  # by the population that they read, and the delay
 
     def connect(
         self,
@@ -231,7 +230,7 @@ class LinkBuilder:
         self.links.append(Link(reached, target, matrix, segments[-1], groups, current))
 
     def _relay(self, origin: int, before: int, segment: int, number: int, is_splitter: bool) -> int:
-        """Find the relays that are one leg behind ``before``, or make them."""
+        """Return the relays one leg behind ``before``, made on first use."""
         if (before, segment) not in self._relays:
             source, neurons = self.populations[origin], self._carried[origin]
             size = len(neurons)
@@ -266,7 +265,7 @@ class LinkBuilder:
 
 
 def columns_of_edges(matrices: Mapping[EdgeKey, Matrix], sums: Mapping[str, PartialSums]) -> dict[EdgeKey, Matrix]:
-    """Cut what the slices of every wide node read into what they read over each edge."""
+    """Split the inputs of the slices of every wide node by edge."""
     cut: dict[EdgeKey, Matrix] = {}
     start = dict.fromkeys(sums, 0)
     for (u, v), matrix in matrices.items():
@@ -278,7 +277,7 @@ def columns_of_edges(matrices: Mapping[EdgeKey, Matrix], sums: Mapping[str, Part
 
 
 def gathering(population: Population, sums: PartialSums) -> Population:
-    """Make the population of a wide node one that gathers parts of its sums."""
+    """Turn the population of a wide node into one that gathers the parts of its sums."""
     if sums.lift is None:
         return replace(population, threshold=sums.threshold)
     size = len(population.neurons)
@@ -288,7 +287,7 @@ def gathering(population: Population, sums: PartialSums) -> Population:
 def sum_in_parts(
     node: Population, number: int, sums: PartialSums, first: int
 ) -> tuple[list[Population], list[Link], list[HostLink]]:
-    """Lay out the parts of a node's sums: populations, the links between them, and spikes of the host."""
+    """Lay out the parts of a node's sums: populations, the links between them, and host spikes."""
     begin = node.sample_tick - sums.lead  # tick in which the inputs of frame 0 arrive
     delay = sums.spike_delay
     populations, links = [], []
@@ -341,9 +340,9 @@ def _columns(clock: Clock, size: int) -> Matrix:
 
 
 def keep_nodes(network: Legalised, names: Sequence[str]) -> Legalised:
-    """Give a copy of their own to those neurons of some nodes that nobody else asks for."""
-    # Tiling starts at what is read out and goes on to what that reads; the rest is left out. A neuron that is read has
-    # copies for that, and needs no other one to be recorded; of neurons that only read one another, one gets it.
+    """Give neurons of some nodes a copy of their own if nothing else needs one."""
+    # Tiling starts at neurons that are read out and follows what they read; the rest is left out. A neuron that is read
+    # has copies for that, and needs no other to be recorded; of neurons that only read one another, one gets a copy.
     if not names:
         return network
     kept = _numbers(network.ports, names)
@@ -380,7 +379,7 @@ def _numbers(ports: Sequence[NodePort], names: Sequence[str]) -> set[int]:
 
 
 def _read(network: Legalised, wanted: Sequence[Bools]) -> tuple[list[Bools], list[Bools]]:
-    """Mark the neurons that are read by those wanted, or by those computed for these; and all that are computed."""
+    """Mark the neurons read by those wanted, or by those computed for these; and all that are computed."""
     computed = needed_for(dict(enumerate(wanted)), ((k.source, k.target, k.matrix) for k in network.links))
     read = [np.zeros_like(mine) for mine in wanted]
     for link in network.links:
@@ -389,9 +388,9 @@ def _read(network: Legalised, wanted: Sequence[Bools]) -> tuple[list[Bools], lis
 
 
 def _one_of_every_cycle(network: Legalised, wanted: list[Bools]) -> list[Bools]:
-    """Choose wanted neurons from which all others are computed, where each is read by another one that is wanted."""
-    # Neurons that read one another, directly or over others, are computed as soon as one of them is. So one is chosen
-    # of every such set that nothing outside of it reads.
+    """Choose wanted neurons whose computation takes in all others, where each is read by another wanted one."""
+    # Neurons that read one another, directly or indirectly, are all computed as soon as one of them is. So one is
+    # chosen from every such set that nothing outside it reads.
     if not any(mine.any() for mine in wanted):
         return wanted
     from scipy.sparse import coo_array
@@ -421,7 +420,7 @@ def _one_of_every_cycle(network: Legalised, wanted: list[Bools]) -> list[Bools]:
 
 def computed_neurons(network: Legalised, soma: Ints, start: Ints, source: NDArray[np.integer]) -> Bools:
     """Mark the neurons that are read out or kept, and those that they depend on; numbered over all populations."""
-    # soma: (rows,): neuron that a row of sources belongs to; source: what is no neuron of the chip has a higher number
+    # soma: (rows,): neuron that a row of sources belongs to; source: higher numbers are no neurons of the chip
     found: Bools = np.concatenate([p.own_copies > 0 for p in network.populations])
     front, n = found, len(found)
     while front.any():

@@ -29,8 +29,6 @@ from neuromap.render.value import Card
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
 
-# What a population reads: the matrices of all links into it, side by side.
-
 
 # Thresholds clipped to where they still matter.
 def clip_thresholds(theta: Ints, matrices: Iterable[Matrix]) -> Ints:
@@ -44,10 +42,10 @@ def clip_thresholds(theta: Ints, matrices: Iterable[Matrix]) -> Ints:
     return np.clip(theta, low, high)
 
 
-# What legalising makes of a rollout: populations, and links whose delays one neuron can give.
+# A legalised rollout: populations, and links whose delays one neuron can give.
 #
 # A *population* is a node of the network, a set of relays or splitters, or the parts of a sum that is wider than a
-# core. Relays and splitters are the frame neuron with weight 1 and threshold 1, so the stages after this one need no
+# core. Relays and splitters are frame neurons with weight 1 and threshold 1, so the stages after this one need no
 # special case for them (Fischer et al. 2018, section 2: edges that bridge more than one frame are subsumed by
 # copy-nodes).
 Matrix: TypeAlias = "sparse.csr_array[Any, tuple[int, int]]"
@@ -55,7 +53,7 @@ K = TypeVar("K")
 
 
 def needed_for(wanted: Mapping[K, Bools], reads: Iterable[tuple[K, K, Matrix]]) -> dict[K, Bools]:
-    """Mark neurons that are wanted, and all that they depend on over matrices, each with its source and its target."""
+    """Mark the wanted neurons and all that they depend on over matrices, each given with its source and target."""
     # shapes: matrices (n_target, n_source)
     into: dict[K, list[tuple[K, Matrix]]] = {}
     for source, target, matrix in reads:
@@ -89,7 +87,7 @@ class Population(ReadOnly, Card):
     is_output: bool
     sample_tick: Time  # tick of frame 0, exact
     is_splitter: bool = False
-    # (n,): neurons that have a copy though nobody reads them, so that they can be recorded; None where there are none
+    # (n,): neurons that have a copy though unread, so that they can be recorded; None if there are none
     kept: Bools | None = None
     neuron: IntegerNeuron | None = (
         None  # what spiking and graded neurons compute, one value per neuron; None for frame neurons
@@ -97,7 +95,7 @@ class Population(ReadOnly, Card):
     is_part: bool = False  # whether they hold parts of the sums of the node's neurons; then they are relays as well
 
     def leak_neuron(self, neurons: Ints) -> LeakNeuron | None:
-        """Return some neurons as what keeps its potential on a crossbar; ``None`` where they are frame neurons."""
+        """Return some neurons as leak neurons, which keep their potential on a crossbar; else ``None``."""
         return self.neuron.take(neurons) if isinstance(self.neuron, LeakNeuron) else None
 
     @property
@@ -124,7 +122,7 @@ class Link(ReadOnly, Card):
 class HostLink(ReadOnly, Card):
     """Spikes that the host delivers to a population."""
 
-    node: int  # position of the input node in ``Legalised.ports``; or ``BIAS``, of spikes that come in every frame
+    node: int  # position of the input node in ``Legalised.ports``; or ``BIAS``, for spikes sent in every frame
     target: int  # position in ``Legalised.populations``
     matrix: Matrix  # (n_target, n_source): weights
     arrival: Time  # tick at which frame 0 arrives or would arrive, exact
@@ -168,7 +166,7 @@ class Sources(ReadOnly, Value):
 
     @property
     def busiest(self) -> list[int]:
-        """Neurons with most synapses, some dozens of them."""
+        """Neurons with most synapses, at most ``LOOKED_AT`` of them."""
         order: list[int] = np.argsort(-np.diff(self.matrix.indptr), kind="stable")[:LOOKED_AT].tolist()
         return order
 
@@ -202,31 +200,31 @@ def _join(links: list[Link | HostLink], n_neurons: int) -> Sources:
 
 @dataclass(frozen=True, eq=False)
 class Clock(ReadOnly, Card):
-    """Spikes of the host that come in every frame, on some axons at once, to some neurons of a layer."""
+    """Host spikes in every frame, on one or more axons at once, to some neurons of a layer."""
 
     # weight, axons: weight of every spike, and how many axons carry one
     weight: int
     axons: int
-    neurons: Ints  # who gets them; positions in the layer
+    neurons: Ints  # neurons that get them; positions in the layer
 
     @property
     def total(self) -> int:
-        """What a neuron gets."""
+        """Total weight that a neuron gets."""
         return self.weight * self.axons
 
 
 @dataclass(frozen=True, eq=False)
 class Layer(ReadOnly, Card):
-    """Neurons that hold parts of sums: slices, or mergers of what slices or mergers before them send."""
+    """Neurons that hold parts of sums: slices, or mergers of the spikes of slices or mergers before them."""
 
     matrix: Matrix  # (rows, sources): weights, none negative
     of_neuron: Ints  # (rows,): neuron of the node to whose sum each belongs
-    offset: Ints  # (rows,): kT: what is taken off the sum
-    most: Ints  # (rows,): spikes that each sends at most in a frame, one per tick from the first on
+    offset: Ints  # (rows,): kT: subtracted from the sum
+    most: Ints  # (rows,): most spikes of each per frame, one per tick from the first on
 
     @property
     def window(self) -> int:
-        """Ticks in which all have sent what they send."""
+        """Ticks within which all have sent their spikes."""
         return int(self.most.max(initial=1))
 
 
@@ -234,9 +232,8 @@ class Layer(ReadOnly, Card):
 class PartialSums(ReadOnly, Card):
     """How the sums of one node are computed in parts."""
 
-    ticks: int  # T: spikes that a slice sends at most in a frame
-    # runs, most_inputs: runs into which the inputs are cut, and inputs of a run that neurons which share cores read at
-    # most
+    ticks: int  # T: most spikes of a slice per frame
+    # runs, most_inputs: runs into which the inputs are cut, and most inputs of a run read by neurons that share cores
     runs: int
     most_inputs: int
     # slices first, whose sources are the neurons of all edges into the node, side by side in the network's order; then
@@ -292,7 +289,7 @@ def segments_of_edges(
     matrices: Matrices,
     leads: Mapping[str, int],
 ) -> dict[EdgeKey, tuple[int, ...]]:
-    """Say in which legs every edge on the chip that has weights is given its delay."""
+    """Split the delay of every edge on the chip that has weights into legs."""
     # split: edges whose spikes go over splitters. Their delay must have room for two legs
     least, greatest = chip.delay
     inputs = set(rollout.network.inputs)
@@ -309,7 +306,7 @@ def segments_of_edges(
 
 
 def _require_room(long: Mapping[EdgeKey, int], matrices: Matrices, chip: ChipSpec, *, is_chosen: bool) -> None:
-    """Raise the refusal of the edge whose relays there is least room for, if there is one."""
+    """Raise the refusal of the edge whose relays have least room, if there is one."""
     refused = []
     for edge, delay in long.items():
         sources = len(np.unique(matrices[edge].indices))
@@ -320,10 +317,10 @@ def _require_room(long: Mapping[EdgeKey, int], matrices: Matrices, chip: ChipSpe
         raise min(refused, key=lambda refusal: refusal.infeasibility.bound)
 
 
-# Why a delay cannot be given: no legs make it up, or its relays alone are more than the chip holds.
+# Refusals of delays: no legs add up to one, or its relays alone are more than the chip holds.
 def refuse_delay(edge: EdgeKey, delay: int, ticks_per_step: int, enough: int, chip: ChipSpec) -> DoesNotFitError:
     """Refuse a delay that no legs can give."""
-    # delay: its delay in ticks
+    # delay: in ticks
     least, greatest = chip.delay
     text = (
         f"edge {edge[0]} -> {edge[1]} has a delay of {delay} tick{'s' * (delay != 1)} at {ticks_per_step} per step, "
@@ -336,10 +333,10 @@ def refuse_delay(edge: EdgeKey, delay: int, ticks_per_step: int, enough: int, ch
 
 def refuse_chain(edge: EdgeKey, delay: int, sources: int, chip: ChipSpec, *, is_chosen: bool) -> DoesNotFitError | None:
     """Refuse an edge whose relays alone are more than the chip holds, before any of them is made."""
-    # delay: its delay in ticks
+    # delay: in ticks
     # is_chosen: whether the frame period was chosen, so that a shorter one may be
-    # gives for the caller to raise: limit ``delay``, its bound the longest delay whose relays all cores could hold;
-    # ``None`` where they may fit
+    # returns the refusal for the caller to raise, with limit ``delay`` and as bound the longest delay whose relays all
+    # cores could hold; ``None`` if they may fit
     greatest, room = chip.delay[1], min(chip.neurons, chip.axons)
     longest = greatest * (chip.n_usable_cores * room // sources + 1)
     if delay <= longest:
@@ -356,12 +353,12 @@ def refuse_chain(edge: EdgeKey, delay: int, sources: int, chip: ChipSpec, *, is_
     return refuse("delay", edge[1], delay, longest, text, remedies)
 
 
-# How many ticks an update step takes at least.
+# Least ticks per update step.
 def fewest_ticks_per_step(rollout: Rollout, chip: ChipSpec) -> int:
-    """Find the fewest ticks of an update step with which every edge's delay can be given in legs."""
+    """Find the fewest ticks per update step at which legs can give every edge's delay."""
     # Edges from inputs are free: the host delivers (docs/mapping.md). The chip's least delay always works. A step of a
     # spiking network is one tick whatever the chip gives: its delays are part of what it computes.
-    # rollout: its delays, in update steps or ticks
+    # rollout: with delays in update steps or ticks
     if rollout.network.is_spiking:
         return 1
     least, greatest = chip.delay
@@ -373,12 +370,12 @@ def fewest_ticks_per_step(rollout: Rollout, chip: ChipSpec) -> int:
     return least
 
 
-# How long delays are given: in legs over relays, each within the range of one neuron.
+# Long delays as legs over relays, each within the range of one neuron.
 
 
 def segments_of_delay(delay: int, least: int, greatest: int) -> tuple[int, ...] | None:
     """Split a delay into as few legal legs as possible, full ones first."""
-    # gives ticks of the legs; ``None`` where no split is legal
+    # returns the ticks of each leg; ``None`` if no split is legal
     count = -(-delay // greatest)
     if count * least > delay:
         return None

@@ -1,1 +1,1 @@
-"""What is asked of the mapper: strategies, limits and pins."""
+"""Mapping options: strategies, limits and pins."""

@@ -1,4 +1,4 @@
-"""How long the mapper may search: one clock for a request, handed down, with a share of the time for every stage."""
+"""Time budget of the mapper's searches: one clock per request, with a share of the time for every stage."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 
 Stage = Literal["tiling", "splitters", "packing", "filling", "placement", "bounds"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
-# By which part of the time a stage ends its search; what one leaves is the next one's. Then the program is written.
+# Fraction of the time by which a stage ends its search; unused time passes to the next. Then the program is written.
 #
-# Cores of synapse lists are filled where others are tiled, split and packed. Bounds are no part of a mapping: they are
-# sought beside one, in what is left.
+# Synapse-list cores are filled where crossbar cores are tiled, split and packed. Bounds are not part of a mapping: they
+# are computed beside it, in the time left.
 ENDS: Mapping[Stage, float] = ReadOnlyMapping(
     {"tiling": 0.3, "splitters": 0.45, "packing": 0.6, "filling": 0.6, "placement": 0.85, "bounds": 1.0}
 )
 
 
 class OverBudget(Exception):
-    """A trial takes longer than its stage may."""
+    """A trial exceeded the time of its stage."""
 
 
 class Budget:
-    """The time of one request, counted from when it is made, and the stages whose search it ended."""
+    """Time budget of one request, counted from construction, and the stages whose search it ended."""
 
-    # A first legal mapping takes the time it takes: only what looks for a better one asks the budget, and keeps the
-    # best that it has. Without ``seconds`` no stage is ever cut, so that the result does not depend on the machine.
-    # seconds: for all stages together; ``None`` for as long as they like
+    # The first legal mapping has no limit: only searches for a better one check the budget, and keep their best so far.
+    # Without ``seconds`` no stage is ever cut, so that the result does not depend on the machine.
+    # seconds: for all stages together; ``None`` for no limit
 
     def __init__(self, seconds: float | None = None, progress: Progress | None = None) -> None:
         self._seconds, self._progress = seconds, progress
@@ -38,22 +38,22 @@ class Budget:
 
     @property
     def is_limited(self) -> bool:
-        """Whether what is found depends on the time that there is."""
+        """Whether there is a time limit, so that results depend on it."""
         return self._seconds is not None
 
     @property
     def cut(self) -> tuple[Stage, ...]:
-        """Stages that were told to end, in the order of the mapper."""
+        """Stages that were cut short, in the order of the mapper."""
         return tuple(stage for stage in STAGES if stage in self._cut)
 
     def left_s(self, stage: Stage) -> float:
-        """Seconds that a stage has left, 0 at least; infinite without a limit."""
+        """Seconds that a stage has left, at least 0; infinite without a limit."""
         if self._seconds is None:
             return math.inf
         return max(0.0, ENDS[stage] * self._seconds - (time.monotonic() - self._began))
 
     def is_over(self, stage: Stage, needed_s: float = 0.0) -> bool:
-        """Ask whether a stage has to end its search; if so, that is kept in :attr:`cut`."""
+        """Return whether a stage has to end its search, and if so record it in :attr:`cut`."""
         if self.left_s(stage) > needed_s:
             return False
         if stage not in self._cut and self._progress is not None:
@@ -62,11 +62,11 @@ class Budget:
         return True
 
     def record(self, stage: Stage) -> None:
-        """Keep in :attr:`cut` that a stage is over its time, if it is."""
+        """Record a stage in :attr:`cut` if its time is over."""
         self.is_over(stage)
 
     def watched(self, stage: Stage, progress: Progress | None) -> Progress:
-        """Make a progress that ends what reports to it with :class:`OverBudget` once the stage's time is over."""
+        """Wrap a progress callback so that it raises :class:`OverBudget` once the stage's time is over."""
 
         def tell(done: int, total: int, name: str) -> None:
             if self.is_over(stage):
@@ -77,12 +77,10 @@ class Budget:
         return tell
 
 
-# For who sets no limit: it is never over, so nothing is kept in it.
+# Budget without a limit; it is never over and records nothing, so it can be shared.
 NO_LIMIT = Budget()
 
 
-# Progress callback.
-
-
-# Called with parts done, parts in all (about), and the name of the last or what is being done.
+# Progress callback, called with the number of parts done, the approximate total, and the name of the last part or
+# current activity.
 Progress = Callable[[int, int, str], None]

@@ -1,4 +1,4 @@
-"""Infeasibility as data: what does not fit, by how much, and what would."""
+"""Infeasibility as data: what does not fit, by how much, and what would help."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Limit = Literal[
 
 @dataclass(frozen=True)
 class Remedy(Card):
-    """One lever that would help.
+    """One change that would help.
 
     Attributes
     ----------
@@ -28,14 +28,14 @@ class Remedy(Card):
         ``chip``, another chip; ``chip.axons`` and other figures of the chip; ``splitters`` and other fields of
         :class:`~neuromap.mapping.options.options.MappingOptions`; ``pins.tiles`` and other pins of the node.
     value : int, str, bool, tuple of int or None
-        What to change it to; ``None`` where the remedy is advice that no program can follow.
+        New value; ``None`` if the remedy is advice that cannot be applied automatically.
     text : str
-        The remedy as half a sentence.
+        The remedy as a clause.
     tried : bool
-        Whether it was applied and the network then mapped (:mod:`neuromap.mapping.diagnosis.remedies`); else it was
-        computed for this limit alone, and another limit may be met next.
+        Whether the network was found to map with it (:mod:`neuromap.mapping.diagnosis.remedies`); else it was computed
+        for this limit alone, and another limit may be hit next.
     cores : int or None
-        Cores that the network then took.
+        Number of cores that the network took with it.
     """
 
     lever: str
@@ -53,7 +53,7 @@ class Remedy(Card):
 
 
 def count_cores(number: int) -> str:
-    """Write a number of cores."""
+    """Format a number of cores."""
     return f"{number} core{'s' * (number != 1)}"
 
 
@@ -70,7 +70,7 @@ class Infeasibility(Card):
     demand, bound : int
         What is needed and what the chip has, in units of the resource.
     statement : str
-        Who needs what, as a sentence without its subject's prefix.
+        The shortage as a sentence, without the node prefix.
     remedies : tuple of Remedy
         What would help, best first.
     """
@@ -84,7 +84,7 @@ class Infeasibility(Card):
 
     @property
     def gap(self) -> int:
-        """By how much the demand exceeds the bound."""
+        """Excess of the demand over the bound."""
         return self.demand - self.bound
 
     @property
@@ -101,7 +101,7 @@ class Infeasibility(Card):
 
 
 _REMEDY = record_of(Remedy, value=kind("integer", "string", "boolean", "array", "null"))
-# How JSON documents say it.
+# JSON form.
 INFEASIBILITY = record(
     limit=enum(*get_args(Limit)),
     node=TEXT.or_null,

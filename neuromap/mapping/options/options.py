@@ -1,4 +1,4 @@
-"""What a user may ask of the mapper: strategies by name, limits, and pins."""
+"""Mapping options: strategies by name, limits and pins."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ PLACERS: Registry[Any] = Registry(
 )
 Splitters = Literal["slack", "anywhere", "never"]
 SPLITTERS: tuple[Splitters, ...] = get_args(Splitters)
-# Ticks of an update step, at most: a delay of D ticks takes D / 15 relays per neuron on TrueNorth.
+# Maximum number of ticks per update step: a delay of D ticks takes D / 15 relays per neuron on TrueNorth.
 MOST_TICKS = 1024
-# Seeds are whole numbers below it.
+# Seeds are whole numbers below this.
 SEEDS = 2**63
 Partitioner = Literal["auto", "blocks", "overlap", "metis"]
 PARTITIONERS: tuple[Partitioner, ...] = get_args(Partitioner)
@@ -53,34 +53,34 @@ WIDE: tuple[Wide, ...] = get_args(Wide)
 OF_CROSSBARS = ("splitters", "packing", "partitioner", "wide", "wide_ticks")
 Objective = Literal["deliveries", "tick", "energy", "edp"]
 OBJECTIVES: tuple[Objective, ...] = get_args(Objective)
-# Seconds in which no search begins.
+# Least time limit in seconds, too short for any search to begin.
 _MOMENT = 1e-6
-# Ticks of a partial sum, at most.
+# Maximum number of ticks of a partial sum.
 MOST_WIDE_TICKS = 100_000
 
 
 @dataclass(frozen=True)
 class Pins(Card):
-    """What a user fixes about nodes; the mapper decides the rest.
+    """Mapping choices that the user fixes; the mapper decides the rest.
 
     Attributes
     ----------
     tiles : mapping of str to (int, int, int)
-        Rows, columns and features of a node that a core holds at most; cores start at multiples of them.
+        Largest tile of a node per core, in rows, columns and features; tiles start at multiples of these.
     cores : mapping of str to int
-        Cores over which a node's neurons are spread evenly, at least.
+        Least number of cores over which a node's neurons are spread evenly.
     regions : mapping of str to (int, int, int, int)
         Rectangle ``(x0, y0, x1, y1)`` of the board, corners included, within which a node's cores lie.
     splitters : frozenset of (str, str)
-        Edges whose spikes go over splitters, whatever ``MappingOptions.splitters`` says.
+        Edges whose spikes go over splitters, regardless of ``MappingOptions.splitters``.
     neurons : mapping of str to array_like of int, shape (size,)
-        Of many-target cores: number of the core in which every neuron of a node is, row by row from 0, on the board
-        (``x + columns * y``). Nodes may share a core if all its neurons are in such tables.
+        For many-target cores: core of each neuron of a node, numbered row by row over the board (``x + columns * y``).
+        Nodes may share a core if all its neurons are in such tables.
 
     Raises
     ------
     InputError
-        If something is of another type.
+        If a value has the wrong type.
     """
 
     tiles: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
@@ -136,7 +136,7 @@ def _edges(edges: object) -> frozenset[tuple[str, str]]:
 
 
 def _typed_names(said: Option, words: str) -> str:
-    """Take names of nodes that are typed with commas between."""
+    """Check that none of the comma-separated node names is empty."""
     if not all(name.strip() for name in words.split(",")):
         found = f"{said.flag} {words}: has an empty name" if words.strip() else f"{said.flag}: is empty"
         raise InputError(f"{found}; give names of nodes, such as H1,H2, or all")
@@ -230,16 +230,16 @@ class MappingOptions(Card):
     )
 
     def meant_for(self, chip: ChipSpec) -> MappingOptions:
-        """Give the same options without those that mean nothing to the chip's kind of core."""
+        """Return these options with defaults for those that do not apply to the chip's kind of core."""
         return replace(self, **{name: getattr(MappingOptions(), name) for name in self._foreign(chip)})
 
     def require_meant_for(self, chip: ChipSpec) -> None:
-        """Refuse an option that would change nothing on the chip's kind of core.
+        """Refuse options that have no effect on the chip's kind of core.
 
         Raises
         ------
         InputError
-            If one is not at its default.
+            If such an option is not at its default.
         """
         for name in self._foreign(chip):
             raise InputError(
@@ -252,7 +252,7 @@ class MappingOptions(Card):
         return [name for name in OF_CROSSBARS if name not in known and getattr(self, name) != getattr(plain, name)]
 
     def after(self, spent_s: float) -> MappingOptions:
-        """Give the same options with what is left of their seconds, if there is a limit; a moment at least."""
+        """Return these options with the time limit, if any, reduced by ``spent_s``; it stays above 0."""
         return self if self.seconds is None else replace(self, seconds=max(_MOMENT, self.seconds - spent_s))
 
     def __post_init__(self) -> None:
@@ -274,7 +274,7 @@ class MappingOptions(Card):
 
 
 def _names(given: object) -> tuple[str, ...]:
-    """Take names of nodes as they are given: in one text, or one by one."""
+    """Split node names given as one comma-separated string, or take them one by one."""
     names = given.split(",") if isinstance(given, str) else given
     found = tuple(names) if isinstance(names, Iterable) else (None,)
     if not all(isinstance(name, str) and name.strip() for name in found):

@@ -60,7 +60,7 @@ def load_pins(path: str | Path) -> Pins:
     Returns
     -------
     Pins
-        :func:`check_pins` holds them against a network and a chip.
+        Not yet checked against a network and a chip: see :func:`check_pins`.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def load_pins(path: str | Path) -> Pins:
 
 
 def _tables(table: TomlTable, folder: Path) -> dict[str, Any]:
-    """Read cores of neurons: lists by node, or the arrays of a file beside this one."""
+    """Read the cores of neurons: a list per node, or the arrays of a file next to this one."""
     if table.values.keys() != {"file"} or not isinstance(table.values["file"], str):
         return {node: table.integers(node, "are whole numbers, one per neuron") for node in table.values}
     file = table.text("file")
@@ -104,14 +104,14 @@ def _tables(table: TomlTable, folder: Path) -> dict[str, Any]:
 
 
 def save_tables(path: str | Path, neurons: Mapping[str, ArrayLike]) -> None:
-    """Write a pins file of tables of cores, with these in an ``.npz`` of the same name beside it.
+    """Write a pins file with the cores of neurons in an ``.npz`` file of the same name next to it.
 
     Parameters
     ----------
     path : str or Path
         The pins file.
     neurons : mapping of str to array_like of int, shape (size,)
-        As :class:`~neuromap.mapping.options.options.Pins` has it.
+        As in :class:`~neuromap.mapping.options.options.Pins`.
 
     Raises
     ------
@@ -143,7 +143,7 @@ def _integers(table: TomlTable, key: str, names: str, count: int, least: int) ->
 
 
 def check_pins(pins: Pins, network: Network, chip: ChipSpec) -> None:
-    """Hold pins against a network and a chip."""
+    """Check pins against a network and a chip."""
     for table in ("tiles", "cores", "regions", "neurons"):
         for node in getattr(pins, table):
             _check_node(node, table, network)

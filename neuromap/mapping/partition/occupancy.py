@@ -1,9 +1,10 @@
 """Fill cores neuron by neuron from several populations at once.
 
 Some populations exhaust a core's axons, others its neurons; a core that holds both wastes neither. A core is seeded
-with a tile, or the part of it that is left, and then takes the neuron that is worth most for the room that it takes:
-the *worth* of a neuron is what it takes of its own tile, its price the axons that the core lacks and its copies, each
-as a share of what is left (bin-centric vector packing, Panigrahy et al. 2011, with items that overlap).
+with a tile, or the part of it that is left, and then repeatedly takes the neuron with the best ratio of worth to price:
+the *worth* of a neuron is its part of its own tile's axons, plus its copies; its price is the axons that the core lacks
+plus its copies, each as a share of the room left (bin-centric vector packing, Panigrahy et al. 2011, with items that
+overlap).
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from neuromap.arrays.value import Value
 from neuromap.mapping.legalise.legalised import Matrix
 from neuromap.mapping.tile.tile import rows_apart
 
-# Cost of an axon the core lacks, relative to one of its own tile, when a neuron may be too dear.
+# Cost of an axon the core lacks, relative to one of its own tile, when judging whether a neuron is too expensive.
 NEW_AXON = 2
-# Load of a neuron that has found its core: more than any core has room for.
+# Load of a neuron already placed: more than any core has room for.
 TAKEN = np.iinfo(np.int64).max
-# Least price, so that what costs nothing can be compared.
+# Least price, so that neurons that cost nothing can be compared.
 FREE = 1e-9
-# Neurons of an array that are gone through in the time that one axon takes to be looked at apart.
+# Neurons of an array processed in the time that it takes to handle one axon separately.
 EACH_LOOK = 100
 
 
@@ -37,15 +38,15 @@ class Recipe:
 
     slim_first: bool  # seed first with tiles that take many axons and few neurons; else with those that take most axons
     seed_share: float  # share of a core that the seed may take
-    copies_worth: float  # worth of a copy, where that of an axon is 1
-    least: float  # least worth for its cost: a neuron that would take more new axons waits for a core that has them
-    # neurons of a core that are held back for copies that a filling turns out to need, round by round
+    copies_worth: float  # worth of a copy, relative to that of an axon
+    least: float  # least ratio of worth to cost: a neuron below it waits for a core that has more of its axons
+    # neurons of a core held back, round by round, for copies that a filling turns out to need
     margins: tuple[int, ...] = (0, 8)
 
 
 @dataclass(frozen=True)
 class AsTiled:
-    """In place of a recipe: every tile begins in a core of its own, as it is."""
+    """Alternative to a recipe: every tile begins in a core of its own, unchanged."""
 
     margins: tuple[int, ...] = (0,)  # one round, in which nothing is held back: tiles hold the copies that they need
 
@@ -62,8 +63,8 @@ RECIPES: tuple[Recipe | AsTiled, ...] = (
 
 def fill(loose: LooseNeurons, chosen: Ints, copies: Ints, axons: int, neurons: int, recipe: Recipe) -> tuple[Ints, int]:
     """Distribute neurons over new cores."""
-    # chosen: which of them, ascending
-    # copies: neurons of a core that each is expected to take, at most ``neurons``
+    # chosen: the neurons to distribute, ascending
+    # copies: expected number of copies of each, at most ``neurons``
     # shapes: chosen (n,); copies (U,); returns (n,)
     pool = _Pool(loose, chosen, copies[chosen], axons, neurons, recipe)
     n_cores = 0
@@ -77,13 +78,13 @@ def fill(loose: LooseNeurons, chosen: Ints, copies: Ints, axons: int, neurons: i
 
 
 class _Pool:
-    """The neurons that are to be distributed, numbered from 0, and what each is worth."""
+    """The neurons to distribute, numbered from 0, and the worth of each."""
 
     # core_of: (n,): core of every neuron, ``NOWHERE`` while it waits
-    # needs, readers: (n, K): which axons each neuron needs, and the other way round
+    # needs, readers: (n, K): which axons each neuron needs, and its transpose
     # n_needed, load: (n,): axons that a neuron needs, and neurons of a core that it takes
     # worth: (n,): what a core gains by each: its part of the axons that its tile would take alone, and its copies
-    # tiles_by_urgency: tiles, those first that should seed cores first
+    # tiles_by_urgency: tiles in the order in which they seed cores
 
     def __init__(self, loose: LooseNeurons, chosen: Ints, load: Ints, axons: int, neurons: int, recipe: Recipe) -> None:
         self.axons, self.neurons, self.recipe, self.load = axons, neurons, recipe, load
@@ -108,7 +109,7 @@ class _Pool:
 
 
 def _needed_axons(loose: LooseNeurons, chosen: Ints) -> Matrix:
-    """Rows of the chosen neurons, columns of those axons only that any of them needs."""
+    """Matrix of the chosen neurons by the axons that any of them needs."""
     shape = (len(loose), len(loose.axon_type))
     ones = np.ones(len(loose.needed), np.int8)
     rows = sparse.csr_array((ones, loose.needed, loose.first_needed), shape=shape)[chosen]
@@ -124,7 +125,7 @@ def _axons_of_groups(needs: Matrix, group: NDArray[np.intp], n_groups: int) -> I
 
 
 class _Core:
-    """The core that is being filled: its room, and the axons that every neuron would add."""
+    """A core being filled: its room, and the axons that every neuron would add."""
 
     def __init__(self, pool: _Pool, number: int) -> None:
         self._pool, self._number = pool, number
@@ -143,7 +144,7 @@ class _Core:
             self._take(neuron)
 
     def take_the_best(self) -> None:
-        """Take the neuron that is worth most for its price, again and again until none fits or is worth its price."""
+        """Repeatedly take the neuron with the best ratio of worth to price, until none fits or is worth its price."""
         pool, recipe = self._pool, self._pool.recipe
         waiting = np.flatnonzero(pool.core_of == NOWHERE)
         load, worth = pool.load[waiting], pool.worth[waiting]
@@ -155,12 +156,12 @@ class _Core:
             missing = self._missing[waiting]
             able = has_room & (missing <= self._axons)
             if recipe.least:
-                # shares of a whole core, as the worth is: being too dear does not depend on how full the core is
+                # shares of a whole core, as the worth is: being too expensive does not depend on how full the core is
                 of_axons = missing * (NEW_AXON / pool.axons)
                 able &= worth >= recipe.least * (of_axons + load * (recipe.copies_worth / pool.neurons))
             if not able.any():
                 return
-            # as shares of what is left
+            # as shares of the room left
             price = missing / max(self._axons, 1) + load / max(self._copies, 1)
             best = int(np.where(able, worth / np.maximum(price, FREE), -1.0).argmax())
             self._take(int(waiting[best]))
@@ -183,14 +184,14 @@ class _Core:
         pool.core_of[neuron] = self._number
 
 
-# Books of where neurons sit: what every core holds, kept while neurons are moved.
+# Bookkeeping of what every core holds while neurons are moved.
 #
-# A move changes the axons of two cores and, with them, the copies of every neuron that feeds those axons, wherever
-# that neuron sits. Books are kept of all of it, so that a move is made only if every core still holds what it must.
+# A move changes the axons of two cores and thereby the copies of every neuron that feeds those axons, wherever that
+# neuron sits. All of it is tracked, so that moves can be limited to those that overfill no core.
 NOWHERE = -1
-# Cores that are tried for a neuron, those that lack fewest of its axons first.
+# Maximum number of cores tried for a neuron, those that lack fewest of its axons first.
 TRIED = 12
-# Places of a table for every pair that it marks, up to which that is quicker than sorting the pairs.
+# Table entries per marked pair up to which a table is faster than sorting the pairs.
 TABLE = 64
 
 
@@ -230,11 +231,11 @@ class Books:
         return len(self.load) - 1
 
     def noted(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Note all that moves change, for :meth:`go_back`."""
+        """Copy all state that moves change, for :meth:`go_back`."""
         return self.core_of.copy(), self.copies.copy(), self.axons.copy(), self.load.copy()
 
     def go_back(self, noted: tuple[Ints, Ints, Ints, Ints]) -> None:
-        """Make all moves since :meth:`noted` undone."""
+        """Undo all moves since :meth:`noted`."""
         self.core_of, self.copies, self.axons, self.load = noted
         self._looked_at = None
 
@@ -258,8 +259,8 @@ class Books:
         self._feed(new, 1)
 
     def find(self, neuron: int, closed: Bools, *, strict: bool = True) -> int | None:
-        """Find the core that takes a neuron, which sits nowhere, with fewest new axons; ``None`` where none does."""
-        # If ``strict``, no core may hold too many copies for it; else only the one that is found is looked at.
+        """Find the core that takes an unplaced neuron with fewest new axons; ``None`` if none does."""
+        # If ``strict``, no core may hold too many copies because of it; else only the core found is checked.
         needed = self._needed_by(neuron)
         others = self._others(needed, neuron)
         lacking = len(needed) - self._count_held(others)
@@ -286,8 +287,7 @@ class Books:
 
     def _others(self, needed: Ints, neuron: int) -> tuple[Ints, Ints]:
         """Pairs (position in ``needed``, core) for every other neuron that sits in a core and needs the axon there."""
-        # A neuron is taken out, held against cores and put in: until another one is asked about, no other one has
-        # moved.
+        # Cached: a neuron is taken out, compared with cores and put in; until another is queried, no other has moved.
         if self._looked_at is not None and self._looked_at[0] == neuron:
             return self._looked_at[1]
         start = self._first_reader[needed]
@@ -312,7 +312,7 @@ class Books:
         return np.bincount(np.flatnonzero(held) % n, minlength=n)
 
     def _lacking(self, needed: Ints, core: int, others: tuple[Ints, Ints]) -> Ints:
-        """Those of ``needed`` that a core has no axon for, but perhaps for the neuron that :meth:`_others` left out."""
+        """Axons of ``needed`` that a core lacks, apart from the neuron that :meth:`_others` left out."""
         place, where = others
         lacks = np.ones(len(needed), bool)
         lacks[place[where == core]] = False
@@ -327,7 +327,7 @@ class Books:
         np.add.at(self.load, core[core != NOWHERE], by)
 
     def _homes(self, axons: Ints) -> Ints:
-        """List the neurons that feed axons; those of the host and of replicas are left out."""
+        """List the neurons that feed axons; axons fed by the host or replicas are left out."""
         home = self.loose.home[axons]
         return home[home >= 0]
 
@@ -364,7 +364,7 @@ class LooseNeurons(ReadOnly, Value):
         return len(self.tile)
 
     def copies(self, core_of: Ints) -> Ints:
-        """Count the copies that each neuron needs when ``core_of`` says where all of them sit; shape (U,)."""
+        """Count the copies that each neuron needs if all sit as in ``core_of``; shape (U,)."""
         _, axons = self._axons_in_use(core_of)
         home = self.home[axons]
         return self.own_copies + np.bincount(home[home >= 0], minlength=len(self)).astype(np.int64)
@@ -375,9 +375,9 @@ class LooseNeurons(ReadOnly, Value):
         return np.bincount(core, minlength=n_cores).astype(np.int64)
 
     def least_cores(self, n_axons: int, n_neurons: int) -> int:
-        """Count the cores of so many axons and neurons that no packing can do without."""
-        # Tiles of fixed neurons keep a core each. The others need at least a place and every one of their axons once,
-        # and a core each where no two of them fit one.
+        """Bound the cores, with ``n_axons`` axons and ``n_neurons`` neurons each, of any packing from below."""
+        # Tiles of fixed neurons keep a core each. The others need at least one place each and every one of their axons
+        # once, and a core each if no two of them fit one.
         free = ~self.fixed
         lengths = np.diff(self.first_needed)
         needed = self.needed[np.repeat(free, lengths)]

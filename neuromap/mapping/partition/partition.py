@@ -1,6 +1,6 @@
 """Partition a legalised network into cores: tile all populations, then pack the tiles.
 
-Tiles that share a core share axons, so that they ask for fewer copies, which leaves room for more tiles.
+Tiles that share a core share axons, so they need fewer copies, which leaves room for more tiles.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from neuromap.mapping.tile.tile_all import take_copies, tile_all
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.render.value import Card
 
-# Tiles that are filled into cores together: as many of every population as its share of all.
+# Tiles filled into cores together, from every population in proportion to its share of all.
 WINDOW = 160
-# Synapses, and what pairs of neurons count as, above which only one way is tried.
+# Synapses, including those that pairs of neurons count as, above which only one recipe is tried.
 LARGE = 500_000
-# Pairs of neurons filled into cores together that count as one synapse: every neuron is held against those that wait.
+# Pairs of neurons filled into cores together that count as one synapse: every neuron is compared with those that wait.
 #
 # Long chains of relays have few synapses and far more pairs than other networks.
 PAIRS = 100
@@ -53,13 +53,13 @@ PAIRS = 100
 HUGE = 30_000_000
 # Signals times populations above which tiles are not taken apart: many relays in a row, which pack well whole.
 LARGEST_TABLE = 50_000_000
-# One overfull core in so many is too many to relieve, neuron by neuron, in reasonable time.
+# More than one overfull core in this many takes too long to relieve, neuron by neuron.
 CROWDED = 8
-# Fill of the cores, in the resource of which they hold more, up to which it is tried.
+# Fill of the cores, in their fuller resource, below which sharing them is tried.
 WORTHWHILE = 0.97
-# One core in so many more than there are tiles: then the recipe is given up.
+# A recipe is given up if its cores outnumber the tiles by more than one in this many.
 FAR_MORE = 20
-# One neuron in so many may be moved to relieve cores, at most.
+# At most one neuron in this many may be moved to relieve cores.
 MOVED = 4
 
 
@@ -72,8 +72,8 @@ def share_cores(
     fewer_than: int,
     budget: Budget = NO_LIMIT,
 ) -> tuple[list[Tile], tuple[CoreLayout, ...]] | None:
-    """Take tiles apart and fill cores with neurons of several populations."""
-    # gives new tiles and cores; ``None`` where they would be no fewer than ``fewer_than``
+    """Unpack tiles and fill cores with neurons of several populations."""
+    # returns new tiles and cores; ``None`` if there would not be fewer cores than ``fewer_than``
     if len(network.populations) * len(signals) > LARGEST_TABLE:
         return None
     synapses = sum(int(np.count_nonzero(tile.plan.synapses)) for tile in tiles)
@@ -94,10 +94,10 @@ def share_cores(
 def _best_books(
     loose: LooseNeurons, n_tiles: int, model: CrossbarCore, least: int, large: bool, budget: Budget
 ) -> Books | None:
-    """Try recipes and margins until cores are as few as they can be, of few tiles all; ``None`` where none succeeds."""
-    # Of a large network the first that succeeds is taken.
+    """Try recipes and margins until cores are as few as possible, or all for few tiles; ``None`` if none succeeds."""
+    # For a large network, the first that succeeds is taken.
     n_free = int(np.count_nonzero(~loose.fixed))
-    few = n_tiles < FAR_MORE  # then all ways are quick, and of those with fewest cores one has fewest copies
+    few = n_tiles < FAR_MORE  # then trying all is quick, and fewest copies decide between those with fewest cores
     best: Books | None = None
     seen: set[bytes] = set()
     for recipe in RECIPES[:1] if large else RECIPES:
@@ -109,7 +109,7 @@ def _best_books(
             core_of, n_cores = filled
             if n_cores > n_tiles + n_tiles // FAR_MORE:
                 break
-            copies = loose.copies(core_of)  # so many does this filling need; the next one expects them
+            copies = loose.copies(core_of)  # what this filling needs, and the next one expects
             filling = hashlib.blake2b(core_of.tobytes(), digest_size=16).digest()
             if filling in seen:
                 continue
@@ -130,14 +130,14 @@ def _best_books(
 
 
 def _rank(books: Books, few: bool) -> tuple[int, int]:
-    """Rank by cores, and of few tiles then by copies."""
+    """Rank by cores and, if tiles are few, then by copies."""
     return books.cores, int(books.load.sum()) if few else 0
 
 
 def _may_pay(tiles: Sequence[Tile], signals: Signals, model: CrossbarCore) -> bool:
-    """Whether cores have room in both axons and neurons, summed over all, if axons are shared as far as can be."""
-    # Populations that read one signal may share its axons in all cores but those of the one that has most; a neuron
-    # whose axon is shared needs a copy less.
+    """Whether cores have room in both axons and neurons, summed over all, if axons are shared as far as possible."""
+    # Populations that read one signal may share its axons down to those of the population that has most; a neuron whose
+    # axon is shared needs one copy less.
     population = np.repeat([tile.population for tile in tiles], [tile.plan.n_axons for tile in tiles])
     signal = np.concatenate(signals.of_axon)
     n_populations = int(population.max(initial=0)) + 1
@@ -158,7 +158,7 @@ def _fill(
     margin: int,
     budget: Budget,
 ) -> tuple[Ints, int] | None:
-    """Fill cores window by window; the tiles that stay keep a core each. ``None`` where the time is over."""
+    """Fill cores window by window; fixed tiles keep a core each. ``None`` if the time is over."""
     if isinstance(recipe, AsTiled):
         return loose.tile.copy(), n_tiles
     stay = np.unique(loose.tile[loose.fixed])
@@ -197,13 +197,13 @@ def _windows(loose: LooseNeurons, n_tiles: int) -> Ints:
 
 
 # Relieve cores that hold too many copies: move neurons out of them, one by one.
-# Copies beyond the excess of a core that one neuron may take away with it and still count in full.
+# Copies beyond the excess of a core that still count in full when a neuron takes them away.
 SPARE = 2
 
 
 def relieve(books: Books, fixed: Bools, most_moves: int, budget: Budget = NO_LIMIT) -> bool:
     """Move neurons out of cores that hold too many copies, into new cores where no other takes them."""
-    # books: they are changed, also where it fails
+    # books: changed in place, also on failure
     # shapes: fixed (U,)
     moves = 0
     waiting: list[int] = []
@@ -230,7 +230,7 @@ def relieve(books: Books, fixed: Bools, most_moves: int, budget: Budget = NO_LIM
 
 def _take_excess(books: Books, fixed: Bools) -> list[int] | None:
     """Take neurons out until no core holds too many copies; ``None`` where a core has none left to give."""
-    # Those go that take most copies for the axons that they need elsewhere.
+    # Neurons go that take most copies relative to the axons that they need elsewhere.
     needed = np.diff(books.loose.first_needed)
     taken = []
     for core in np.flatnonzero(books.load > books.room_copies).tolist():
@@ -249,16 +249,16 @@ def _take_excess(books: Books, fixed: Bools) -> list[int] | None:
 # Empty the least filled cores: move every one of their neurons into others.
 
 
-# Cores in a row that could not be emptied, after which no more are tried.
+# Successive failures to empty a core after which no more are tried.
 GIVE_UP = 40
-# Weight of the resource that a core holds less of, where the other weighs 1: it decides between cores much alike.
+# Weight of a core's less filled resource, relative to the other: it decides between similar cores.
 LESSER = 1 / 8
 
 
 def empty_cores(books: Books, fixed: Bools, budget: Budget = NO_LIMIT, least: int = 0) -> None:
     """Empty cores, the least filled first, by moving each of their neurons to where it costs fewest axons."""
-    # books: they are changed; cores that cannot be emptied are left as they were
-    # least: cores that no packing can do without: none is emptied where there are no more
+    # books: changed in place; cores that cannot be emptied are left as they were
+    # least: lower bound on the cores of any packing, at which emptying stops
     # shapes: fixed (U,)
     failures, in_use = 0, books.cores
     hopeless = np.zeros(len(books.load), bool)
@@ -284,7 +284,7 @@ def _filling(books: Books) -> Floats:
 
 
 def _empty(books: Books, core: int, closed: Bools) -> bool:
-    """Move all neurons of a core to others that are not closed, those with most copies first; all of them or none."""
+    """Move all neurons of a core, or none, to other cores that are not closed, those with most copies first."""
     closed = closed.copy()
     closed[core] = True
     members = np.flatnonzero(books.core_of == core)
@@ -299,7 +299,7 @@ def _empty(books: Books, core: int, closed: Bools) -> bool:
     return True
 
 
-# Times that tiles are packed: shared axons ask for fewer copies, which leaves room for more tiles.
+# Maximum number of rounds of packing tiles: shared axons need fewer copies, which leaves room for more tiles.
 PACKINGS = 3
 
 
@@ -316,7 +316,7 @@ class Partition(Card):
     apart: tuple[Tile, ...]
 
     def held(self, population: int) -> tuple[int, int]:
-        """Count the copies of the neuron that has most, and cores that hold some of a population."""
+        """Return the most copies of any neuron of a population, and the number of cores that hold some of it."""
         copies = np.zeros(len(self.network.populations[population].neurons), np.int64)
         for tile in self.tiles:
             if tile.population == population:
@@ -325,7 +325,7 @@ class Partition(Card):
         return int(copies.max(initial=0)), cores
 
     def regions(self, pins: Pins) -> list[tuple[int, int, int, int] | None]:
-        """Rectangle of the board within which every core must lie, by the pins of the nodes that it holds."""
+        """Rectangle of the board within which each core must lie, as pinned for the node that it holds."""
         regions = []
         for core in self.cores:
             population = self.network.populations[self.tiles[core.tiles[0]].population]
@@ -364,7 +364,7 @@ def partition(
 def _pack(
     network: Legalised, tiles: list[Tile], signals: Signals, core: CrossbarCore, pins: Pins, budget: Budget
 ) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
-    """Pack tiles whole, again and again as long as that asks for fewer copies; pinned nodes share no core."""
+    """Pack whole tiles, repeatedly as long as that needs fewer copies; pinned nodes share no core."""
     cores = alone(tiles, core)
     pinned = pinned_populations(network, pins)
     for _ in range(PACKINGS):
@@ -375,14 +375,14 @@ def _pack(
         before = sum(int(tile.copies.sum()) for tile in tiles)
         tiles, cores = fewer, packed
         if sum(int(tile.copies.sum()) for tile in tiles) == before:
-            break  # no axon more was shared, so there is no more room than before
+            break  # no further axon was shared, so there is no more room than before
         if budget.is_over("packing"):
             break
     return tiles, cores
 
 
 def with_shared_cores(parts: Partition, core: CrossbarCore, context: MappingContext) -> Partition:
-    """Take tiles apart and fill cores neuron by neuron, where that takes fewer cores."""
+    """Unpack tiles and fill cores neuron by neuron, if that takes fewer cores."""
     options, budget, shares = context.options, context.budget, context.tilings.shared
     if not options.packing:
         return parts
@@ -415,7 +415,7 @@ def _copies_in_cores(network: Legalised, signals: Signals, cores: tuple[CoreLayo
 
 
 def _with_copies(tiles: list[Tile], copies: list[Ints]) -> list[Tile] | None:
-    """Lower the copies in tiles to those that are needed; ``None`` where the tiles hold fewer than that."""
+    """Lower the copies in tiles to those needed; ``None`` if the tiles hold fewer."""
     missing = [needed.copy() for needed in copies]
     lowered = [take_copies(tile, missing[tile.population], tile.copies) for tile in tiles]
     reached = [np.zeros(len(needed), bool) for needed in copies]
@@ -427,15 +427,15 @@ def _with_copies(tiles: list[Tile], copies: list[Ints]) -> list[Tile] | None:
 
 # Pack whole tiles into cores: several nodes may share a core, and its axons where they carry the same signal.
 #
-# Tiles are packed in falling size, each into the open core that it fills best; an axon that the core has already,
-# with the same signal, costs nothing. Types may be renamed freely: neurons have weights of their own.
-# Cores that are looked at closely for a tile, the likeliest first.
+# Tiles are packed by decreasing size, each into the open core that it fills best; an axon that the core already has for
+# the same signal costs nothing. Types may be renamed freely: neurons have weights of their own.
+# Maximum number of cores examined closely for a tile, the likeliest first.
 TRIED = 16
-# Types up to which all ways to name them are tried.
+# Maximum number of types for which all namings are tried.
 MOST_NAMINGS = 4
-# Worth of a shared axon, where an axon left over costs 1: it leaves one over, which is no waste, and saves one.
+# Worth of a shared axon, relative to the cost of one left over: it leaves one over, which is no waste, and saves one.
 SHARED_WORTH = 2
-# The same before it is known how many can be shared: more, so that cores that share most are among those looked at.
+# The same before it is known how many can be shared: more, so that cores that share most are among those examined.
 HOPED_WORTH = 3
 # Free axons and neurons of a core that takes nothing more.
 CLOSED = -1
@@ -457,13 +457,13 @@ def pack(
 
 
 def _largest_first(share: Floats) -> Ints:
-    """Order tiles by the greater of their shares of a core, falling, then by the sum of both; shape (tiles, 2)."""
+    """Order tiles by decreasing greater share of a core, then by the sum of both; shape (tiles, 2)."""
     order: Ints = np.lexsort((np.arange(len(share)), -share.sum(axis=1), -share.max(axis=1, initial=0)))
     return order
 
 
 class _Item:
-    """A tile that is being packed."""
+    """A tile being packed."""
 
     def __init__(self, number: int, tile: Tile, signal: Ints) -> None:
         self.number, self.signal = number, signal
@@ -473,7 +473,7 @@ class _Item:
 
 
 class _OpenCore:
-    """A core that is being filled."""
+    """A core being filled."""
 
     def __init__(self, model: CrossbarCore) -> None:
         self._n_types = model.axon_types
@@ -491,7 +491,7 @@ class _OpenCore:
         return len(self._keys)
 
     def add(self, item: _Item, types: Ints) -> None:
-        """Add a tile whose types are renamed."""
+        """Add a tile with renamed types."""
         keys = self._key.encode(item.signal, types[item.axon_type], item.rank)
         new = keys[~np.isin(keys, self._keys)]
         order = np.argsort(np.concatenate([self._keys, new]), kind="stable")
@@ -516,12 +516,12 @@ class _OpenCore:
         return types, int(np.isin(keys, self._keys).sum())
 
     def layout(self) -> CoreLayout:
-        """Say where every axon and type went."""
+        """Return where every axon and type went."""
         return CoreLayout(tuple(self._tiles), tuple(self._axon_of), tuple(self._type_of), self.axons)
 
 
 def _best_naming(agree: Ints) -> Ints:
-    """Name types after others, one to one, so that most axons agree; shape (types, types) in, (types,) out."""
+    """Match types one to one so that most axons agree; shape (types, types) in, (types,) out."""
     n_types = len(agree)
     if n_types > MOST_NAMINGS:
         from scipy.optimize import linear_sum_assignment  # takes longer to import than most mappings take
@@ -534,12 +534,12 @@ def _best_naming(agree: Ints) -> Ints:
 
 @cache
 def _namings(n_types: int) -> Ints:
-    """All ways to name types, the one that changes nothing first."""
+    """All permutations of types, the identity first."""
     return np.array(list(permutations(range(n_types))), np.int64)
 
 
 class _OpenCores:
-    """The cores that are being filled, their room, and which of them have an axon for a signal."""
+    """The cores being filled, their room, and which of them have an axon for a signal."""
 
     def __init__(self, is_bias: Bools, model: CrossbarCore, least: Ints, most_cores: int) -> None:
         self._is_bias, self._model = is_bias, model
@@ -563,7 +563,7 @@ class _OpenCores:
             self._having.setdefault(signal, []).append(number)
 
     def _likely(self, item: _Item, signals: Ints, times: Ints) -> Ints:
-        """List the cores that may take a tile, if all of its axons are shared that could be; the likeliest first."""
+        """List the cores that may take a tile if every axon that could be shared is; the likeliest first."""
         here = np.flatnonzero(self._free_neurons[: len(self._cores)] >= item.neurons)
         if not len(here):
             return here
@@ -579,7 +579,7 @@ class _OpenCores:
         return likely
 
     def _best_or_new(self, item: _Item, likely: Ints) -> tuple[int, Ints]:
-        """Choose the core with the least room left over, and the types of the tile there; open one if none takes it."""
+        """Choose the core with least waste, and the types of the tile there; open one if none takes it."""
         fits = [self._cores[number].fit(item) for number in likely.tolist()]
         shared = np.array([axons for _, axons in fits], np.int64)
         axons_left = self._free_axons[likely] + shared - item.axons
@@ -592,23 +592,23 @@ class _OpenCores:
         return int(likely[best]), fits[best][0]
 
     def _waste(self, axons_left: Ints, neurons_left: Ints, saved: Ints) -> Floats:
-        """Add up the room left over in cores, as shares of a core, less the axons that sharing saves."""
+        """Add up the room left over in cores, as shares of a core, minus the axons saved by sharing."""
         waste: Floats = axons_left / self._model.axons + neurons_left / self._model.neurons - saved / self._model.axons
         return waste
 
     def layouts(self) -> list[CoreLayout]:
-        """List all cores."""
+        """List the layouts of all cores."""
         return [core.layout() for core in self._cores]
 
 
-# Name a rollout in ticks by what cores see of it, so that what was made of it is found again.
+# Digests of legalised networks by what cores see of them, as keys for cached results.
 
 
 def digest_of(network: Legalised) -> bytes | None:
-    """Name a rollout in ticks by what decides which neurons share a core, and where cores lie."""
-    # That is all but the tick at which it begins, the frame period (where it is a whole number), and, where all edges
-    # of an input begin with the same frame, which one that is.
-    # gives equal for two networks iff that is equal, as far as SHA-256 tells; ``None`` where neurons are spiking: such
+    """Digest everything in a legalised network that decides which neurons share a core, and where cores lie."""
+    # That is everything but the tick at which it begins, the frame period (if a whole number) and, if all edges of an
+    # input begin with the same frame, the number of that frame.
+    # returns equal digests iff that is equal, as far as SHA-256 tells; ``None`` where neurons are spiking: such
     # networks have one schedule
     if not network.populations or any(p.neuron is not None for p in network.populations):
         return None

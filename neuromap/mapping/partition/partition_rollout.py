@@ -1,16 +1,16 @@
 """Partition a rollout: legalise, tile and pack it, and choose how spikes fan out.
 
-They fan out by copies, which take neurons, or by splitters, which take a leg of the delay. Copies of a neuron crowd
-its core. Every core more that its node takes reads the node's sources anew, so they need more copies in turn. A
+Spikes fan out by copies, which take neurons, or by splitters, which take a leg of the delay. Copies of a neuron crowd
+its core. Every further core of its node reads the node's sources again, so these need more copies in turn. A
 splitter ends that: the node keeps one copy, and identity neurons elsewhere carry the rest. On an edge whose delay has
 room for two legs it costs no tick; on any other, the schedule is made anew in ticks, with a latency of two legs on
 that edge.
 
-The choice is a search over the real cost: nodes are ranked by what splitting their edges would save, were all else
-left as it is; the best proposals are mapped in full, and kept if they need fewer cores.
+The search goes by real cost: nodes are ranked by what splitting their edges would save with all else unchanged; the
+best proposals are mapped in full, and kept if they need fewer cores.
 
-So are phases at least cost, where these are asked for: what they take at least is an estimate, as readers share an axon
-only where they share a core.
+So are phases at least cost, if requested: their predicted cost is an estimate, as readers share an axon only where they
+share a core.
 """
 
 from __future__ import annotations
@@ -49,10 +49,9 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 @dataclass(frozen=True, eq=False)
 class PhaseChoice(Value):
-    """What a search for phases at least cost came to."""
+    """Result of a search for phases at least cost."""
 
-    # neurons, neurons_before: neurons that the delays take at least with these phases, and with those that the rollout
-    # had
+    # neurons, neurons_before: fewest neurons that the delays take with these phases, and with the rollout's own
     neurons: int
     neurons_before: int
     # whether no phases with the same period and responses take fewer; false where the search was cut off
@@ -62,7 +61,7 @@ class PhaseChoice(Value):
 
     @property
     def statement(self) -> str:
-        """What came of it, in one line."""
+        """The outcome in one line."""
         saved = self.neurons_before - self.neurons
         if not saved:
             why = "no others take fewer neurons" if self.is_proven else "that no others take fewer is not proven"
@@ -82,9 +81,9 @@ def choose_phases(
     seconds: float = math.inf,
     keep: Collection[str] = (),
 ) -> tuple[TimedRollout, PhaseChoice | None]:
-    """Give a rollout the phases whose delays cost fewest neurons of a chip."""
+    """Choose the phases of a rollout whose delays cost fewest neurons of a chip."""
     # Period, ticks per step and the times of inputs and outputs stay, and every delay is one that the chip can give.
-    # gives the same rollout where none is cheaper; ``None`` where no node can move
+    # returns the same rollout if none is cheaper; ``None`` if no node can move
     rollout, step, leads = timed.rollout, timed.ticks_per_step, _leads(sums)
     least = _least_delays(timed, chip, split, leads)
     if any(rollout.delays[edge] < ticks for edge, ticks in least.items()):
@@ -106,8 +105,8 @@ def fastest(
     split: frozenset[EdgeKey] = frozenset(),
     sums: Mapping[str, PartialSums] = NO_SUMS,
 ) -> TimedRollout:
-    """Give a rollout the phases whose first responses, over all inputs and outputs, have the least sum."""
-    # where intervals are unequal, or the chip cannot give a delay that these ask for, the rollout keeps its own
+    """Choose the phases of a rollout with the least sum of first responses over all inputs and outputs."""
+    # if intervals are unequal, or the chip cannot give a delay that these need, the rollout keeps its own
     rollout, step, leads = timed.rollout, timed.ticks_per_step, _leads(sums)
     least = _least_delays(timed, chip, split, leads)
     if rollout.network.is_spiking or not isinstance(rollout.frame_period, int):
@@ -121,7 +120,7 @@ def fastest(
 def _least_delays(
     timed: TimedRollout, chip: ChipSpec, split: frozenset[EdgeKey], leads: Mapping[str, int]
 ) -> dict[EdgeKey, int]:
-    """Units of delay that edges on the chip take: a leg, or two with a splitter, and what their target's sums take."""
+    """Least delay units of edges on the chip: a leg, or two with a splitter, plus the lead of the target's sums."""
     inputs = timed.rollout.network.inputs
     return {
         (u, v): -(-((2 if (u, v) in split else 1) * chip.delay[0] + leads.get(v, 0)) // timed.ticks_per_step)
@@ -131,7 +130,7 @@ def _least_delays(
 
 
 def _leads(sums: Mapping[str, PartialSums]) -> dict[str, int]:
-    """Ticks by which the inputs of nodes that are summed in parts arrive before their own tick."""
+    """Ticks by which the inputs of nodes summed in parts arrive before the node's own tick."""
     return {node: of_node.lead for node, of_node in sums.items()}
 
 
@@ -147,9 +146,9 @@ def _is_legal(rollout: Rollout, ticks_per_step: int, chip: ChipSpec, leads: Mapp
 
 # What the delays of a rollout cost on a chip: relays, and on crossbar cores a copy for every distinct delay.
 #
-# A neuron of a crossbar core feeds one axon at one delay. So a neuron whose spikes are read at k delays takes k
-# neurons of the chip at least, and one more for every relay; readers that share a core, and the delay, share its
-# axon. Where a neuron has many targets, relays alone cost something.
+# A neuron of a crossbar core feeds one axon at one delay. So a neuron whose spikes are read at k delays takes at least
+# k neurons of the chip, and one more for every relay; readers that share a core and the delay share its axon. Where a
+# neuron has many targets, only relays cost neurons.
 def delay_costs(
     rollout: Rollout,
     chip: ChipSpec,
@@ -158,7 +157,7 @@ def delay_costs(
     leads: Mapping[str, int],
     keep: Collection[str] = (),
 ) -> list[DelayCost]:
-    """Say what the delays of every node on the chip cost."""
+    """List the delay costs of every node on the chip."""
     network = rollout.network
     in_use = edges_in_use(network, keep)
     leaving: dict[tuple[str, bool], list[EdgeKey]] = {}
@@ -180,10 +179,10 @@ def delay_costs(
 
 
 def _read_alike(rollout: Rollout, edges: list[EdgeKey]) -> Iterator[tuple[tuple[EdgeKey, ...], int]]:
-    """Count the neurons of a node that are read over the same of some edges; those that nobody reads are left out."""
+    """Count the neurons of a node by the edges over which they are read; unread neurons are left out."""
     reads = [_is_read(rollout, edge) for edge in edges]
     group = np.zeros(len(reads[0]), np.int64)
-    for is_read in reads:  # split the groups so far in two each
+    for is_read in reads:  # split every group in two
         group = np.unique(group * 2 + is_read, return_inverse=True)[1]
     _, first, counts = np.unique(group, return_index=True, return_counts=True)
     for neuron, count in zip(first.tolist(), counts.tolist(), strict=True):
@@ -202,7 +201,7 @@ def _is_read(rollout: Rollout, edge: EdgeKey) -> NDArray[np.bool_]:
 def cheap_phases(
     rollout: Rollout, chip: ChipSpec, options: MappingOptions, budget: Budget
 ) -> tuple[Rollout, MappingOptions, PhaseChoice | None]:
-    """Give a rollout the phases that are asked for: its own, or those with fewest relays, or shortest responses."""
+    """Give a rollout the requested phases: its own, those with fewest relays, or those with shortest responses."""
     if options.phases == "least":
         return rollout, options, None
     require_weights(rollout.network)
@@ -216,7 +215,7 @@ def cheap_phases(
     return timed.rollout, replace(options, ticks_per_step=step), replace(choice, is_taken=timed.rollout is not rollout)
 
 
-# Edges over which something reaches a neuron that is computed: only there a splitter has anything to carry.
+# Edges with weights into neurons that are computed: only there does a splitter have anything to carry.
 def edges_in_use(network: Network, keep: Collection[str] = ()) -> frozenset[EdgeKey]:
     """Find the edges with weights into neurons that an output depends on, or that are kept."""
     reads = {edge: value.matrix() for edge, value in network.edges.items()}
@@ -228,19 +227,19 @@ def edges_in_use(network: Network, keep: Collection[str] = ()) -> frozenset[Edge
     return frozenset(edge for edge, matrix in reads.items() if np.diff(matrix.indptr)[computed[edge[1]]].any())
 
 
-# The schedule that splitters and partial sums ask for: as it is where they fit into it, else made anew in ticks.
+# The schedule for splitters and partial sums: unchanged where they fit into it, else made anew in ticks.
 
 
 @dataclass(frozen=True)
 class TimedRollout:
-    """A rollout, and how long a unit of its delays takes on the chip."""
+    """A rollout, and the length of a unit of its delays on the chip."""
 
     rollout: Rollout  # in update steps, or in ticks
     ticks_per_step: int  # ticks of a unit of its delays: 1 where it is in ticks
 
 
 def ticks_of_step(rollout: Rollout, chip: ChipSpec, fixed: int | None) -> int:
-    """Find the ticks that a unit of a rollout's delays takes."""
+    """Return the ticks per unit of a rollout's delays."""
     # rollout: in update steps, or in ticks
     if rollout.is_tick_level:
         return 1
@@ -255,8 +254,8 @@ def schedule_on_chip(
     sums: Mapping[str, PartialSums],
 ) -> TimedRollout:
     """Find the schedule of a rollout with splitters on some of its edges, and some nodes summed in parts."""
-    # gives in steps where the rollout is, no node is summed in parts, and every split edge has room for two legs; else
-    # in ticks, as short as the chip, splitters, sums, the rollout's own latencies and the fixed steps allow
+    # returns one in steps if the rollout is, no node is summed in parts, and every split edge has room for two legs;
+    # else in ticks, as short as the chip, splitters, sums, the rollout's own latencies and the fixed steps allow
     step = ticks_of_step(rollout, chip, fixed)
     has_room = all(rollout.delays[e] * step >= 2 * chip.delay[0] for e in split)
     if not rollout.is_tick_level and not sums and has_room:
@@ -267,7 +266,7 @@ def schedule_on_chip(
 def _in_ticks(
     rollout: Rollout, split: frozenset[EdgeKey], chip: ChipSpec, floor: int, sums: Mapping[str, PartialSums]
 ) -> Rollout:
-    """Make a schedule anew in ticks, with legs as short as possible; no edge is quicker than a step that is fixed."""
+    """Make a schedule anew in ticks, with legs as short as possible; no edge is faster than a fixed step."""
     # Some delays cannot be made of legs of, say, 4 or 5 ticks; then longer ones are tried, up to twice the shortest:
     # they make every edge as slow as one over a splitter, and longer ones would make the schedule slower still. If none
     # will do, the schedule of the shortest is returned: legalising refuses it, and names the delay that cannot be made.
@@ -297,7 +296,7 @@ MAY_STAND_ANYWHERE: dict[Splitters, tuple[bool, ...]] = {"never": (), "slack": (
 
 def partition_rollout(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> PartitionedRollout:
     """Partition a rollout, with splitters where they save cores."""
-    # gives with cores shared, and no more of them than the chip has
+    # returns a partition with shared cores, no more of them than the chip has
     trials, options = SplitterSearch(rollout, chip, context), context.options
     refusal: DoesNotFitError | None = None
     best: PartitionedRollout | None = None
@@ -338,7 +337,7 @@ def _may_be_helped(refusal: DoesNotFitError, options: MappingOptions) -> bool:
 
 
 def _with_cheapest_phases(trials: SplitterSearch, split: Split, *, needed: bool) -> list[PartitionedRollout]:
-    """Partition with phases at least cost, where that is legal and in time; it is if nothing else was."""
+    """Partition with phases at least cost, if legal and in time; if ``needed`` as first mapping, without time limit."""
     if not needed and trials.budget.is_over("splitters"):
         return []
     try:
@@ -360,7 +359,7 @@ def _size(one: PartitionedRollout) -> tuple[int, int]:
 def _with_better_splitters(
     trials: SplitterSearch, best: PartitionedRollout | None, *, anywhere: bool
 ) -> PartitionedRollout | None:
-    """Try the splitters that are proposed for the best so far; return what takes fewest cores, the first of equals."""
+    """Try the splitters proposed for the best so far; return the partition with fewest cores, the first of equals."""
     for split in _in_time(propose_splits(trials, best, anywhere=anywhere), trials.budget, needed=best is None):
         try:
             found = trials.partition(split, may_be_cut=best is not None)
@@ -374,7 +373,7 @@ def _with_better_splitters(
 
 
 def _in_time(splits: Iterator[Split], budget: Budget, *, needed: bool) -> Iterator[Split]:
-    """Pass proposals on until their time is over; one that is needed for a first mapping is always tried."""
+    """Yield proposals until their time is over; those needed for a first mapping are always tried."""
     while needed or budget.left_s("splitters") > 0:
         split = next(splits, None)
         if split is None:
@@ -384,7 +383,7 @@ def _in_time(splits: Iterator[Split], budget: Budget, *, needed: bool) -> Iterat
 
 
 def _refuse_cores(parts: Partition, cores: Cores) -> DoesNotFitError:
-    """Refuse more cores than there are; each counts for the population that takes most of its neurons."""
+    """Refuse more cores than the chip has; each counts for the population that takes most of its neurons."""
 
     def load(tile: int) -> int:
         return int(parts.tiles[tile].copies.sum())
@@ -399,7 +398,7 @@ WORTHWHILE = 0.5
 
 
 def propose_splits(trials: SplitterSearch, best: PartitionedRollout | None, *, anywhere: bool) -> Iterator[Split]:
-    """Propose sets of edges: all that pay by themselves, then fewer; blindly where nothing is mapped yet."""
+    """Propose sets of edges to split: all that pay by themselves, then fewer; all allowed if nothing is mapped yet."""
     allowed = _edges_on_chip(trials) if anywhere else _edges_with_slack(trials)
     if best is None:
         if allowed:
@@ -467,14 +466,14 @@ def _copies_by_way(index: int, best: PartitionedRollout, allowed: set[EdgeKey]) 
 
 
 def _cost(tiles: Sequence[Tile], parts: Partition, neurons: int) -> float:
-    """Cores of a population's tiles, and those that the copies take that its axons ask for."""
+    """Cores of a population's tiles, plus those taken by the copies that feed its axons."""
     axons = sum(
         int(parts.sources[t.population].fed_by_chip[t.columns[t.plan.source[t.plan.source >= 0]]].sum()) for t in tiles
     )
     return len(tiles) + axons / neurons
 
 
-# Trials: a rollout partitioned with splitters on one set of edges or another.
+# Trials: a rollout partitioned with splitters on various sets of edges.
 
 
 Split = frozenset[EdgeKey]
@@ -488,15 +487,15 @@ class PartitionedRollout:
     partition: Partition  # tiles and cores
     split: Split  # edges whose spikes go over splitters
     sums: Mapping[str, PartialSums]  # nodes whose sums are computed in parts
-    # what the search for phases at least cost came to; ``None`` where it was not asked for, or no node can move
+    # result of the search for phases at least cost; ``None`` if not requested or if no node can move
     phases: PhaseChoice | None = None
 
 
 class SplitterSearch:
-    """Partitions one rollout with splitters here or there."""
+    """Partitions one rollout with splitters on various edges."""
 
     # cores: those of the chip
-    # sums: nodes that are summed in parts, as far as they are known
+    # sums: nodes known so far to be summed in parts
 
     def __init__(self, rollout: Rollout, chip: ChipSpec, context: MappingContext) -> None:
         self.rollout, self.chip, self.context = rollout, chip, context
@@ -506,10 +505,10 @@ class SplitterSearch:
         self._chosen: tuple[Split, Mapping[str, PartialSums], tuple[TimedRollout, PhaseChoice | None]] | None = None
 
     def partition(self, split: Split, *, may_be_cut: bool = False, phases: Phases = "least") -> PartitionedRollout:
-        """Partition with splitters on the edges named, their schedule in ticks where one of them has no slack."""
-        # Edges that lead to no neuron that is computed get none: they would lengthen the schedule for nothing. With
-        # ``may_be_cut`` it ends when the time for choosing splitters is over. Where neurons are wider than a core and
-        # may be summed in parts, they are, from then on in every trial. ``phases`` says which ones the schedule has.
+        """Partition with splitters on the given edges, with a schedule in ticks if one of them has no slack."""
+        # Edges that lead to no computed neuron get none: they would lengthen the schedule for nothing. With
+        # ``may_be_cut`` the trial ends when the time for choosing splitters is over. Neurons wider than a core are
+        # summed in parts if allowed, from then on in every trial. ``phases`` selects the phases of the schedule.
         split = split & self._edges_in_use if split else split
         while True:
             try:
@@ -523,9 +522,8 @@ class SplitterSearch:
         return edges_in_use(self.rollout.network, self.options.keep)
 
     def choose_phases(self, split: Split) -> tuple[TimedRollout, PhaseChoice | None]:
-        """Find the phases that take fewest neurons with splitters on the edges named, and with sums as far as known."""
-        # The last that were found are kept: they are asked for once to see what they promise, and once to map with
-        # them.
+        """Find the phases that take fewest neurons, with splitters on the given edges and the sums known so far."""
+        # The last result is cached: it is used once to see what it promises, and once to map with it.
         sums, split = self.sums.planned, split & self._edges_in_use
         if self._chosen is None or self._chosen[0] != split or self._chosen[1] is not sums:
             seconds = self.budget.left_s("splitters")

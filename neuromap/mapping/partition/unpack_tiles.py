@@ -1,7 +1,7 @@
-"""Take tiles apart into neurons, and put neurons together again into tiles that share cores.
+"""Unpack tiles into neurons, and reassemble neurons into tiles that share cores.
 
-Neurons of different tiles share an axon where its key agrees. For that to happen often, types are renamed so that tiles
-agree on them (``shared_types.py``).
+Neurons of different tiles share an axon if its keys agree. To make that frequent, types are renamed so that tiles agree
+on them (:func:`shared_types`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from neuromap.mapping.tile.tile import Tile
 def unpack_tiles(
     network: Legalised, tiles: Sequence[Tile], signals: Signals, model: CrossbarCore, pinned: Collection[int] = ()
 ) -> LooseNeurons:
-    """Take tiles apart."""
+    """Unpack tiles into loose neurons."""
     members = _Members(network, tiles)
     types = shared_types(tiles, signals, model)
     axon_keys = AxonKeys(model.axon_types, model.axons)
@@ -57,7 +57,7 @@ def unpack_tiles(
 
 
 class _Members:
-    """The neurons of all tiles in one row (U of them), and which of them sends a signal."""
+    """The neurons of all tiles, numbered consecutively (U of them), and which of them sends a signal."""
 
     def __init__(self, network: Legalised, tiles: Sequence[Tile]) -> None:
         sizes = [len(tile.neurons) for tile in tiles]
@@ -74,7 +74,7 @@ class _Members:
         self._member[self._replicas] = -1
 
     def sources(self, signals: Signals, carried: Ints) -> tuple[Ints, Bools]:
-        """Tell which neuron sends each signal, -1 for the host and replicas, and whether replicas do."""
+        """Return which neuron sends each signal, -1 for the host and replicas, and whether replicas do."""
         from_chip = signals.kind[carried] == FROM_CHIP
         population = np.where(from_chip, signals.source[carried], 0)  # a host signal's source is a port, no population
         everywhere = np.where(from_chip, self._first[population] + signals.neuron[carried], 0)
@@ -101,7 +101,7 @@ def _synapses(
 
 
 def _weights(plan: AxonPlan, named: Ints, model: CrossbarCore) -> Ints:
-    """Weights of a plan for the new names of its types; shape (n, axon_types)."""
+    """Weights of a plan by its renamed types; shape (n, axon_types)."""
     weights = np.zeros((plan.weights.shape[0], model.axon_types), np.int64)
     axon, row = np.nonzero(plan.synapses)
     weights[row, named[axon]] = plan.weights[row, plan.axon_type[axon]]
@@ -109,7 +109,7 @@ def _weights(plan: AxonPlan, named: Ints, model: CrossbarCore) -> Ints:
 
 
 def put_together(loose: LooseNeurons, core_of: Ints, model: CrossbarCore) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
-    """Put neurons together again: one tile for every population of a core."""
+    """Reassemble neurons: one tile for every population of a core."""
     # shapes: core_of (U,)
     copies = loose.copies(core_of)
     types = np.arange(model.axon_types)
@@ -127,7 +127,7 @@ def put_together(loose: LooseNeurons, core_of: Ints, model: CrossbarCore) -> tup
 
 
 def _split_where_it_changes(members: Ints, label: Ints) -> list[Ints]:
-    """Cut a row of neurons into runs of one label."""
+    """Cut a sequence of neurons into runs of one label."""
     return np.split(members, np.flatnonzero(np.diff(label[members])) + 1)
 
 
@@ -145,17 +145,17 @@ def _tile(loose: LooseNeurons, part: Ints, copies: Ints) -> tuple[Tile, Ints]:
     return Tile(int(loose.population[part[0]]), loose.neuron[part], copies[part], columns, plan), needed
 
 
-# Types that tiles agree on, so that the axons of different tiles may be one axon of a core.
+# Common axon types, so that the axons of different tiles may be one axon of a core.
 #
-# The types of a tile are numbers without a meaning to others. Where every axon of a tile has one weight, they are
-# renamed by what stands behind them: the signal, or the weight. Other tiles keep theirs, as good as any: neurons have
-# weights of their own, so an axon serves all that read its signal by its type.
+# The types of a tile are arbitrary numbers. Where every axon of a tile has one weight, they are renamed by signal or by
+# weight. Other tiles keep theirs, as good as any: neurons have weights of their own, so an axon serves all that read
+# its signal by its type.
 # Beyond any weight.
 UNSEEN = 2**31
 
 
 def shared_types(tiles: Sequence[Tile], signals: Signals, model: CrossbarCore) -> list[Ints]:
-    """Rename the types of tiles so that they agree, by signal or by weight, whichever more tiles can do."""
+    """Rename the types of tiles so that they agree, by signal or by weight, whichever works for more tiles."""
     # shapes: returns (axons of the tile,)
     values = [_axon_values(tile.plan) for tile in tiles]
     ways = (_by_signal(tiles, signals, values, model), _by_weight(tiles, values, model))
@@ -190,7 +190,7 @@ def _by_signal(
 
 
 def _types_of_signals(tiles: Sequence[Tile], signals: Signals, values: Sequence[Ints | None], n_types: int) -> Ints:
-    """Give signals types, -1 for those without: two that have one type have equal weights in all that read both."""
+    """Assign types to signals, -1 for none: two signals of one type have equal weights in all that read both."""
     # Signals with the same weights everywhere are one class; classes are coloured greedily, the largest first.
     weights, clear = _weights_of_signals(tiles, signals, values)
     classes, of_signal, size = np.unique(weights, axis=0, return_inverse=True, return_counts=True)
@@ -205,7 +205,7 @@ def _types_of_signals(tiles: Sequence[Tile], signals: Signals, values: Sequence[
 
 
 def _weights_of_signals(tiles: Sequence[Tile], signals: Signals, values: Sequence[Ints | None]) -> tuple[Ints, Bools]:
-    """Weight of every signal in every population, 0 where it is not read; and whether each population has one only."""
+    """Weight of every signal in every population, 0 if unread; and whether each population has only one for it."""
     populations = 1 + max((tile.population for tile in tiles), default=0)
     low, high = (np.full((len(signals), populations), beyond) for beyond in (UNSEEN, -UNSEEN))
     for tile, value, signal in zip(tiles, values, signals.of_axon, strict=True):
@@ -218,7 +218,7 @@ def _weights_of_signals(tiles: Sequence[Tile], signals: Signals, values: Sequenc
 
 
 def _by_weight(tiles: Sequence[Tile], values: Sequence[Ints | None], model: CrossbarCore) -> list[Ints | None]:
-    """Give every weight a type, the commonest first."""
+    """Give the commonest weights a type each."""
     weights = [v[tile.plan.source != BIAS] for tile, v in zip(tiles, values, strict=True) if v is not None]
     found, times = np.unique(np.concatenate([np.zeros(0, np.int64), *weights]), return_counts=True)
     chosen = np.sort(found[np.argsort(-times, kind="stable")[: model.axon_types]])
@@ -233,7 +233,7 @@ def _by_weight(tiles: Sequence[Tile], values: Sequence[Ints | None], model: Cros
 
 
 def _with_bias_types(plan: AxonPlan, types: Ints, free: Ints) -> Ints | None:
-    """Give bias axons types of those that are free, as many as they have now; ``None`` where these are too few."""
+    """Give bias axons as many of the free types as they have types now; ``None`` if these are too few."""
     bias = plan.source == BIAS
     kinds = np.unique(plan.axon_type[bias])
     if len(kinds) > len(free):
@@ -242,32 +242,32 @@ def _with_bias_types(plan: AxonPlan, types: Ints, free: Ints) -> Ints | None:
     return types
 
 
-# Keys of axons: what an axon is to a core, as one number, so that sets of axons are compared as sorted arrays.
+# Axon keys: the identity of an axon within a core as one number, so that sets of axons are compared as sorted arrays.
 @dataclass(frozen=True)
 class AxonKeys:
-    """The numbers that stand for signal, type and rank of an axon, ordered in this order."""
+    """Integer keys that encode signal, type and rank of an axon, sorted in this order."""
 
-    # Axons of different tiles may be one axon of a core iff their keys are equal. The *rank* tells a tile's axons of
-    # one signal and type apart.
+    # Axons of different tiles may be one axon of a core iff their keys are equal. The *rank* distinguishes a tile's
+    # axons of one signal and type.
 
     n_types: int  # axon types
     n_ranks: int  # more than any rank: the axons of a core
 
     def encode(self, signal: Ints, axon_type: Ints, rank: Ints) -> Ints:
-        """Give the key of every axon."""
+        """Return the key of every axon."""
         keys: Ints = (signal * self.n_types + axon_type) * self.n_ranks + rank
         return keys
 
     def first_of(self, signal: Ints) -> Ints:
-        """Give the least key that an axon of a signal can have."""
+        """Return the least key that an axon of a signal can have."""
         return signal * (self.n_types * self.n_ranks)
 
     def signal(self, keys: Ints) -> Ints:
-        """Tell which signal every axon carries."""
+        """Return the signal that every axon carries."""
         return keys // (self.n_types * self.n_ranks)
 
     def axon_type(self, keys: Ints) -> Ints:
-        """Tell the type of every axon."""
+        """Return the type of every axon."""
         return keys // self.n_ranks % self.n_types
 
 
@@ -308,7 +308,7 @@ def layout_alone(number: int, tile: Tile, model: CrossbarCore) -> CoreLayout:
 
 
 FROM_CHIP, FROM_HOST, BIAS_SIGNAL = 0, 1, 2
-# What a signal is, in the order of the columns of tables here, by which signals are numbered.
+# Fields of a signal: the columns of tables here, by whose order signals are numbered.
 FIELDS = ("kind", "source", "neuron", "tick", "first_frame")
 
 
@@ -348,7 +348,7 @@ def signals_of(network: Legalised, sources: Sequence[Sources], tiles: Sequence[T
 
 
 def _signals_of_axons(network: Legalised, by_column: Sequence[Ints], tile: Tile) -> Ints:
-    """Say what every axon of a tile carries; shape (axons, fields)."""
+    """Table of the signals that the axons of a tile carry; shape (axons, fields)."""
     table = np.empty((tile.plan.n_axons, len(FIELDS)), np.int64)
     bias = tile.plan.source == BIAS
     table[~bias] = by_column[tile.population][tile.columns[tile.plan.source[~bias]]]
@@ -358,7 +358,7 @@ def _signals_of_axons(network: Legalised, by_column: Sequence[Ints], tile: Tile)
 
 
 def _signals_of_columns(period: Time, joined: Sources) -> Ints:
-    """Say what every column of a population's joined matrix carries; shape (columns, fields)."""
+    """Table of the signals that the columns of a population's joined matrix carry; shape (columns, fields)."""
     table = np.zeros((len(joined.link_of), len(FIELDS)), np.int64)
     for number, link in enumerate(joined.links):
         here = joined.link_of == number

@@ -1,1 +1,1 @@
-"""Where cores lie on the board: ``place.py`` is the contract and has the placers by name."""
+"""Placement of cores on the board; ``place.py`` has the entry point and the placers."""

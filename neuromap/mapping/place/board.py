@@ -18,15 +18,15 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.dead_routes import defect_map
 from neuromap.mapping.options.budget import Progress
 
-# Cores up to which compiling would take longer than all that is gained.
+# Maximum number of cores for which compiling would take longer than it saves.
 FEW_CORES = 64
-# Places that are looked at: those nearest to the start.
+# Maximum number of places considered: those nearest to the start layout.
 _PLACES = 256
 _MOST_KICKS = 80
 
 
 def improve_few(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: Deadline, penalty: float) -> Ints:
-    """Take the best exchange until none saves; then shake and try again, some times."""
+    """Make the best exchange until none saves; then repeatedly perturb the layout and try again."""
     # shapes: start (n_cores, 2); returns (n_cores, 2)
     layout = _FewCores(start, wiring, board, penalty if board.is_strict else 0.0)
     rng = np.random.default_rng(seed)
@@ -50,7 +50,7 @@ def improve_few(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadlin
 
 
 class _FewCores:
-    """A layout that is being worked on; a place is its number in ``places``."""
+    """A layout being improved; a place is an index into ``places``."""
 
     def __init__(self, start: Ints, wiring: Wiring, board: Board, penalty: float) -> None:
         y, x = np.nonzero(board.usable)
@@ -81,11 +81,11 @@ class _FewCores:
         self.tolerance = 1e-9 * (1.0 + float(self._weight.sum()))
 
     def go_to(self, at: Ints) -> None:
-        """Take another layout: the place of every core."""
+        """Switch to another layout, given as the place of every core."""
         self.at = at.copy()
 
     def places_for(self, core: int) -> Ints:
-        """Find the places that a core may be exchanged with."""
+        """List the places a core may swap with."""
         possible = np.ones(len(self.places), np.bool_)
         possible[self.at[core]] = False
         if self._forbidden is not None:
@@ -94,7 +94,7 @@ class _FewCores:
         return np.flatnonzero(possible)
 
     def exchange(self, core: int, place: int) -> None:
-        """Send a core to a place, and the core that is there to the place of the first."""
+        """Move a core to a place, and any core there to the first core's old place."""
         other = np.flatnonzero(self.at == place)
         self.at[other] = self.at[core]
         self.at[core] = place
@@ -115,13 +115,13 @@ class _FewCores:
         return float(self._prices()[self._cores, self.at].sum() / 2)
 
     def changes(self) -> Floats:
-        """Change of cost by every exchange of a core with a place, shape (n_cores, places); infinite if not allowed."""
+        """Cost change of exchanging each core with each place, shape (n_cores, places); infinite if not allowed."""
         at, cores, forbidden = self.at, self._cores, self._forbidden
         prices = self._prices()
         there = prices[:, at]
         now: Floats = there.diagonal()
         change: Floats = prices - now[:, None]
-        # an exchanged pair stays as far apart as it was, but its own routes turn around
+        # an exchanged pair stays as far apart as it was, but its own routes reverse
         theirs: Floats = there.T - now + self._pairs()
         if forbidden is not None:
             theirs[forbidden[:, at].T] = np.inf
@@ -140,7 +140,7 @@ class _FewCores:
         return prices
 
     def _pairs(self) -> Floats:
-        """Cost of every pair of cores as they are and if both exchanged their places, shape (n_cores, n_cores)."""
+        """Cost of every pair of cores as placed plus with their places exchanged, shape (n_cores, n_cores)."""
         at = self.at
         price: Floats = 2 * self._weight * self._apart[at[:, None], at]
         if self._penalty:
@@ -151,7 +151,7 @@ class _FewCores:
 
 
 def _faults_between(places: Ints, board: Board) -> tuple[Floats, Floats]:
-    """Whether the route between any two places is blocked, and how many cores it is beyond the reach."""
+    """Whether the route between any two places is blocked, and by how many cores it exceeds the reach."""
     k = len(places)
     start, end = np.repeat(places, k, axis=0), np.tile(places, (k, 1))
     blocked = board.blocked(start, end).reshape(k, k).astype(np.float64)
@@ -159,7 +159,7 @@ def _faults_between(places: Ints, board: Board) -> tuple[Floats, Floats]:
     return blocked, excess.astype(np.float64)
 
 
-# Until when a placement may be improved, and whom to tell how far it is.
+# Time limit and progress reports of a placement.
 @dataclass(frozen=True)
 class Deadline:
     """Deadline and progress callback."""
@@ -169,12 +169,12 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float | None, progress: Progress | None = None) -> Deadline:
-        """Give the deadline so many seconds from now; none if ``None``."""
+        """Return the deadline ``seconds`` from now; no deadline if ``None``."""
         return cls(None if seconds is None else time.monotonic() + seconds, progress)
 
     @property
     def is_over(self) -> bool:
-        """Whether the time is spent."""
+        """Whether the deadline has passed."""
         return self.at is not None and time.monotonic() >= self.at
 
     def left_s(self) -> float:
@@ -182,7 +182,7 @@ class Deadline:
         return np.inf if self.at is None else self.at - time.monotonic()
 
     def of_round(self, number: int, of: int, share: float) -> Deadline:
-        """Give one of several rounds a deadline of its own, and its part of the progress."""
+        """Return the deadline of one of several rounds, which reports its part of the progress."""
 
         def tell(done: int, total: int, text: str) -> None:
             self.tell(number * total + done, of * total, text)
@@ -195,13 +195,13 @@ class Deadline:
             self.progress(min(done, total), total, text)
 
 
-# The graph that is placed: how many targets each core has in each other core.
+# The graph to place: how many targets each core has in each other core.
 FORWARD, BACKWARD = 1, 2
 
 
 @dataclass(frozen=True, eq=False)
 class Wiring(ReadOnly, Value):
-    """Cores and the pairs of different cores that are wired, each pair once in either direction."""
+    """Cores and the wired pairs of different cores, each pair once per direction."""
 
     n_cores: int
     # source, target: (pairs,): pairs of different cores with wires from the first to the second
@@ -257,7 +257,7 @@ def wiring(n_cores: int, wires: tuple[Ints, Ints]) -> Wiring:
 
 
 def _of_table(n_cores: int, source: Ints, target: Ints) -> Wiring:
-    """Add up more wires than there are pairs of cores, in a table of all pairs."""
+    """Add up wires in a table of all pairs of cores, if there are more wires than pairs."""
     counts = np.bincount(source * np.int64(n_cores) + target, minlength=n_cores * n_cores)
     counts = counts.reshape(n_cores, n_cores)
     np.fill_diagonal(counts, 0)
@@ -277,11 +277,11 @@ def _of_table(n_cores: int, source: Ints, target: Ints) -> Wiring:
     )
 
 
-# The board: which places cores may take, how far apart they are, and which ways between them no spike can take.
+# The board: usable places, the distances between them, and blocked routes.
 
 
 Region = tuple[int, int, int, int]
-# Pairs of places of which every route is looked at where a layout has blocked ones; a second or two.
+# Maximum number of pairs of places whose routes are all checked if a layout has blocked ones; takes a second or two.
 MOST_PAIRS = 2**24
 
 
@@ -290,8 +290,8 @@ class Board(ReadOnly, Value):
     """A board of chips as placement sees it."""
 
     usable: NDArray[np.bool_]  # (rows, columns): indexed ``[y, x]``
-    # along_x, along_y: (columns,): coordinates in which the distance of two places along an axis is what the way
-    # between them costs: one per hop, and the boundary cost more for every chip boundary
+    # along_x, along_y: (columns,), (rows,): coordinates whose differences are route costs along the axis: one per hop,
+    # plus the boundary cost for every chip boundary
     along_x: NDArray[np.float64]
     along_y: NDArray[np.float64]
     reach: Ints  # (2,): farthest target along x and y; the size of the board where unlimited
@@ -314,12 +314,12 @@ class Board(ReadOnly, Value):
 
     @property
     def is_strict(self) -> bool:
-        """Whether there are ways that no spike can take."""
+        """Whether some routes may be out of reach or blocked by defects."""
         blocked = bool(self.dead_along_x[:, -1].any() or self.dead_along_y[:, -1].any())
         return blocked or bool(self.reach[0] < self.columns - 1 or self.reach[1] < self.rows - 1)
 
     def blocked(self, start: Ints, end: Ints) -> NDArray[np.bool_]:
-        """Tell which x-then-y routes between places of shape (k, 2) meet a dead router or link."""
+        """Mark the x-then-y routes between places of shape (k, 2) that meet a dead router or link."""
 
         def crosses(counted: NDArray[np.int32], line: Ints, one: Ints, other: Ints) -> NDArray[np.bool_]:
             first, last = np.minimum(one, other), np.maximum(one, other)
@@ -330,8 +330,8 @@ class Board(ReadOnly, Value):
 
 
 def best_reached(board: Board) -> NDArray[np.bool_] | None:
-    """Find the places that routes lead to from the place from which they lead to most."""
-    # gives places that work, the one itself among them; ``None`` where none works, or of boards of more than
+    """Find the places reachable from the place that reaches most."""
+    # returns usable places, the starting one included; ``None`` if no place is usable or there are more than
     # ``MOST_PAIRS`` pairs of places
     # shapes: returns (rows, columns)
     y, x = np.nonzero(board.usable)
@@ -354,8 +354,8 @@ def board_for(
     by_tiles: bool = False,
 ) -> Board:
     """Describe the board of a chip to the placers."""
-    # by_tiles: hops count between tiles, and without regions as few tiles are used as hold the cores
-    # boundary_cost: what crossing from one chip to the next costs beyond its hop, in hops
+    # by_tiles: count hops between tiles, and without regions use as few tiles as hold the cores
+    # boundary_cost: extra cost of crossing from one chip to the next, in hops
     columns, rows = chip.columns, chip.rows
     whole = (0, 0, columns - 1, rows - 1)
     bounds = np.tile(np.array(whole, np.int64), (n_cores, 1))
@@ -380,7 +380,7 @@ def board_for(
 
 
 def few_tiles(usable: NDArray[np.bool_], n_cores: int, chip: ChipSpec) -> NDArray[np.bool_]:
-    """Keep the places of as few tiles as hold the cores, near the middle of the board: the barrier waits for each."""
+    """Keep the fewest tiles that hold the cores, near the middle of the board, as the tick barrier waits for each."""
     # shapes: usable, returns (rows, columns)
     y, x = np.nonzero(usable)
     columns, rows = chip.routers

@@ -23,16 +23,16 @@ from neuromap.render.value import Card
 
 def emit(labels: dict[str, Any], partition: Partition, routes: Routes, chip: ChipSpec) -> Program:
     """Write the program of a placed partition."""
-    # labels: what every program says
+    # labels: fields common to programs of all core kinds
     network, tiles, shape = partition.network, partition.tiles, (len(partition.cores), chip.neurons)
     slots = (routes.core, routes.slot)
-    row = np.cumsum([0, *(len(tile.neurons) for tile in tiles)])[routes.tile] + routes.tile_row  # among all tiles'
+    row = np.cumsum([0, *(len(tile.neurons) for tile in tiles)])[routes.tile] + routes.tile_row  # over all tiles
     populations = [network.populations[tile.population] for tile in tiles]
-    # what keeps its potential from tick to tick stands in place of frame neurons
+    # leak neurons, which keep their potential from tick to tick; ``None`` for frame neurons
     kept = [p.leak_neuron(tile.neurons) for p, tile in zip(populations, tiles, strict=True)]
 
     def table(dtype: DTypeLike, unused: int, of_tiles: Iterable[ArrayLike]) -> NDArray[Any]:
-        """Lay out what all neurons of every tile have, or each; and what those have that nobody uses."""
+        """Lay out a value per tile or per neuron by core and slot; unused neurons get ``unused``."""
         found = np.full(shape, unused, dtype)
         values = [np.broadcast_to(value, len(tile.neurons)) for value, tile in zip(of_tiles, tiles, strict=True)]
         found[slots] = np.concatenate([np.zeros(0, dtype), *values])[row]
@@ -56,7 +56,7 @@ def emit(labels: dict[str, Any], partition: Partition, routes: Routes, chip: Chi
         crossbar=crossbar,
         neurons=NeuronTable(
             weights=weights,
-            # those that nobody uses have the leak of a silent frame neuron, so that they rest
+            # unused neurons have the leak of a silent frame neuron, so that they rest
             leak=table(np.int16, -1, [p.leak if n is None else n.leak for p, n in zip(plans, kept, strict=True)]),
             leak_reversal=np.zeros(shape, bool),
             threshold=table(
@@ -64,7 +64,7 @@ def emit(labels: dict[str, Any], partition: Partition, routes: Routes, chip: Chi
             ),
             negative_threshold=table(np.int32, 0, [0 if n is None else n.floor for n in kept]),
             reset=np.zeros(shape, np.int32),
-            # gamma: 0 sets the potential to 0, 1 takes the threshold off
+            # gamma: 0 sets the potential to 0, 1 subtracts the threshold
             reset_mode=table(np.uint8, 0, [0 if n is None else n.subtract for n in kept]),
             saturate_negative=table(bool, 0, [n is not None for n in kept]),
             potential=table(np.int32, 0, [0 if n is None else n.potential for n in kept]),
@@ -144,12 +144,12 @@ def route(partition: Partition) -> Routes:
 
 
 def _first_neurons(partition: Partition) -> Ints:
-    """Where the neurons of every population begin, when all stand in one row."""
+    """Offset of every population when the neurons of all are numbered consecutively."""
     return np.cumsum([0, *(len(p.neurons) for p in partition.network.populations)])
 
 
 def _neurons_of_tiles(partition: Partition) -> list[Ints]:
-    """Neurons of every tile, numbered through all populations."""
+    """Neurons of every tile, numbered consecutively over all populations."""
     first = _first_neurons(partition)
     return [first[tile.population] + tile.neurons for tile in partition.tiles]
 
@@ -194,7 +194,7 @@ def _copies_offered(partition: Partition) -> tuple[Ints, Ints, Ints]:
 
 
 def fed_axons(partition: Partition) -> tuple[Ints, Ints, Ints]:
-    """Return core, axon and signal of every axon in use, by core and axon."""
+    """Return core, axon and signal of every axon in use, sorted by core and axon."""
     # shapes: core, axon, signal (axons in use,)
     cores, axons, signals = [], [], []
     for core, layout in enumerate(partition.cores):
@@ -239,7 +239,7 @@ class Routes(ReadOnly, Card):
 
 
 def arrivals_in_ticks(exact: Ints, period: Time) -> dict[str, Ints]:
-    """Give the columns ``arrival``, and ``part`` where there is one, of a host table."""
+    """Return the column ``arrival`` of a host table, and ``part`` if intervals are unequal."""
     # period: frame period in ticks
     # shapes: exact (K,)
     if period.denominator == 1:

@@ -13,23 +13,24 @@ from neuromap.arrays.array_types import Ints
 from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.mapping.place.board import FEW_CORES, Board, Deadline, Wiring, improve_few
 
-# First temperatures, in standard deviations of the change by an exchange of any two places, and shares of the work.
+# Starting temperatures, relative to the root mean square cost change of a random exchange, and shares of the work.
 #
-# A cold start keeps what a good layout has in the large, a hot one forgets it: which is better depends on the graph.
+# A cold start keeps the large-scale structure of a good layout, a hot one loses it: which is better depends on the
+# graph.
 _ROUNDS = ((1 / 100, 0.25), (1 / 32, 0.5), (1 / 8, 1.0))
 _LARGE_ROUNDS = ((1 / 32, 1.0),)
 _REPAIR_HEAT, _REPAIR_SHARE = 1 / 32, 0.5
-# Where there is work for no more than so many per core and temperature, one round is all.
+# With at most this many proposals per core and temperature, there is at most one round.
 _FEW_PROPOSALS = 8
-# Share of all pairs of cores that are wired from which there is no round where there is so little work for it.
+# With so few proposals, there is no round at all if more than this share of the pairs of cores is wired.
 #
-# Who is wired to so many has no place that is much better than others: on 3,200 cores of which two thirds of the pairs
-# are wired, an annealing saves 0.3 % of the hops that a descent leaves, and takes three times as long.
+# A core wired to so many has no place much better than others: on 3,200 cores with two thirds of the pairs wired,
+# annealing saves 0.3 % of the hops that a descent leaves, and takes three times as long.
 _MOST_WIRED = 1 / 4
 
 
 def exchange(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: Deadline) -> Ints:
-    """Improve a layout; reach and blocked routes are not looked at."""
+    """Improve a layout, ignoring reach and blocked routes."""
     # shapes: start (n_cores, 2); returns (n_cores, 2)
     if not len(wiring.neighbour) or deadline.is_over:
         return start
@@ -58,17 +59,17 @@ def exchange(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: 
 
 
 def repair(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: Deadline) -> Ints:
-    """Exchange cores so that every target is within reach and no route is blocked, as far as that succeeds."""
+    """Exchange cores so that every target is within reach and no route is blocked, as far as possible."""
     # shapes: start (n_cores, 2); returns (n_cores, 2)
     degree = np.add.reduceat(np.append(wiring.weight, 0.0), wiring.start[:-1])[np.diff(wiring.start) > 0]
-    # one fault costs more than any exchange can save in ways
+    # one fault costs more than any exchange can save in route cost
     dear = 2.0 * float(degree.max()) * float(board.along_x[-1] + board.along_y[-1] + 1) + 1
     if wiring.n_cores <= FEW_CORES:
         return improve_few(start, wiring, board, seed=seed, deadline=deadline, penalty=dear)
     layout = ManyCores(start, wiring, board, dear)
     layout.descend(deadline)
     if faults(layout.where, wiring, board):
-        # where faults are so dear, nothing moves: at a price near that of ways the layout can cross a ridge
+        # at so high a penalty nothing moves; one close to the route cost lets the layout cross a ridge
         layout = ManyCores(layout.where, wiring, board, float(degree.mean()))
         layout.anneal(seed, deadline, _REPAIR_HEAT, _REPAIR_SHARE * proposals_per_core(wiring))
         layout = ManyCores(layout.where, wiring, board, dear)
@@ -78,38 +79,38 @@ def repair(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: De
 
 # Exchanges of many cores, compiled: simulated annealing, and a descent to a local optimum.
 #
-# The annealing follows VPR (Betz and Rose, FPL 1997): the temperature falls as the share of accepted exchanges says,
-# and the places that are tried come nearer so that this share stays near 44 %. Some places are drawn near a neighbour
-# of the core, where it would like to be. Work grows with cores times their degree, not with the square of the cores.
+# The annealing follows VPR (Betz and Rose, FPL 1997): the acceptance rate sets the cooling, and the range of proposed
+# places shrinks so that this rate stays near 44 %. Some places are drawn near a neighbour of the core, where it is
+# likely to fit well. Work grows with cores times their degree, not with the square of the cores.
 Floats = NDArray[np.float32]
 _WANTED_RATE = 0.44
-# Lowest temperature, in mean costs of a pair.
+# Lowest temperature, relative to the mean cost of a pair.
 _COLDEST = 0.02
-# Temperatures of an annealing, about.
+# Approximate number of temperatures of an annealing.
 _STAGES = 85
-# Terms of pairs that an annealing computes at most, about; a minute or two on one thread.
+# Approximate limit on the pair terms that an annealing computes; a minute or two on one thread.
 _MOST_WORK = 6e9
-# Per core and temperature.
+# Proposals per core and temperature.
 _LEAST_PROPOSALS, _MOST_PROPOSALS = 2, 100
-# Share of the time that is left of which an annealing makes use; the descent after it takes the rest.
+# Share of the remaining time that an annealing uses; the descent after it takes the rest.
 _USABLE_TIME = 0.8
 _MOST_SWEEPS = 200
-# Pairs of cores up to which a table of all their weights is kept: 128 MiB.
+# Maximum number of pairs of cores for which a table of all weights is kept: 128 MiB.
 _MOST_PAIRS = 2**25
-# Share of the pairs that are wired from which adding up all pairs is quicker than looking up those that are.
+# Share of wired pairs from which adding up all pairs is faster than looking up the wired ones.
 _DENSE = 1 / 32
-# Whole numbers up to which 32-bit floats hold all.
+# 32-bit floats represent all whole numbers up to this.
 _EXACT = 2**24
 
 
 def proposals_per_core(wiring: Wiring) -> float:
-    """Exchanges to propose per core at each temperature, so that the work of an annealing is bounded."""
+    """Exchanges to propose per core at each temperature, which bounds the work of an annealing."""
     entries = max(wiring.n_cores, len(wiring.neighbour))
     return float(np.clip(_MOST_WORK / (_STAGES * 2 * entries), _LEAST_PROPOSALS, _MOST_PROPOSALS))
 
 
 class ManyCores:
-    """A layout that is being worked on, in the arrays of the compiled code."""
+    """A layout being improved, in the arrays of the compiled code."""
 
     # where: (n_cores, 2): x and y of every core
 
@@ -132,7 +133,7 @@ class ManyCores:
         self._arrays = (graph, dense, axes, limits, penalty, self.where, along, occupant, board.regions)
 
     def anneal(self, seed: int, deadline: Deadline, heat: float, per_core: float) -> None:
-        """Anneal."""
+        """Anneal, with ``per_core`` proposals per core and temperature; ``heat`` sets the first temperature."""
         wiring, n = self._wiring, self._wiring.n_cores
         text = f"placing {n} cores"
         state = np.array([seed], np.uint64)
@@ -159,7 +160,7 @@ class ManyCores:
             return self._kernels.anneal(*self._arrays, float(temperature), radius, proposals, state)
 
     def descend(self, deadline: Deadline) -> None:
-        """Exchange until nothing is saved."""
+        """Exchange cores until no exchange saves."""
         ways = np.zeros((2, max(self._board.columns, self._board.rows)))
         prices = self._prices()
         tolerance = 1e-9 * (1.0 + cost(self.where, self._wiring, self._board) / self._wiring.n_cores)
@@ -171,7 +172,7 @@ class ManyCores:
                 break
 
     def _prices(self) -> Floats:
-        """Price every core at every column and every row, if there is a table."""
+        """Price every core at every column and every row; empty without a table."""
         n, axes = len(self._table), (self._board.along_x, self._board.along_y)
         prices = np.zeros((n, 2, max(len(axes[0]), len(axes[1]))), np.float32)
         for number, axis in enumerate(axes if n else ()):
@@ -193,7 +194,7 @@ def _table(wiring: Wiring, board: Board) -> Floats:
 
 
 def _cooling(rate: float, reach: float) -> float:
-    """By how much the temperature falls, from the share of exchanges that were accepted."""
+    """Cooling factor, from the acceptance rate and the range of proposals."""
     if rate > 0.96:
         return 0.5
     if rate > 0.8:
@@ -201,15 +202,15 @@ def _cooling(rate: float, reach: float) -> float:
     return 0.95 if rate > 0.15 or reach > 1 else 0.9
 
 
-# What a layout costs: the length of its ways, and the pairs of cores that it leaves without one.
+# Cost of a layout: the length of its routes, and the pairs of cores left without a legal one.
 
 
 @dataclass(frozen=True)
 class Faults:
     """What makes a layout illegal."""
 
-    far: tuple[int, int]  # the longest way along x and y that any wire takes
-    too_far: int  # pairs of cores whose way is longer than a spike reaches
+    far: tuple[int, int]  # greatest distance along x and y between wired cores
+    too_far: int  # pairs of cores farther apart than a spike reaches
     blocked: int  # pairs of cores whose route meets a dead router or link
 
     def __bool__(self) -> bool:
@@ -217,7 +218,7 @@ class Faults:
 
 
 def cost(where: Ints, wiring: Wiring, board: Board) -> float:
-    """Add up what the ways of all wires cost: hops and chip boundaries."""
+    """Add up the route cost of all wires: hops and chip boundaries."""
     # shapes: where (n_cores, 2)
     if not len(wiring.neighbour):
         return 0.0
@@ -228,7 +229,7 @@ def cost(where: Ints, wiring: Wiring, board: Board) -> float:
 
 
 def faults(where: Ints, wiring: Wiring, board: Board) -> Faults:
-    """Find the pairs of cores that cannot be wired in a layout."""
+    """Count the pairs of cores that a layout cannot wire."""
     # shapes: where (n_cores, 2)
     if not len(wiring.source):
         return Faults((0, 0), 0, 0)
@@ -240,7 +241,7 @@ def faults(where: Ints, wiring: Wiring, board: Board) -> Faults:
 
 
 def weighted_hops(where: NDArray[np.integer], wires: tuple[Ints, Ints]) -> int:
-    """Add up the ways of one spike over every wire: first along x, then along y.
+    """Add up the hops of one spike over every wire, routed first along x, then along y.
 
     Parameters
     ----------
@@ -252,7 +253,7 @@ def weighted_hops(where: NDArray[np.integer], wires: tuple[Ints, Ints]) -> int:
     Returns
     -------
     int
-        Links of the mesh that are crossed.
+        Number of mesh links crossed.
 
     Examples
     --------

@@ -1,21 +1,22 @@
 """Exchanges of cores, compiled: annealing at one temperature, and a descent to a local optimum.
 
-All of the compiled code is in this file, because Numba's cache on disk looks at the file of an entry point only. It
-is imported when a placement needs it, and never before: Numba is slow to import.
+All compiled code is in this file, because Numba's disk cache checks only the file of an entry point. It is imported
+only when a placement needs it: Numba is slow to import.
 
-The cost of a pair of wired cores is its weight times the distance of their coordinates along the board, and where
-there is a penalty, that for every core beyond the reach and for every direction whose route is blocked. An exchange of
-core a with what is at place (X, Y), a core or nothing, changes the terms of a and of the other core alone: O(degree).
+A pair of wired cores costs its weight times the distance of their coordinates along the board, plus the penalty, if
+any, for every core beyond the reach and for every direction whose route is blocked. Exchanging core a with the occupant
+of place (X, Y), a core or nothing, changes only the terms of a and of the other core: O(degree).
 
-What the functions share: ``graph``, the row pointers, neighbours, weights and directions of a
-:class:`~neuromap.mapping.place.board.Wiring`; ``axes``, ``along_x`` and ``along_y`` of the board; ``limits``, its
-reach along x and y and the prefix sums of what is dead; ``where``, x and y of every core; ``along``, the same in the
-coordinates of the axes; ``occupant``, the core at ``[y, x]`` or ``VACANT`` or ``UNUSABLE``; ``regions`` of the cores.
+Common arguments: ``graph``, the row pointers, neighbours, weights and directions of a
+:class:`~neuromap.mapping.place.board.Wiring`; ``axes``, ``along_x`` and ``along_y`` of the board; ``limits``, its reach
+along x and y and the prefix sums of dead routers and links; ``where``, x and y of every core; ``along``, the same in
+the coordinates of the axes; ``occupant``, the core at ``[y, x]`` or ``VACANT`` or ``UNUSABLE``; ``regions`` of the
+cores.
 
-Where most pairs are wired there is a ``dense`` too: the weights of all pairs as a table, and the coordinates of the
-cores, axis by axis. Then the terms of an exchange are added up over all cores, many at a time, and a descent keeps the
-``prices`` of every core at every column and row. Everything in them is a whole number that 32-bit floats hold, so
-that both ways come to the same layout. The table is empty where there is none.
+Where many pairs are wired, ``dense`` holds the weights of all pairs as a table, and the coordinates of the cores, axis
+by axis. Then the terms of an exchange are added up over all cores, many at a time, and a descent keeps the ``prices``
+of every core at every column and row. All values are whole numbers that 32-bit floats represent exactly, so both ways
+lead to the same layout. Otherwise the table is empty.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from neuromap.compiling import INSIDE, cached
 VACANT, UNUSABLE = -1, -2
 # Share of the proposals that draw a place near a neighbour of the core.
 DIRECTED = 0.2
-# Places along either axis that count as near.
+# Distance along either axis that counts as near.
 NEAR = 2
-# As in ``wiring.py``; said here too because the cache sees edits of this file only.
+# As in ``board.py``; repeated because the cache sees edits of this file only.
 FORWARD, BACKWARD = 1, 2
 _part = njit(error_model="numpy", **INSIDE)
 # For sums of whole numbers, which have the same value in any order.
@@ -46,12 +47,12 @@ class Kernels(NamedTuple):
     anneal: Any
     """Propose exchanges at one temperature."""
     descend: Any
-    """Give every core, one after the other, its best exchange."""
+    """Make the best exchange of every core in turn."""
 
 
 @_part
 def _draw(state):  # type: ignore[no-untyped-def]
-    """Give the next 64 random bits: SplitMix64, a counter and a mixing function (Steele et al. 2014)."""
+    """Return the next 64 random bits: SplitMix64, a counter and a mixing function (Steele et al. 2014)."""
     state[0] += uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
@@ -76,7 +77,7 @@ def _is_crossed(counted, line, one, other):  # type: ignore[no-untyped-def]
 
 @_part
 def _fault(limits, x, y, to_x, to_y, direction):  # type: ignore[no-untyped-def]
-    """Cores beyond the reach, and directions that are blocked, between a core and a neighbour."""
+    """Count the cores beyond the reach and the blocked directions between a core and a neighbour."""
     reach_x, reach_y, dead_x, dead_y = limits
     count = max(abs(x - to_x) - reach_x, 0) + max(abs(y - to_y) - reach_y, 0)
     if direction & FORWARD and (_is_crossed(dead_x, y, x, to_x) or _is_crossed(dead_y, to_x, y, to_y)):
@@ -88,7 +89,7 @@ def _fault(limits, x, y, to_x, to_y, direction):  # type: ignore[no-untyped-def]
 
 @_part
 def _change(graph, axes, limits, penalty, where, along, core, x, y, other):  # type: ignore[no-untyped-def]
-    """Change of cost of all pairs of a core, but for the one with ``other``, when it goes to (x, y)."""
+    """Cost change of all pairs of a core, except the one with ``other``, when it moves to (x, y)."""
     start, neighbour, weight, direction = graph
     to_x, to_y = axes[0][x], axes[1][y]
     from_x, from_y = along[core, 0], along[core, 1]
@@ -110,7 +111,7 @@ def _change(graph, axes, limits, penalty, where, along, core, x, y, other):  # t
 
 @_part
 def _turn(graph, limits, penalty, where, core, other):  # type: ignore[no-untyped-def]
-    """Change of cost of the pair of two cores when they exchange places: only its routes turn around."""
+    """Cost change of a pair of cores that exchange places: only their routes reverse."""
     start, neighbour, _, direction = graph
     for k in range(start[core], start[core + 1]):
         if neighbour[k] == other:
@@ -127,7 +128,7 @@ def _is_inside(regions, core, x, y):  # type: ignore[no-untyped-def]
 
 @_part
 def _theirs(graph, axes, limits, penalty, where, along, core, other):  # type: ignore[no-untyped-def]
-    """Price what an exchange costs beyond the core's own change."""
+    """Cost change of an exchange beyond the core's own pairs."""
     x, y = where[core, 0], where[core, 1]
     change = _change(graph, axes, limits, penalty, where, along, other, x, y, core)
     if penalty > 0.0:
@@ -137,7 +138,7 @@ def _theirs(graph, axes, limits, penalty, where, along, core, other):  # type: i
 
 @_exact
 def _change_in_table(table, spots, core, other, x, y):  # type: ignore[no-untyped-def]
-    """Change of cost of all pairs by an exchange of a core with what is at coordinates (x, y)."""
+    """Cost change of exchanging a core with the occupant of coordinates (x, y), over all pairs."""
     xs, ys, mine = spots[0], spots[1], table[core]
     from_x, from_y = xs[core], ys[core]
     change = np.float32(0.0)
@@ -155,7 +156,7 @@ def _change_in_table(table, spots, core, other, x, y):  # type: ignore[no-untype
 
 @_exact
 def _reprice(table, spots, prices, axes, core, other, x, y):  # type: ignore[no-untyped-def]
-    """Bring ``prices`` up to date before an exchange of a core with what is at coordinates (x, y)."""
+    """Update ``prices`` ahead of exchanging a core with the occupant of coordinates (x, y)."""
     from_x, from_y = spots[0, core], spots[1, core]
     shift = np.zeros(prices.shape[1:], np.float32)
     for i in range(len(axes[0])):
@@ -193,9 +194,9 @@ def _move(axes, dense, where, along, occupant, core, x, y):  # type: ignore[no-u
 def _anneal(  # type: ignore[no-untyped-def]
     graph, dense, axes, limits, penalty, where, along, occupant, regions, temperature, radius, proposals, state
 ):
-    """Propose exchanges; return how many were possible, how many were made, the change of cost, and its spread."""
-    # A core is drawn, and a place: near one of its neighbours (with odds of ``DIRECTED``), or within ``radius``. With
-    # an infinite temperature nothing is done: then the spread (mean square of the changes) tells where to start.
+    """Propose exchanges; return how many were possible and made, the cost change, and the sum of squared changes."""
+    # A core and a place are drawn: near one of its neighbours (with probability ``DIRECTED``), or within ``radius``. At
+    # infinite temperature no exchange is made: the mean square of the changes then tells where to start.
     start, neighbour = graph[0], graph[1]
     table, spots = dense
     possible, made, total, squares = 0, 0, 0.0, 0.0
@@ -232,7 +233,7 @@ def _anneal(  # type: ignore[no-untyped-def]
 
 @_part
 def _add_up_ways(graph, axes, along, core, ways):  # type: ignore[no-untyped-def]
-    """Fill ``ways`` with what the ways of a core would cost along either axis: ``[0, x]`` plus ``[1, y]`` at (x, y)."""
+    """Fill ``ways`` with the route cost of a core along either axis: ``[0, x]`` plus ``[1, y]`` at (x, y)."""
     start, neighbour, weight, _ = graph
     ways[:] = 0.0
     for k in range(start[core], start[core + 1]):
@@ -255,9 +256,9 @@ def _has_fault(graph, limits, where, core):  # type: ignore[no-untyped-def]
 
 @_part
 def _best_place(graph, axes, limits, penalty, where, along, occupant, regions, core, ways, dearest):  # type: ignore[no-untyped-def]
-    """Find the place whose exchange changes the cost least, below ``dearest``; x and y are -1 where there is none."""
-    # An exchange that saves has at least one core whose own pairs save; so only places are looked at where the core's
-    # own pairs do; without faults of its own those are places that cost it less by distance alone.
+    """Find the exchange with the least cost change below ``dearest``; x and y are -1 if there is none."""
+    # An exchange that saves has at least one core whose own pairs save, so only places where this core's pairs save are
+    # checked; for a core without faults, these are places that cost it less by distance alone.
     low_x, low_y, high_x, high_y = regions[core, 0], regions[core, 1], regions[core, 2], regions[core, 3]
     now = ways[0, where[core, 0]] + ways[1, where[core, 1]]
     if penalty > 0.0 and _has_fault(graph, limits, where, core):
@@ -276,7 +277,7 @@ def _best_place(graph, axes, limits, penalty, where, along, occupant, regions, c
             change = _change(graph, axes, limits, penalty, where, along, core, i, j, other)
             if other >= 0:
                 if change >= 0.0 and penalty <= 0.0:
-                    continue  # if it saves, it is the other one's turn that finds it
+                    continue  # if it saves, the other core's turn finds it
                 if not _is_inside(regions, other, where[core, 0], where[core, 1]):
                     continue
                 change += _theirs(graph, axes, limits, penalty, where, along, core, other)
@@ -287,7 +288,7 @@ def _best_place(graph, axes, limits, penalty, where, along, occupant, regions, c
 
 @_part
 def _best_priced_place(table, prices, axes, where, occupant, regions, core, dearest):  # type: ignore[no-untyped-def]
-    """Find the same place by the prices of all cores."""
+    """Find the same place as :func:`_best_place`, from the prices of all cores."""
     along_x, along_y = prices[core, 0], prices[core, 1]
     low_x, low_y, high_x, high_y = regions[core, 0], regions[core, 1], regions[core, 2], regions[core, 3]
     from_x, from_y = where[core, 0], where[core, 1]
@@ -319,8 +320,8 @@ def _best_priced_place(table, prices, axes, where, occupant, regions, core, dear
 def _descend(  # type: ignore[no-untyped-def]
     graph, dense, axes, limits, penalty, where, along, occupant, regions, prices, ways, tolerance
 ):
-    """Give every core its best exchange if it saves more than ``tolerance``; return how much all saved."""
-    # ``ways`` is room for the cost of a core along either axis, shape (2, max(columns, rows)).
+    """Make the best exchange of every core if it saves more than ``tolerance``; return the total saving."""
+    # ``ways`` is scratch space for the cost of a core along either axis, shape (2, max(columns, rows)).
     start = graph[0]
     table, spots = dense
     saved = 0.0
@@ -345,5 +346,5 @@ def _descend(  # type: ignore[no-untyped-def]
 
 @cache
 def compiled() -> Kernels:
-    """Entry points for this machine; they compile when they are first called."""
+    """Entry points for this machine, compiled on first call."""
     return Kernels(cached(_anneal), cached(_descend))

@@ -1,4 +1,4 @@
-"""Place cores on the board so that spikes travel short ways: what holds whatever the placer, and what is refused."""
+"""Placement of cores on the board with short spike routes: the placers, the checks common to all, and refusals."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ from neuromap.mapping.options.options import PLACERS, SEEDS
 from neuromap.mapping.place.board import Board, Deadline, Region, Wiring, best_reached, board_for, wiring
 from neuromap.mapping.place.exchange import Faults, cost, exchange, faults, repair
 
-# Cores up to which exchanges end at the same cost from any start; the other one takes longer to import than to use.
+# Up to this many cores, exchanges end at the same cost from any start; the spectral layout takes longer to import than
+# to run.
 ONE_START = 8
-# From graph, board, seed and deadline to x and y of every core, shape (n_cores, 2).
+# Maps graph, board, seed and deadline to x and y of every core, shape (n_cores, 2).
 Strategy = Callable[[Wiring, Board, int, Deadline], Ints]
 
 
 def row_major(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
-    """Fill a nearly square box row by row; seed and deadline do not matter."""
+    """Fill a nearly square box row by row; ignores seed and deadline."""
     return within_regions(row_by_row(graph.n_cores, board)[: graph.n_cores], board)
 
 
 def hilbert(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
-    """Fill a nearly square box along a Hilbert curve; seed and deadline do not matter."""
+    """Fill a nearly square box along a Hilbert curve; ignores seed and deadline."""
     return within_regions(along_hilbert(graph.n_cores, board)[: graph.n_cores], board)
 
 
 def improved(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
-    """Improve the better of two layouts; if no time is left, or cores are few, the one that is made at once."""
-    # A layout that is proven to be the best is not improved.
+    """Improve the cheaper of the Hilbert and spectral layouts; only the former if cores are few or time is over."""
+    # A layout proven optimal is not improved.
     if graph.n_cores > ONE_START and (proven := star_layout(graph, board)) is not None:
         return proven
     starts = [hilbert(graph, board, seed, deadline)]
@@ -50,15 +51,15 @@ def improved(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints
 
 
 # Placement as a quadratic assignment problem, by SciPy: for comparison, and for few cores.
-# Cores up to which matrices of all pairs are affordable.
+# Maximum number of cores for which matrices of all pairs are affordable.
 ASSIGNED_CORES = 1500
 # SciPy's 2-opt runs in Python: minutes for hundreds of cores.
 _REFINED_CORES = 128
 
 
 def assignment(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
-    """Solve the quadratic assignment problem, for few cores; seed and deadline do not matter."""
-    # by the fast approximate method (Vogelstein et al. 2015), of few cores by 2-opt too
+    """Place few cores by solving the quadratic assignment problem; ignores seed and deadline."""
+    # fast approximate method (Vogelstein et al. 2015), for few cores refined by 2-opt
     from scipy.optimize import quadratic_assignment  # slow to import
 
     n = graph.n_cores
@@ -79,7 +80,7 @@ def assignment(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> In
     return within_regions(places[found], board)
 
 
-# Cores that must lie in given rectangles: find a layout that keeps them, near the one that was wanted.
+# Cores pinned to rectangles: find a layout that respects these, close to the wanted one.
 def within_regions(wanted: Ints, board: Board) -> Ints:
     """Move cores so that each lies in its region."""
     # shapes: wanted (n_cores, 2); returns (n_cores, 2)
@@ -101,7 +102,7 @@ def within_regions(wanted: Ints, board: Board) -> Ints:
 
 
 def _share_out(regions: Ints, demand: Ints, board: Board) -> Ints:
-    """Give every region as many of its usable places as it has cores; shape (rows, columns), -1 where nobody's."""
+    """Assign every region as many of its usable places as it has cores; shape (rows, columns), -1 for unassigned."""
     # A greedy choice, the tightest region first, takes compact places; where regions overlap it may fail, and then a
     # maximum flow from regions to places decides.
     owner = np.full(board.usable.shape, -1, np.int64)
@@ -145,14 +146,14 @@ def _by_flow(regions: Ints, demand: Ints, board: Board) -> Ints:
 
 
 def _in_same_order(wanted: Ints, places: Ints) -> Ints:
-    """Give places to cores so that both are in the same order along rows."""
+    """Assign places to cores so that both are in the same row-major order."""
     result = np.empty_like(wanted)
     result[np.lexsort(wanted.T)] = places[np.lexsort(places.T)]
     return result
 
 
 def _give_way(where: Ints, cores: Ints, taken: Bools, board: Board) -> Ints:
-    """Send cores whose places were taken to the nearest vacant ones, one after the other."""
+    """Move cores whose places are taken to the nearest vacant ones, one at a time."""
     stays = ~taken[where[cores, 1], where[cores, 0]]
     taken = taken.copy()
     taken[where[cores[stays], 1], where[cores[stays], 0]] = True
@@ -167,23 +168,23 @@ def _give_way(where: Ints, cores: Ints, taken: Bools, board: Board) -> Ints:
     return where
 
 
-# Spectral layout: the smoothest two functions on the graph become coordinates, and those become places.
+# Spectral layout: the two smoothest functions on the graph become coordinates, and these become places.
 #
-# Hall (1970): the eigenvectors of the Laplacian with the least eigenvalues above 0 minimise the weighted squares of
-# all differences. Divided by the degrees (Koren 2005) they do not let loosely wired cores take all the room.
-# Cores up to which eigenvectors are computed from a dense matrix.
+# Hall (1970): the eigenvectors of the smallest positive eigenvalues of the Laplacian minimise the weighted sum of
+# squared differences. Normalised by the degrees (Koren 2005), they do not let loosely wired cores take all the room.
+# Maximum number of cores for which eigenvectors are computed from a dense matrix.
 _DENSE_CORES = 400
-# Cores up to which places are assigned so that the sum of squared distances is least.
+# Maximum number of cores for which places are assigned with the least sum of squared distances.
 _ASSIGNED_CORES = 1500
-# Wires between cores that follow each other, where the mean of a pair is 1.
+# Weight that ties successive cores, relative to the mean weight of a pair.
 _TIE = 1e-6
 _ITERATIONS = 200
-# Entries of the matrix times iterations.
+# Maximum of matrix entries times iterations.
 _MOST_WORK = 2e9
 
 
 def spectral(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
-    """Place cores by the eigenvectors of their graph's Laplacian; seed and deadline do not matter."""
+    """Place cores by the eigenvectors of their graph's Laplacian; ignores seed and deadline."""
     n = graph.n_cores
     places = row_by_row(n, board)
     if n < 3:
@@ -203,10 +204,10 @@ def spectral(graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints
 
 
 def _by_columns(ranks: Floats, places: Ints) -> Ints:
-    """Fill column after column in the order of the first coordinate, each in the order of the second."""
+    """Fill columns in the order of the first coordinate, and each column in the order of the second."""
     n = len(ranks)
     places = places[np.lexsort((places[:, 1], places[:, 0]))]
-    # spread what is not needed evenly, so that the layout has no ragged end
+    # spread spare places evenly, so that the layout has no ragged end
     places = places[np.arange(n) * len(places) // n]
     order = np.argsort(ranks[:, 0], kind="stable")
     by_column = np.lexsort((ranks[order, 1], places[:, 0]))
@@ -227,8 +228,8 @@ def _coordinates(wiring: Wiring) -> Floats:
 
 
 def _tied(wiring: Wiring) -> Any:
-    """Tie cores that follow each other weakly."""
-    # So that the graph is connected and their order counts if nothing else.
+    """Make the weight matrix, with weak ties between successive cores."""
+    # The ties connect the graph, and make the order of cores count where nothing else does.
     # shapes: returns (n_cores, n_cores)
     n = wiring.n_cores
     tie = _TIE * (float(wiring.weight.mean()) if len(wiring.weight) else 1.0)
@@ -238,7 +239,7 @@ def _tied(wiring: Wiring) -> Any:
 
 
 def _second_and_third_vector(smooth: Any, root: Floats, entries: int) -> Floats:
-    """Those of the second and third least eigenvalue of a matrix whose first eigenvector is ``root``; shape (n, 2)."""
+    """Eigenvectors of the second and third smallest eigenvalues, given the first eigenvector ``root``; shape (n, 2)."""
     from scipy import linalg  # slow to import, both
 
     n = len(root)
@@ -251,16 +252,16 @@ def _second_and_third_vector(smooth: Any, root: Floats, entries: int) -> Floats:
     guess = np.stack([np.cos(np.pi * k * t) * root for k in (1, 2, 3, 4)], axis=1)
     rounds = int(np.clip(_MOST_WORK / entries, 20, _ITERATIONS))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # not yet exact is good enough for a layout
+        warnings.simplefilter("ignore")  # a rough solution is good enough for a layout
         _, vectors = lobpcg(smooth.tocsr(), guess, Y=root[:, None], largest=False, maxiter=rounds, tol=1e-5)
     return np.asarray(vectors[:, :2])
 
 
 # Orders in which places are filled: row by row, along a Hilbert curve, or around one core.
 #
-# Near neighbours of the first two lie near. The last is for stars, whose wires all meet in one core: the others lie
-# around it, those with most wires nearest. No layout on any board is cheaper (the rearrangement inequality, with the
-# distances of a grid without an edge), so nothing is searched.
+# Neighbours along the first two lie close together. The last is for stars, whose wires all meet in one core: the others
+# surround it, those with most wires nearest. No layout on any board is cheaper (the rearrangement inequality, with the
+# distances of an unbounded grid), so no search is needed.
 
 
 def hilbert_curve(order: int) -> Ints:
@@ -300,7 +301,7 @@ def along_hilbert(n_cores: int, board: Board) -> Ints:
 
 
 def box(n_cores: int, board: Board) -> tuple[int, int]:
-    """Choose width and height of a nearly square box from (0, 0) with enough usable places, if there are."""
+    """Choose width and height of a nearly square box from (0, 0) with enough usable places, if possible."""
     width = min(board.columns, max(1, int(np.ceil(np.sqrt(n_cores)))))
     height = min(board.rows, max(1, -(-n_cores // width)))
     width = max(width, min(board.columns, -(-n_cores // height)))
@@ -313,9 +314,9 @@ def box(n_cores: int, board: Board) -> tuple[int, int]:
 
 
 def star_layout(wiring: Wiring, board: Board) -> Ints | None:
-    """Lay out cores of which one is wired to all that are wired."""
-    # gives proven to cost least; ``None`` where wires do not meet in one core, cores have regions, or the board has no
-    # room for a whole diamond around it
+    """Lay out a star: one core is wired to all other wired cores."""
+    # returns a layout proven to cost least; ``None`` if wires do not all meet in one core, cores have regions, the
+    # board is strict, or it has no room for a whole diamond around that core
     # shapes: returns (n_cores, 2)
     degree = np.diff(wiring.start)
     hub = int(degree.argmax())
@@ -332,7 +333,7 @@ def star_layout(wiring: Wiring, board: Board) -> Ints | None:
         return None
     where = np.full((wiring.n_cores, 2), -1, np.int64)
     where[[hub, *leaves]] = places
-    apart = np.flatnonzero(where[:, 0] < 0)  # they are wired to nothing
+    apart = np.flatnonzero(where[:, 0] < 0)  # these are not wired
     if len(apart):
         taken = np.zeros_like(board.usable)
         taken[places[:, 1], places[:, 0]] = True
@@ -342,7 +343,7 @@ def star_layout(wiring: Wiring, board: Board) -> Ints | None:
 
 
 def _radius(n_leaves: int) -> int:
-    """Give the least radius of a diamond that holds so many places besides its centre."""
+    """Return the least radius of a diamond with at least ``n_leaves`` places besides its centre."""
     radius = 0
     while 2 * radius * (radius + 1) < n_leaves:
         radius += 1
@@ -350,7 +351,7 @@ def _radius(n_leaves: int) -> int:
 
 
 def _diamond(radius: int) -> Ints:
-    """List the places of a diamond that touches both edges, those nearest to its centre first; shape (places, 2)."""
+    """List the places of a diamond that touches both axes, nearest to its centre first; shape (places, 2)."""
     y, x = np.mgrid[: 2 * radius + 1, : 2 * radius + 1]
     away = np.abs(x - radius) + np.abs(y - radius)
     order = np.lexsort((x.ravel(), y.ravel(), away.ravel()))
@@ -372,15 +373,15 @@ def place(
     progress: Progress | None = None,
     by_tiles: bool = False,
 ) -> Ints:
-    """Give every core of a partition its coordinates."""
-    # A way costs its hops, and ``boundary_cost`` more for every chip boundary that it crosses. No core is placed where
-    # the chip is dead; where a target is out of reach, or a dead router or link lies on its x-then-y route, cores are
-    # exchanged until none is, whatever the placer.
+    """Place every core of a partition on the board."""
+    # A route costs its hops plus ``boundary_cost`` for every chip boundary that it crosses. No core is placed where the
+    # chip is dead; if a target is out of reach, or a dead router or link lies on its x-then-y route, cores are
+    # exchanged until no such fault is left, whatever the placer.
     # regions: rectangle in which each core must lie, corners included; ``None`` for the whole board
     # boundary_cost: cost of crossing from one chip of the board to the next, in hops; by default ``boundary_hops`` of
     # the chip's router, and 0 where that is absent
     # seed: of the annealing; without ``seconds`` the same seed gives the same layout on every machine
-    # by_tiles: as the board counts hops (``board.board_for``)
+    # by_tiles: as for ``board.board_for``
     # shapes: returns (n_cores, 2)
     strategy = PLACERS.find(placer)
     boundary_cost = chip.router.get("boundary_hops", 0.0) if boundary_cost is None else boundary_cost
@@ -413,7 +414,7 @@ def place(
 
 
 def _require_places(placer: str, found: Any, board: Board) -> None:
-    """Refuse what a placer of another package gives, if it is no layout."""
+    """Refuse the result of another package's placer if it is not a valid layout."""
     is_layout = isinstance(found, np.ndarray) and found.shape == board.regions[:, :2].shape and found.dtype == np.int64
     if is_layout:
         inside = ((board.regions[:, :2] <= found) & (found <= board.regions[:, 2:])).all()
@@ -426,7 +427,7 @@ def _require_places(placer: str, found: Any, board: Board) -> None:
 
 
 def _legal(where: Ints, graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Ints:
-    """Repair a layout; if that fails, repair others. The first one without faults, or the one with the least."""
+    """Repair a layout, or else others; return the first without faults, or the one with the fewest."""
     if not board.is_strict or not faults(where, graph, board):
         return where
     best, least = where, math.inf
@@ -441,7 +442,7 @@ def _legal(where: Ints, graph: Wiring, board: Board, seed: int, deadline: Deadli
 
 
 def _starts(where: Ints, graph: Wiring, board: Board, seed: int, deadline: Deadline) -> Iterator[tuple[Ints, Board]]:
-    """Give layouts to be repaired, each with the part of the board on which its cores stay."""
+    """Yield layouts to repair, each with the part of the board to which its cores are confined."""
     yield where, board
     side = _side(graph, board)
     if side is not None:
@@ -451,7 +452,7 @@ def _starts(where: Ints, graph: Wiring, board: Board, seed: int, deadline: Deadl
 
 
 def _side(graph: Wiring, board: Board) -> Board | None:
-    """Keep the places that routes from one place lead to, if they are enough, on a board that defects cut apart."""
+    """On a board cut apart by defects, keep the places reachable from one place, if they are enough."""
     reached = None if board.is_pinned.any() else best_reached(board)
     if reached is None or not graph.n_cores <= int(reached.sum()) < int(board.usable.sum()):
         return None
@@ -459,7 +460,7 @@ def _side(graph: Wiring, board: Board) -> Board | None:
 
 
 def _refuse_routes(wrong: Faults, where: Ints, graph: Wiring, board: Board) -> DoesNotFitError:
-    """Say how many cores are cut off in the best layout that was found, and how many places are from any place."""
+    """Refuse the best layout found: how many cores are cut off, and how many places any one place reaches."""
     cut_off = np.unique(graph.target[board.blocked(where[graph.source], where[graph.target])])
     text = (
         f"the routes of {counted(wrong.blocked, 'pair')} of cores meet dead routers or links in the best layout found, "
@@ -475,7 +476,7 @@ def _refuse_routes(wrong: Faults, where: Ints, graph: Wiring, board: Board) -> D
 def _refuse_reach(
     wrong: Faults, first: Ints, graph: Wiring, board: Board, chip: ChipSpec, seed: int
 ) -> DoesNotFitError:
-    """Say how far the best layout that was found goes; a wider reach is tried as it would be on that chip."""
+    """Refuse the distances of the best layout found; a wider reach is a remedy only if a layout was found for it."""
     axis = int(wrong.far[1] > board.reach[1] and wrong.far[0] <= board.reach[0])
     way, bound = wrong.far[axis], int(board.reach[axis])
     text = f"a target lies {counted(way, 'core')} away along {'xy'[axis]}, a {chip.name} spike reaches {bound}"

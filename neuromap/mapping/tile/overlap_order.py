@@ -1,7 +1,7 @@
-"""Orders for populations without rows and columns: neurons that read the same sources stand next to each other.
+"""Orders for populations without rows and columns: neurons that read the same sources are adjacent.
 
-Tiles are grown: the next neuron is the one that misses the smallest share of its items among those that the tile reads
-already, and the first of a tile is one that was near the tile before.
+Tiles are grown: the next neuron is the one with the smallest share of items that the tile does not read yet, and the
+first of a tile is one that was near the tile before.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from neuromap.network.spiking_neuron import LeakNeuron
 
 # Cost where there is no cut.
 NO_CUT = 2**62
-# What cuts and moves of units go by, as loops take it: where the items of every unit begin, the items, the price of
-# every item, the neurons of a core that every unit takes; axons and neurons of a core, and its price.
+# Input of cuts and moves of units, as loops take it: where the items of every unit begin, the items, the price of every
+# item, the load of every unit in neurons; axons and neurons of a core, and its price.
 Units: TypeAlias = tuple[Ints, Ints, Ints, Ints, int, int, int]
 
 
@@ -42,16 +42,16 @@ class Cutter:
         self._clock = 0
         self._cost = np.zeros(len(load) + 1, np.int64)
         self._start = np.zeros(len(load) + 1, np.int64)
-        self._loop, self._work = TwoForms(_cut, cut_few), work  # items looked at for one order
+        self._loop, self._work = TwoForms(_cut, cut_few), work  # items visited for one order
 
     def cost(self, order: Ints, *, greedy: bool = False) -> int:
-        """Least cost of cutting an order, ``NO_CUT`` where a unit does not fit; ``greedy`` makes every tile longest."""
+        """Least cost of cutting an order, ``NO_CUT`` if a unit does not fit; ``greedy`` makes tiles longest."""
         cut = self._loop.form_for(self._work)
         self._clock = cut(order, self._units, greedy, self._stamp, self._clock, self._cost, self._start)
         return int(self._cost[len(order)])
 
     def ends(self, order: Ints, *, greedy: bool = False) -> list[int]:
-        """Where the tiles of the cheapest cut end, ascending; the order must be one that can be cut."""
+        """List the ends of the tiles of the cheapest cut, ascending; the order must have a cut."""
         self.cost(order, greedy=greedy)
         ends = [len(order)]
         while ends[-1] > 0:
@@ -98,13 +98,13 @@ def _cut(order: Any, units: Any, greedy: bool, stamp: Any, clock: int, cost: Any
 
 
 def longest_run(load: Ints, neurons: int) -> int:
-    """How many of the first in an order a core of so many neurons holds, by the neurons that each takes."""
+    """Length of the longest start of an order that fits ``neurons`` neurons, given the load of each unit."""
     return int(np.searchsorted(np.cumsum(load), neurons, side="right"))
 
 
 # Cut an order of few units into tiles at least cost: a step for every place where a tile may begin.
 #
-# What the plain loop does item by item, with the same tiles.
+# Gives the same tiles as the plain loop, which goes item by item.
 def cut_few(order: Ints, units: Units, greedy: bool, stamp: Ints, clock: int, cost: Ints, start: Ints) -> int:
     """Fill ``cost[j]``, the least cost of cutting ``order[:j]``, and ``start[j]``, where its last tile begins."""
     # shapes: order (n,)
@@ -124,7 +124,7 @@ def cut_few(order: Ints, units: Units, greedy: bool, stamp: Ints, clock: int, co
         end = min(most, i + 2 * longest)
         while True:
             where = slice(begin[i], begin[end])
-            new = before[where] < i  # nobody of the tile has read the item yet
+            new = before[where] < i  # no unit of the tile has read the item yet
             ends = begin[i + 1 : end + 1] - begin[i]
             fits = int(np.searchsorted(np.concatenate([[0], np.cumsum(new)])[ends], axons, side="right"))
             if i + fits < end or end == most:
@@ -146,7 +146,7 @@ def cut_few(order: Ints, units: Units, greedy: bool, stamp: Ints, clock: int, co
 
 
 def _place_before(own: Ints, place: Ints) -> Ints:
-    """Give the last place before its own at which every item is read, -1 where there is none."""
+    """Return the previous place at which each item is read, -1 if there is none."""
     by_item = np.argsort(own, kind="stable")
     before = np.full(len(own), -1, np.int64)
     again = own[by_item][1:] == own[by_item][:-1]
@@ -154,21 +154,21 @@ def _place_before(own: Ints, place: Ints) -> Ints:
     return before
 
 
-# Steps of the share of its items that a neuron is missing.
+# Number of buckets for the share of its items that a neuron is missing.
 BUCKETS = 64
-# Times that an item is looked at, about; more where a tile holds few of its readers.
+# Approximate visits of an item; more where a tile holds few of its readers.
 EACH = 8
-# Neurons up to which all are looked at in every step, where the loop is not compiled.
+# Maximum number of neurons of which every step looks at all, if the loop is not compiled.
 FEW = 1024
-# Items looked at up to which so few neurons do not wait for a compiler.
+# Item visits up to which so few neurons do not wait for a compiler.
 WITHOUT_COMPILER = 10_000_000
-# What tiles are grown by, as loops take it: where the items of every neuron begin, the items; where the readers of an
-# item begin, the readers; the neurons of a core that every neuron takes; items and neurons that fit a core.
+# Input for growing tiles, as loops take it: where the items of every neuron begin, the items; where the readers of an
+# item begin, the readers; the load of every neuron in neurons of a core; items and neurons that fit a core.
 Reads: TypeAlias = tuple[Ints, Ints, Ints, Ints, Ints, int, int]
 
 
 def overlap_order(demand: AxonDemand, copies: Ints, core: CrossbarCore) -> Ints:
-    """Order the neurons of a population by what they read in common."""
+    """Order the neurons of a population by the items that they share."""
     # shapes: copies (n,)
     alive = np.flatnonzero(copies > 0)
     n = len(copies)
@@ -190,7 +190,7 @@ def overlap_order(demand: AxonDemand, copies: Ints, core: CrossbarCore) -> Ints:
 
 
 def _readers_of_items(demand: AxonDemand, neurons: Ints) -> tuple[Ints, Ints]:
-    """Turn the demand round: which of ``neurons`` read each item, as ``begin`` and ``readers``."""
+    """Invert the demand: which of ``neurons`` read each item, as ``begin`` and ``readers``."""
     alive = np.zeros(len(demand.indptr) - 1, bool)
     alive[neurons] = True
     reader = rows_of_entries(demand.indptr)
@@ -226,7 +226,7 @@ def _grow(alive: Any, reads: Any, head: Any, links: Any, state: Any, stamp: Any,
                     first_out = n
             if chosen < 0 and taken == 0 and near >= 0:
                 chosen = near
-            if chosen < 0:  # nothing that is related fits: the next that is unplaced, if it does
+            if chosen < 0:  # nothing related fits: the next unplaced neuron, if it fits
                 while seed < len(alive) and mode[alive[seed]] == 3:
                     seed += 1
                 if seed == len(alive):
@@ -283,11 +283,10 @@ def _grow(alive: Any, reads: Any, head: Any, links: Any, state: Any, stamp: Any,
 
 # Tiles grown by overlap where neurons are few: a step for every neuron, each over arrays of all of them.
 #
-# What :mod:`neuromap.mapping.tile.overlap_order` does item by item, in the same order. Dense populations have few
-# neurons and many items: the plain loop takes seconds for what is a hundred steps here; a compiler takes half a
-# second.
+# Gives the same order as :func:`_grow`, which goes item by item. Dense populations have few neurons and many items: the
+# plain loop takes seconds where a hundred steps do here, and compiling takes half a second.
 _NEVER = np.iinfo(np.int64).max
-# Above any number of times that items are counted off.
+# Above any number of times that items are counted.
 _LATER = 2**40
 
 
@@ -311,7 +310,7 @@ def grow_few(reads: Reads) -> Ints:
                 passed_first = int(urgency.argmin()) if passed_first < 0 else passed_first
                 passed |= over
                 urgency[over] = _NEVER
-            if wanted[chosen] == _NEVER:  # nothing that is related fits: the next that waits, if it does
+            if wanted[chosen] == _NEVER:  # nothing related fits: the next waiting neuron, if it fits
                 chosen = near if taken == 0 and near >= 0 else int(waiting.argmax())
                 if not waiting[chosen] or (taken > 0 and (passed[chosen] or not fits[chosen])):
                     break
@@ -368,7 +367,7 @@ def axon_demand(
     neuron: LeakNeuron | None = None,
 ) -> AxonDemand:
     """Find what the neurons of a population read, and how much of it fits a core."""
-    # gives its limit is at least 1
+    # returns a demand whose limit is at least 1
     # shapes: matrix (n, s); threshold, copies (n,); fed_by_chip (s,)
     n_sources = matrix.shape[1]
     price = np.where(fed_by_chip, COPY / core.neurons, 0.0)
@@ -417,7 +416,7 @@ def _per_source(items: Ints, n_values: int, n_sources: int) -> Floats:
 def _axons_per_item(
     matrix: Matrix, threshold: Ints, copies: Ints, demand: AxonDemand, core: CrossbarCore, neuron: LeakNeuron | None
 ) -> float:
-    """Plan tiles at a few places and see how many axons an item takes, at most."""
+    """Plan tiles at a few places to find the most axons that an item takes, at least 1."""
     alive = np.flatnonzero(copies > 0)
     worst = 1.0
     for start in np.unique(np.linspace(0, max(0, len(alive) - 1), PROBES, dtype=int)):

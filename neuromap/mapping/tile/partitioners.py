@@ -24,15 +24,15 @@ from neuromap.mapping.options.options import Partitioner
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, NO_CUT, AxonDemand, Cutter, Units, overlap_order
 from neuromap.registry import require_package
 
-# Sizes of chunks that are tried in full, after a quick look has ranked all.
+# Chunk sizes tried in full, after a quick look has ranked all.
 FINALISTS = 2
-# Cost, as a multiple of the least at a quick look, up to which a size of chunks is tried in full.
+# Cost, as a multiple of the least at the quick look, up to which a chunk size is tried in full.
 CLOSE = 1.1
-# Units of a tile below which units are halved: a core is filled to the size of a unit.
+# Units of a tile below which units are halved: cores fill up only to the nearest unit.
 FINE = 6
-# Heights of bands up to which each is tried; above, some.
+# Greatest band height up to which all are tried; above it, some.
 EVERY_HEIGHT = 12
-# Times that every item may be looked at; beyond, tiles are made as long as they can be.
+# Maximum number of visits per item; beyond, tiles are made as long as possible.
 PATIENCE = 400
 
 
@@ -47,7 +47,7 @@ class CutOrder(ReadOnly, Value):
 
 def cut_single(order: Ints, demand: AxonDemand, copies: Ints, core: CrossbarCore) -> CutOrder | None:
     """Cut one order of single neurons; ``None`` where a neuron does not fit."""
-    # gives the cheapest cut; where an exact search would take too long, tiles as long as they can be
+    # returns the cheapest cut or, if an exact search would take too long, tiles as long as possible
     # shapes: copies (n,)
     items = int((demand.indptr[order + 1] - demand.indptr[order]).sum())
     longest = core.neurons // max(1, int(copies[order].min(initial=core.neurons)))
@@ -66,8 +66,8 @@ def cheapest_blocks(
     shape: tuple[int, int, int], demand: AxonDemand, copies: Ints, core: CrossbarCore
 ) -> CutOrder | None:
     """Find the cheapest tiles of a node with rows and columns."""
-    # copies: neurons of a core that each takes, at most as many as a core has; those with 0 are left out
-    # gives ``None`` where a neuron does not fit a core even alone
+    # copies: of each neuron, at most as many as a core has neurons; those with 0 are left out
+    # returns ``None`` if a neuron does not fit a core even alone
     # shapes: copies (n,)
     looks = []
     for chunk in (d for d in range(shape[2], 0, -1) if shape[2] % d == 0):
@@ -156,14 +156,14 @@ class _Chunked:
         return _cutter(self._indptr, self._demand, self._items, self._load, self._core, work)
 
     def _tile(self, cutter: Cutter, chunk: int) -> float:
-        """Units of a tile that is about square."""
+        """Approximate number of units of a square tile."""
         rows = self._shape[0]
         band = self._band(chunk, 0, min(rows, 4), transposed=False)
         in_line = len(band) / max(1, len(cutter.ends(band, greedy=True)))
         return max(1.0, in_line, self._demand.limit / max(1.0, self._reads) / 2)
 
     def _band(self, chunk: int, low: int, high: int, *, transposed: bool) -> Ints:
-        """Units of a band, column by column, without those that nobody reads."""
+        """Units of a band, column by column, without those that have no copies."""
         rows, columns, _ = self._shape
         row, column = np.arange(rows)[None, :], np.arange(columns)[:, None]
         row, column = (row, column[low:high]) if transposed else (row[:, low:high], column)
@@ -174,7 +174,7 @@ class _Chunked:
         return band
 
     def _bands(self, chunk: int, *, transposed: bool) -> tuple[list[Ints], list[int], int] | None:
-        """Units of the cheapest bands, from the first of the chunk, where their tiles end, and what they cost."""
+        """Units of the cheapest bands, counted from the first of the chunk, the ends of their tiles, and their cost."""
         rows = self._shape[1] if transposed else self._shape[0]
         n = self._shape[0] * self._shape[1] * self._parts
         cutter = self._cutter(n, PATIENCE)
@@ -204,7 +204,7 @@ class _Chunked:
         return bands, ends, cost[rows]
 
     def _appearance(self, low: int, high: int) -> bytes:
-        """Name what a chunk looks like, but for a shift of its items."""
+        """Digest a chunk, up to a shift of its items."""
         begin, end = self._indptr[low], self._indptr[high]
         items = self._items[begin:end]
         digest = hashlib.blake2b(digest_size=16)
@@ -215,22 +215,22 @@ class _Chunked:
 
 
 def _heights(rows: int, side: float) -> list[int]:
-    """Heights of bands worth trying for tiles of that side: all small ones, and some of the others."""
+    """Band heights worth trying for tiles of side ``side``: all small ones, and some of the others."""
     most = min(rows, 2 * math.ceil(side))
     return [h for h in range(1, most + 1) if h <= EVERY_HEIGHT or h % 4 == 0 or h in (most, rows)]
 
 
-# Tiles times items of a window: as many as are looked at together.
+# Maximum of tiles times items of a window.
 TABLE = 2**22
-# Times that every neuron of a window is offered a move.
+# Maximum number of rounds in which every neuron of a window is offered a move.
 ROUNDS = 6
 
 
 def exchange_neurons(
     cut: CutOrder, demand: AxonDemand, copies: Ints, core: CrossbarCore, budget: Budget = NO_LIMIT
 ) -> CutOrder:
-    """Move neurons between tiles."""
-    # gives it costs at most as much
+    """Move neurons between tiles where that saves."""
+    # returns a cut that costs at most as much
     # shapes: copies (n,)
     tile_of = np.full(len(copies), -1, np.int64)
     tile_of[cut.neurons] = np.repeat(np.arange(len(cut.ends)), np.diff(cut.ends, prepend=0))
@@ -253,7 +253,7 @@ def exchange_neurons(
 
 
 def _alike(demand: AxonDemand) -> NDArray[np.uint64]:
-    """Give neurons that read the same items the same number: the sum of a random number per item."""
+    """Hash the items of every neuron, as a sum of one random number per item."""
     draw = np.random.Generator(np.random.Philox(key=0))
     mark = draw.integers(0, 2**63, len(demand.price), dtype=np.uint64)
     total = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mark[demand.items], dtype=np.uint64)])
@@ -262,7 +262,7 @@ def _alike(demand: AxonDemand) -> NDArray[np.uint64]:
 
 
 def _windows(demand: AxonDemand, n_tiles: int, shift: int) -> list[tuple[int, int]]:
-    """Choose runs of tiles that are looked at together; with ``shift``, runs that lie across those."""
+    """Choose runs of tiles to improve together; with ``shift``, runs that straddle those."""
     width = TABLE // max(1, len(demand.price))
     width = max(2, width, math.isqrt(TABLE // demand.limit))  # items are numbered anew in a window
     if shift and width >= n_tiles:
@@ -272,7 +272,7 @@ def _windows(demand: AxonDemand, n_tiles: int, shift: int) -> list[tuple[int, in
 
 
 class _Window:
-    """Some tiles, their neurons in groups that read the same, and who reads what how often."""
+    """Some tiles, their neurons in groups that read the same, and how often each tile reads each item."""
 
     def __init__(
         self,
@@ -308,11 +308,11 @@ class _Window:
 
     @property
     def tile_of_neurons(self) -> Ints:
-        """Tile of every neuron of the window, from its first."""
+        """Tile of every neuron of the window, counted from its first."""
         return self._tile[self._group_of]
 
     def improve(self) -> int:
-        """Move groups as long as that pays; return what it saves."""
+        """Move groups as long as that pays; return the saving."""
         before = self._cost()
         everyone = np.arange(len(self._tile))
         for _ in range(ROUNDS):
@@ -335,9 +335,9 @@ class _Window:
 
 
 def _move(groups: Any, whole: bool, units: Any, tiles: Any, came_from: Any) -> int:
-    """Move groups where that saves; ``whole``: all or none, if it saves in the end. Return how many were moved."""
-    # units: the groups. tiles: tile of every group; how many of a tile's groups read every item; and of every tile the
-    # items that it reads, neurons that it takes and groups
+    """Move groups where that saves, or with ``whole`` all or none, if it saves in the end; return how many moved."""
+    # units: the groups. tiles: tile of every group; how many of a tile's groups read each item; and the items read,
+    # neurons taken and groups of every tile
     indptr, items, price, load, axons, neurons, core = units
     tile, count, read, taken, size = tiles
 
@@ -402,14 +402,14 @@ def _move(groups: Any, whole: bool, units: Any, tiles: Any, came_from: Any) -> i
 
 # Moves of groups between tiles where groups are few: all tiles are looked at together, item by item of one group.
 #
-# What the plain loop does, with the same moves.
+# Makes the same moves as the plain loop.
 _NEVER = 2**60
 
 
 def move_few(
     groups: Ints, whole: bool, units: Units, tiles: tuple[Ints, NDArray[np.int32], Ints, Ints, Ints], came_from: Ints
 ) -> int:
-    """Move groups where that saves, and count them; ``whole``: all or none, if it saves in the end."""
+    """Move groups where that saves, or with ``whole`` all or none, if it saves in the end; return how many moved."""
     # shapes: tile (groups,); count (tiles, items)
     indptr, items, price, load, axons, neurons, core = units
     tile, count, read, taken, size = tiles
@@ -458,23 +458,23 @@ def move_few(
     return moved
 
 
-# Items up to which neurons of a node with rows and columns, and of any other, are also ordered by overlap.
+# Maximum number of items for which neurons are also ordered by overlap: of nodes with rows and columns, and of others.
 FEW, MANY = 2**18, 2**25
 
 
 @dataclass(frozen=True, eq=False)
 class NeuronsToCut(ReadOnly, Value):
-    """The neurons that are to be cut into tiles."""
+    """The neurons to cut into tiles."""
 
     shape: tuple[int, int, int] | None  # of their node; ``None`` for relays
     demand: AxonDemand  # what they read
-    copies: Ints  # (n,): neurons of a core that each takes; those with 0 are left out
+    copies: Ints  # (n,): copies of each; neurons with 0 are left out
     core: CrossbarCore  # limits
     seed: int  # of METIS
 
     @property
     def alive(self) -> Ints:
-        """Those that take any neurons of a core, as they are numbered."""
+        """Neurons with copies, ascending."""
         return np.flatnonzero(self.copies > 0)
 
     @property
@@ -487,7 +487,7 @@ class NeuronsToCut(ReadOnly, Value):
         return cut_single(order, self.demand, self.copies, self.core)
 
 
-# From neurons to an order of them, cut; ``None`` where a neuron does not fit, or the order takes too long to find.
+# Each orders neurons and cuts the order; ``None`` if a neuron does not fit, or the order takes too long to find.
 Cuts = tuple[Callable[[NeuronsToCut], CutOrder | None], ...]
 
 
@@ -495,7 +495,7 @@ def cuts_by(
     partitioner: Partitioner, neurons: NeuronsToCut, budget: Budget = NO_LIMIT, *, exchanged: bool = True
 ) -> list[CutOrder]:
     """Cut the orders of a partitioner."""
-    # gives the cheapest first; there is one at least
+    # returns the cheapest first; at least one
     found: list[CutOrder] = []
     for cut_order in CUTS[partitioner]:
         if not (found and budget.is_over("tiling")) and (cut := cut_order(neurons)) is not None:
@@ -510,19 +510,19 @@ def cuts_by(
 
 
 def _blocks(neurons: NeuronsToCut) -> CutOrder | None:
-    """Cut blocks of rows, columns and features; neurons of a node without rows and columns as they are numbered."""
+    """Cut blocks of rows, columns and features; without rows and columns, cut the neurons in numerical order."""
     if neurons.shape is not None and neurons.is_image:
         return cheapest_blocks(neurons.shape, neurons.demand, neurons.copies, neurons.core)
     return neurons.cut(neurons.alive)
 
 
 def _overlap(neurons: NeuronsToCut) -> CutOrder | None:
-    """Cut an order in which those that read the same stand next to each other."""
+    """Cut an order in which neurons that read the same are adjacent."""
     return neurons.cut(overlap_order(neurons.demand, neurons.copies, neurons.core))
 
 
 def _metis(neurons: NeuronsToCut) -> CutOrder | None:
-    """Cut the order of METIS, which is told how many tiles to expect: those of the neurons as they are numbered."""
+    """Cut the order of METIS, which is told how many tiles to expect: those of the neurons in numerical order."""
     as_numbered = neurons.cut(neurons.alive)
     tiles = max(1, len(as_numbered.ends)) if as_numbered is not None else 1
     return neurons.cut(metis_order(neurons.demand, neurons.copies, tiles, neurons.seed))
@@ -542,12 +542,12 @@ CUTS: Mapping[Partitioner, Cuts] = ReadOnlyMapping(
 
 # Orders from METIS (extra ``partition``): parts of the graph that ties neurons to what they read.
 #
-# METIS does not know that a core has so many axons, so its parts are only an order, far finer than cores; tiles are
-# cut from it like from any other, and are legal. Parts of a recursive bisection are numbered so that neighbours are
+# METIS does not know the axon limit of a core, so its parts, far finer than cores, only give an order; tiles are cut
+# from it as from any other, and are legal. Parts of a recursive bisection are numbered so that neighbours are
 # related.
 
 
-# Parts for every tile that is expected.
+# Parts per expected tile.
 PARTS_PER_TILE = 4
 
 

@@ -1,4 +1,4 @@
-"""``Tile``: neurons of one population that fit one core, and the planner that asks a core for its axons."""
+"""``Tile``: neurons of one population that fit one core, and the planner that finds its axons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Tile(ReadOnly, Card):
 
     population: int  # position in ``Legalised.populations``
     neurons: Ints  # (n,): positions within the population, ascending
-    # (n,): neurons of the core that each takes; one with more copies than a core has neurons is in several tiles
+    # (n,): copies of each in the core; a neuron with more copies than a core has neurons is in several tiles
     copies: Ints
     columns: Ints  # (s,): columns of the population's joined matrix that the core reads; ``plan.source`` points into it
     plan: AxonPlan  # axons, types and synapses
@@ -81,21 +81,21 @@ class Planner:
         return None if plan is None else Tile(self._index, neurons, copies, columns, plan)
 
     def asked_of_core(self, neurons: Ints) -> tuple[Ints, Ints, Ints, LeakNeuron | None]:
-        """Return the columns that neurons read, their dense weights there, their thresholds, and what they keep."""
+        """Return the columns that neurons read, their dense weights there, thresholds, and leak neurons."""
         columns, weights = dense_rows(self.matrix, neurons)
         return columns, weights, self.population.threshold[neurons], self.population.leak_neuron(neurons)
 
 
 # Neurons that pairwise exceed a core's axons get one core each.
-# Rows of which pairs are looked at; of more none is.
+# Maximum number of rows whose pairs are compared; of more, none is.
 MOST = 4096
-# Items that are compared at once.
+# Items compared at once.
 WORD = 64
 
 
 def rows_apart(indptr: NDArray[np.integer], items: NDArray[np.integer], n_items: int, room: int) -> Ints:
-    """Find rows any two of which have more items than there is room for, greedily, the widest first."""
-    # shapes: indptr, items (n + 1,)
+    """Find rows any two of which together have more than ``room`` items, greedily, the widest first."""
+    # shapes: indptr (n + 1,); items (nnz,)
     width = np.diff(indptr)
     if not 0 < len(width) <= MOST:
         return np.zeros(0, np.int64)
@@ -116,8 +116,8 @@ def rows_apart(indptr: NDArray[np.integer], items: NDArray[np.integer], n_items:
 
 
 def dense_rows(matrix: Matrix, neurons: Ints) -> tuple[Ints, Ints]:
-    """Lay out the weights of some neurons."""
-    # gives columns: columns that they read, ascending
+    """Lay out the weights of some neurons as a dense array."""
+    # returns the columns that they read, ascending, and the weights there
     # shapes: matrix (n, s); neurons (k,); columns (c,); weights (k, c)
     lengths = matrix.indptr[neurons + 1] - matrix.indptr[neurons]
     place = entries_of_rows(matrix.indptr, neurons)
@@ -139,17 +139,17 @@ Shape = tuple[int, int, int]
 
 
 def pinned_populations(network: Legalised, pins: Pins) -> frozenset[int]:
-    """Find the populations whose tiles share their cores with nothing, since a user has a say in them."""
+    """Find the populations whose tiles share no core, because the user pinned them."""
     names = {*pins.tiles, *pins.cores, *pins.regions}
     nodes = network.populations
     return frozenset(i for i, p in enumerate(nodes) if not p.is_relay and network.ports[p.node].name in names)
 
 
 def pinned_shape(planner: Planner, copies: Ints, tile: Shape, cores: int | None) -> list[Tile] | Stuck:
-    """Tile a node in the shape that is pinned."""
-    # copies: neurons of a core that each takes, at most as many as a core has
-    # tile: rows, columns and features that a core holds at most; cores start at multiples of them
-    # cores: cores over which the neurons are spread, at least
+    """Tile a node in its pinned shape."""
+    # copies: of each neuron, at most as many as a core has neurons
+    # tile: most rows, columns and features per core; tiles start at multiples of these
+    # cores: least number of cores over which the neurons are spread
     # shapes: copies (n,)
     shape = planner.population.shape
     if shape is None:
@@ -171,7 +171,7 @@ def pinned_shape(planner: Planner, copies: Ints, tile: Shape, cores: int | None)
 
 
 def spread_evenly(planner: Planner, order: Ints, copies: Ints, cores: int) -> list[Tile] | Stuck:
-    """Spread neurons evenly over at least so many cores, along an order."""
+    """Spread neurons evenly over at least ``cores`` cores, along an order."""
     # shapes: copies (n,)
     n, name = len(order), planner.population.name
     if n < cores:
@@ -202,7 +202,7 @@ def _cells(shape: Shape, tile: Shape, copies: Ints) -> list[Ints]:
 
 
 def _refuse_shape(planner: Planner, copies: Ints, cell: Ints, tile: Shape, shape: Shape) -> DoesNotFitError:
-    """Refuse a pinned tile that does not fit, and name the largest smaller one that does everywhere."""
+    """Refuse a pinned tile that does not fit, and name the largest smaller one that fits everywhere."""
     core, asked = planner.core, int(copies[cell].sum())
     if asked > core.neurons:
         short = Shortage("copies", asked, core.neurons, "copies of its neurons")
@@ -216,7 +216,7 @@ def _refuse_shape(planner: Planner, copies: Ints, cell: Ints, tile: Shape, shape
 
 
 def _smaller(planner: Planner, copies: Ints, tile: Shape, shape: Shape) -> Shape:
-    """Find the largest tile, of sides halved again and again, that fits a core wherever it lies."""
+    """Find the largest tile, of repeatedly halved sides, that fits a core wherever it lies."""
     sides = [_halves(min(side, whole)) for side, whole in zip(tile, shape, strict=True)]
     candidates = [(rows, columns, features) for rows, columns, features in itertools.product(*sides)]
     for smaller in sorted(candidates, key=lambda s: (-s[0] * s[1] * s[2], abs(s[0] - s[1]), s)):
@@ -226,8 +226,8 @@ def _smaller(planner: Planner, copies: Ints, tile: Shape, shape: Shape) -> Shape
 
 
 def _suspects(planner: Planner, cell: Ints) -> list[int]:
-    """List the neurons of which one does not fit a core alone, if any: all, or those with most synapses and drive."""
-    # Where weights take an axon each, and thresholds none, only sources and the potential's width are left.
+    """List candidates for a neuron that does not fit a core alone: all, or those with most synapses and drive."""
+    # If weights take an axon each, and thresholds none, only sources and the potential's width can be too much.
     rows, core = planner.matrix[cell], planner.core
     if not core.has_axon_per_weight(np.unique(rows.data)) or core.needs_bias(planner.population.threshold[cell]):
         return [int(n) for n in cell]
@@ -237,7 +237,7 @@ def _suspects(planner: Planner, cell: Ints) -> list[int]:
 
 
 def _fits(planner: Planner, cell: Ints, copies: Ints) -> bool:
-    """Whether a tile of neurons that fit one by one fits; it is planned only where counts do not tell."""
+    """Whether a tile of neurons that fit one by one fits; it is planned only if counts do not tell."""
     rows, core = planner.matrix[cell], planner.core
     if int(copies[cell].sum()) > core.neurons or len(np.unique(rows.indices)) > core.axons:
         return False

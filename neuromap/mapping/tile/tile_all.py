@@ -1,7 +1,7 @@
-"""Tile all populations of a network: from the outputs backwards, on cycles until the copies hold.
+"""Tile all populations of a network, from the outputs backwards; on cycles, until the copies suffice.
 
-A source pays one copy per axon that it feeds, so how a population is tiled depends on the tiles of those that read
-it. On cycles the copies are iterated: tiled anew a few times, then only split where a core is too full, then refused.
+A source needs one copy per axon that it feeds, so the tiling of a population depends on the tiles of its readers. On
+cycles the copies are iterated: tiled anew a few times, then only split where a core is too full, then refused.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ def _smaller(node: str) -> Remedy:
 
 
 def _node_of(network: Legalised, population: Population) -> str:
-    """Name the node that a population belongs to; of relays and splitters the one whose spikes they carry."""
+    """Name the node that a population belongs to; for relays and splitters, the one whose spikes they carry."""
     return network.ports[population.node].name
 
 
-# Whether copies on a cycle can settle at all, and in how many cores at least: found before they are iterated.
+# Whether copies on a cycle can settle at all, and a lower bound on their cores: found before they are iterated.
 #
 # Let a tile of population q, whichever its neurons are, read p of the same cycle with ``A[q, p]`` axons at least.
 # Then T[q] tiles ask p for ``sum_q T[q] A[q, p]`` copies or more, besides those that p owes elsewhere. It holds ``N
@@ -83,11 +83,11 @@ def _node_of(network: Legalised, population: Population) -> str:
 # own`` (docs/mapping.md).
 
 
-# Neurons of a cycle of which each is planned alone; of more, a source counts for one axon.
+# Maximum number of neurons of a cycle that are each planned alone; with more, a source counts as one axon.
 MOST_PLANNED = 512
-# Part of a core that its tiles ask for at least, from which on the neurons of a cycle are looked at one by one.
+# Spectral radius, as a share of a core's neurons, from which the neurons of a cycle are examined one by one.
 NEAR = 0.5
-# What floating point may add to a spectral radius or to a sum of cores.
+# Margin for floating-point error in a spectral radius or a sum of cores.
 ROUNDING = 1e-6
 
 
@@ -95,14 +95,14 @@ ROUNDING = 1e-6
 class CycleGrowth:
     """How copies grow on a cycle."""
 
-    worst: int  # the population of which a core asks for most copies
+    worst: int  # the population whose cores ask for most copies
     asked: float  # copies that a core on the cycle asks for at least, on balance: the spectral radius
     room: int  # neurons of a core
     cores: float  # cores' worth of copies that the cycle takes at least; infinite where copies cannot settle
 
     @property
     def settles(self) -> bool:
-        """Whether there may be an end to it."""
+        """Whether copies may settle."""
         return bool(np.isfinite(self.cores))
 
 
@@ -113,8 +113,8 @@ def cycle_growth(
     own: Mapping[int, Ints],
     core: CrossbarCore,
 ) -> CycleGrowth:
-    """Bound what a cycle asks of itself."""
-    # copies: the populations of the cycle, with copies that their neurons need at least; those with 0 are left out
+    """Bound the copies that a cycle asks of itself."""
+    # copies: fewest copies of the neurons of every population of the cycle; those with 0 are left out
     # shapes: copies (n,); own (n,)
     members = [i for i, needed in copies.items() if needed.any()]
     alone = sum(int(np.count_nonzero(copies[i])) for i in members) <= MOST_PLANNED
@@ -142,7 +142,7 @@ def cycle_growth(
 def _least_axons(
     sources: Sources, threshold: Ints, neurons: Ints, members: Sequence[int], core: CrossbarCore | None
 ) -> Ints:
-    """Count the axons that any tile of a population feeds from each member of its cycle: the least of its neurons'."""
+    """Bound the axons by which a tile of a population reads each member of its cycle: the least over its neurons."""
     # core: on which each neuron is planned alone, where its weights may take several axons
     place = {population: k for k, population in enumerate(members)}
     member_of_link = np.array([place.get(k.source, -1) if isinstance(k, Link) else -1 for k in sources.links], np.int64)
@@ -171,11 +171,11 @@ def _least_axons(
 #
 # A solver (HiGHS, in floating point) proposes multipliers y >= 0 of these demands, and whole numbers decide: N times
 # the program has whole coefficients A, and with demands b all copies are at least b'y where A'y <= N for every
-# neuron; where A'y <= 0 and b'y > 0, no number is enough. Multipliers that do not pass prove nothing, and none is
-# said.
-# Synapses on the cycle up to which the program is solved; some seconds.
+# neuron; where A'y <= 0 and b'y > 0, no number is enough. Multipliers that do not pass prove nothing, and no bound is
+# reported.
+# Maximum number of synapses on the cycle for which the program is solved; takes some seconds.
 MOST_READS = 60_000
-# Multipliers are whole numbers of this part of the greatest, so that their sums fit 64 bits.
+# Multipliers are multiples of the greatest divided by this, so that their sums fit 64 bits.
 _SCALE = 1 << 30
 
 
@@ -183,7 +183,7 @@ def least_cores_of_neurons(
     sources: Sequence[Sources], copies: Mapping[int, Ints], own: Mapping[int, Ints], core: CrossbarCore
 ) -> float:
     """Bound the cores of a cycle from below."""
-    # gives cores' worth of copies; infinite where no number is enough, 0 where the cycle has too many synapses to tell
+    # returns cores' worth of copies; infinite if no number is enough, 0 if the cycle has too many synapses to tell
     # shapes: copies (n,); own (n,)
     from scipy.optimize import linprog  # slow to import
 
@@ -211,7 +211,7 @@ def least_cores_of_neurons(
 
 
 def _copies(held: Ints, demand: Ints, multipliers: Floats, price: int) -> Fraction:
-    """Count the copies that multipliers prove, in whole numbers; 0 where they take more than ``price`` of a neuron."""
+    """Count the copies that multipliers prove, in whole numbers; 0 if they take more than ``price`` of a neuron."""
     greatest = Fraction(float(multipliers.max(initial=0.0)))
     if not greatest:
         return Fraction(0)
@@ -224,7 +224,7 @@ def _copies(held: Ints, demand: Ints, multipliers: Floats, price: int) -> Fracti
 
 
 def _reads_on_cycle(sources: Sequence[Sources], copies: Mapping[int, Ints]) -> sparse.csr_array:
-    """Give the weights from all neurons of a cycle to all of them that are needed; shape (n, n)."""
+    """Return the weights from all neurons of a cycle to those of them that are needed; shape (n, n)."""
     first = dict(zip(copies, np.cumsum([0, *(len(c) for c in copies.values())]).tolist(), strict=False))
     rows = []
     for index, needed in copies.items():
@@ -249,17 +249,18 @@ def _axons_alone(weights: Ints, core: CrossbarCore) -> int:
     return len(weights) if plan is None else plan.n_axons
 
 
-# Rounds in which the copies of a cycle may settle.
+# Maximum number of rounds in which the copies of a cycle may settle.
 ROUNDS = 40
-# Rounds in which the nodes of a cycle are tiled anew; later, tiles that are too full are split where they can be.
+# Rounds in which the nodes of a cycle are tiled anew; later, overfull tiles are split where possible.
 ANEW = 4
-# Rounds in a row that ask for more new copies than the one before, from which on their growth is extrapolated.
+# Successive rounds, each adding more copies than the one before, after which growth is extrapolated.
 GROWING = 6
-# One neuron of a core in so many is left free in the last of these rounds, and when a node is tiled anew later.
+# One neuron of a core in this many is left free in the last round of ``ANEW``, and when a node is tiled anew later.
 MARGIN = 16
-# Times the chip's cores at which tiling stops; below that it goes on, so that a refusal can say how many would do.
+# Multiple of the chip's cores at which tiling stops; below it, tiling goes on, so that a refusal can say how many would
+# do.
 HOPELESS = 2
-# Cores below which tiling is quick enough to go on: packing may still bring their number down a lot.
+# Cores below which tiling is fast enough to go on: packing may still reduce them a lot.
 MANY = 4096
 
 
@@ -283,7 +284,7 @@ def tile_all(
 
 
 def _readers_first(network: Legalised) -> Iterator[tuple[list[int], bool]]:
-    """Yield populations that lie on common cycles, readers before what they read, and whether there is a cycle."""
+    """Yield groups of populations on common cycles, readers before their sources, and whether each is a cycle."""
     graph = nx.DiGraph([(link.source, link.target) for link in network.links])
     graph.add_nodes_from(range(len(network.populations)))
     condensed = nx.condensation(graph)
@@ -293,7 +294,7 @@ def _readers_first(network: Legalised) -> Iterator[tuple[list[int], bool]]:
 
 
 class _Tiler:
-    """The tiles so far, and the copies that they were asked for."""
+    """The tiles so far, and the copies asked of them."""
 
     def __init__(
         self,
@@ -310,13 +311,13 @@ class _Tiler:
         self._links_from: dict[int, list[Link]] = {}
         for link in network.links:
             self._links_from.setdefault(link.source, []).append(link)
-        self._copies: dict[int, Ints] = {}  # the most that were asked for: they only grow, so that the iteration ends
+        self._copies: dict[int, Ints] = {}  # the most asked for so far: these only grow, so that the iteration ends
         self._size: dict[int, float] = {}  # cores
-        self._planners: dict[int, Planner] = {}  # of populations that are split; they know the plans of earlier rounds
+        self._planners: dict[int, Planner] = {}  # of populations that are split; they cache the plans of earlier rounds
         self._hopeless = HOPELESS * (max(cores.number, MANY) if options.packing else cores.number)
 
     def settle(self, members: Sequence[int], *, is_cycle: bool) -> Iterator[int]:
-        """Tile populations until all hold the copies that are asked for; yield each time that one is done."""
+        """Tile populations until all hold the copies asked of them; yield each one when it is done."""
         asked: list[int] = []
         for earlier_rounds in range(ROUNDS):
             settled = True
@@ -354,11 +355,11 @@ class _Tiler:
         return True
 
     def _are_alone(self, members: Sequence[int]) -> bool:
-        """Whether all tiles hold single neurons, so that no tiling is left but to settle alone."""
+        """Whether all tiles hold single neurons, so that nothing is left but to settle alone."""
         return self._pinned.isdisjoint(members) and all(len(t.neurons) == 1 for i in members for t in self.tiles[i])
 
     def _tile(self, index: int, earlier_rounds: int) -> bool:
-        """Bring the tiles of a population up to date in a round; say whether those that it had could be kept."""
+        """Update the tiles of a population in a round; return whether those that it had could be kept."""
         asked = self._asked(index)
         copies = np.maximum(asked, self._copies[index]) if index in self._copies else asked
         self._copies[index] = copies
@@ -401,7 +402,7 @@ class _Tiler:
             raise refuse_cores(self._network, so_far, self._cores, given_up=True)
 
     def _require_end(self, members: Sequence[int]) -> None:
-        """Raise the refusal of a cycle whose copies cannot settle, or not in the cores that there are."""
+        """Raise the refusal of a cycle whose copies cannot settle, or only in far more cores than there are."""
         own = self._owed_outside(members)
         copies = {i: self._copies[i] for i in members}
         growth = cycle_growth(self._network, self._sources, copies, own, self._core)
@@ -412,7 +413,7 @@ class _Tiler:
             raise refuse_cores(self._network, least, self._cores, given_up=True)
 
     def _owed_outside(self, members: Sequence[int]) -> dict[int, Ints]:
-        """Count the copies that are owed elsewhere than on a cycle."""
+        """Count the copies owed outside a cycle."""
         outside = {i: [link for link in self._links_from.get(i, []) if link.target not in members] for i in members}
         return {
             i: copies_asked(self._network.populations[i], links, self._sources, self.tiles)
@@ -427,7 +428,7 @@ class _Tiler:
 
 
 def _extrapolated(copies: Sequence[int], rounds: int) -> float:
-    """Foretell copies in so many rounds, where in every round of late more were added than in the one before."""
+    """Extrapolate copies over ``rounds`` rounds if each of the last added more than the one before; else 0."""
     added = np.diff(copies)[-GROWING - 1 :].astype(np.float64)
     if len(added) <= GROWING or not (np.diff(added) > 0).all() or added[0] <= 0:
         return 0.0
@@ -436,7 +437,7 @@ def _extrapolated(copies: Sequence[int], rounds: int) -> float:
 
 
 def _with_copies(tiles: list[Tile], copies: Ints, core: CrossbarCore) -> list[Tile] | None:
-    """Give tiles new copies where they hold them; ``None`` where some core is too small or a neuron is missing."""
+    """Give tiles new copies; ``None`` if a core is too small for them or a neuron is missing."""
     missing = copies.copy()
     kept = []
     for tile in tiles:
@@ -447,15 +448,15 @@ def _with_copies(tiles: list[Tile], copies: Ints, core: CrossbarCore) -> list[Ti
 
 
 def _fill(tile: Tile, core: CrossbarCore) -> float:
-    """Return the part of a core that a tile takes, of the resource that it takes most of."""
+    """Return the share of a core that a tile takes, in the resource that it takes most of."""
     return max(tile.plan.n_axons / core.axons, float(tile.copies.sum()) / core.neurons)
 
 
 # Split tiles whose neurons need more copies than their core holds, and leave all others as they are.
 def split_overfull(tiles: Sequence[Tile], copies: Ints, planner: Planner) -> list[Tile] | None:
-    """Give every neuron its copies, in as many even parts of its tile as that takes."""
-    # gives ``None`` where a neuron has more copies than a core has neurons, is in two tiles or in none, or a part
-    # cannot be planned
+    """Give every neuron its copies, splitting tiles evenly into as many parts as that takes."""
+    # returns ``None`` if a neuron has more copies than a core has neurons, is in two tiles or in none, or a part cannot
+    # be planned
     # shapes: copies (n,)
     room = planner.core.neurons
     places = np.zeros(len(copies), np.int64)
@@ -493,8 +494,8 @@ def _parts(neurons: Ints, share: Ints, parts: int, most: int) -> list[Ints]:
 
 # The last resort on cycles: every neuron alone in cores of its own, in as many as its copies take.
 #
-# Tiles that shrink from round to round ask for more axons together, hence for more copies, and may seem to grow
-# without end. They do not shrink further than to single neurons, and what those ask for is soon known.
+# Tiles that shrink from round to round need more axons in total, hence more copies, and may seem to grow without end.
+# They cannot shrink below single neurons, whose demand is soon known.
 def tile_alone(
     network: Legalised,
     sources: Sequence[Sources],
@@ -503,7 +504,7 @@ def tile_alone(
     most: float,
 ) -> dict[int, list[Tile]] | None:
     """Tile the populations of a cycle neuron by neuron."""
-    # gives ``None`` where some neuron fits no core, or no such number of cores holds the copies
+    # returns ``None`` if some neuron fits no core, or more than ``most`` cores are needed for the copies
     # shapes: own (n,)
     alone = {i: _each_alone(planner) for i, planner in planners.items()}
     if any(len(alone[i]) < len(planner.population.neurons) for i, planner in planners.items()):
@@ -575,7 +576,7 @@ def axons_fed(link: Link, reader: Sources, tiles: Iterable[Tile]) -> Ints:
 
 
 def take_copies(tile: Tile, missing: Ints, most: Ints | int) -> Tile:
-    """Give a tile those of the missing copies of its neurons that it may hold, and no others."""
+    """Set a tile's copies to the missing copies of its neurons, at most ``most``, and deduct them from ``missing``."""
     # shapes: missing (n,); most (neurons of the tile,)
     taken = np.minimum(most, missing[tile.neurons])
     missing[tile.neurons] -= taken

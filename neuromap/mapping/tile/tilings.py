@@ -1,4 +1,4 @@
-"""Tilings of single populations, each made once however often it is asked for."""
+"""Cached tilings of single populations."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from neuromap.mapping.tile.tile import Planner, Stuck, Tile, dense_rows, pinned_
 
 
 class Tilings:
-    """Tiles populations as a user's options say, and remembers what it found."""
+    """Tiles populations according to the user's options, and caches the results."""
 
-    # Most populations are tiled alike in every trial of splitters, and often in several rounds on a cycle.
+    # Most populations are tiled the same in every trial of splitters, and often in several rounds on a cycle.
     # options: as given
-    # n_tiles: tiles that are remembered
+    # n_tiles: number of cached tiles
     # alone: plans of single neurons
-    # packed, shared: tiles and layouts of cores of whole networks; places, bounds: those of their cores; by digests
+    # packed, shared: tiles and core layouts of whole networks; places, bounds: those of their cores; all by digest
 
     def __init__(self, options: MappingOptions) -> None:
         self.options = options
@@ -78,7 +78,7 @@ class Tilings:
 
 @dataclass(frozen=True, eq=False)
 class MappingContext:
-    """What every stage of a mapping is handed: what is asked for, what is known, the time there is, and who is told."""
+    """Context of every stage of a mapping: options, cached tilings, time budget and progress callback."""
 
     options: MappingOptions
     tilings: Tilings
@@ -89,13 +89,13 @@ class MappingContext:
     def of(
         cls, options: MappingOptions, progress: Progress | None = None, tilings: Tilings | None = None
     ) -> MappingContext:
-        """Begin a mapping: its time runs from now on."""
+        """Begin a mapping; its time limit runs from now on."""
         known = Tilings(options) if tilings is None else tilings
         return cls(options, known, Budget(options.seconds, progress), progress)
 
 
 def _digest(population: Population, sources: Sources, copies: Ints, core: CrossbarCore) -> bytes:
-    """Name what a tiling depends on, as far as it differs between rollouts of one network on one chip."""
+    """Digest what a tiling depends on, as far as it differs between rollouts of one network on one chip."""
     matrix = sources.matrix
     digest = hashlib.blake2b(
         repr((population.name, population.shape, matrix.shape, core.neurons)).encode(), digest_size=16
@@ -107,10 +107,10 @@ def _digest(population: Population, sources: Sources, copies: Ints, core: Crossb
     return digest.digest()
 
 
-# Tile one population over cores: which neurons share a core, so that axons and copies fit and little is read twice.
+# Tile one population: choose which neurons share a core, so that axons and copies fit and little is read twice.
 #
-# A tile is a run of neurons along an order, and orders are cut at least cost: cores, copies that the tile's axons ask
-# of the nodes before it, and deliveries. Every tile is planned, so that it is legal by construction.
+# A tile is a run of neurons along an order, and orders are cut at least cost: cores, copies of source neurons that feed
+# the tile's axons, and deliveries. Every tile is planned, so that it is legal by construction.
 def _tile_along(planner: Planner, cut: CutOrder, copies: Ints, *, exact: bool) -> list[Tile] | Stuck:
     """Fill cores along an order."""
     # shapes: copies (n,)
@@ -131,7 +131,7 @@ def _tile_along(planner: Planner, cut: CutOrder, copies: Ints, *, exact: bool) -
 
 
 def _longest_tile(planner: Planner, run: Ints, copies: Ints, first: int) -> Tile | None:
-    """Plan the longest tile that begins a run of neurons: ``first`` of them are tried, then all, then halves."""
+    """Plan the longest tile at the start of a run of neurons: try ``first`` of them, then all, then bisect."""
     found: Tile | None = None
     low, high, trial, failed = 0, len(run), first, False
     while low < high:
@@ -159,9 +159,9 @@ def tile_population(
     budget: Budget = NO_LIMIT,
     alone: dict[bytes, AxonPlan | None] | None = None,
 ) -> list[Tile] | Stuck:
-    """Tile a population along the order that costs least."""
-    # pin_tile: rows, columns and features that a core holds at most; cores start at multiples of them
-    # pin_cores: cores over which the neurons are spread evenly, at least
+    """Tile a population along the cheapest order."""
+    # pin_tile: most rows, columns and features per core; tiles start at multiples of these
+    # pin_cores: least number of cores over which the neurons are spread evenly
     # shapes: matrix (n, s); fed_by_chip (s,); copies (n,)
     planner = Planner(index, population, matrix, core, alone)
     replicas, rest = _full_replicas(planner, copies)
@@ -214,7 +214,7 @@ def _joined(replicas: list[Tile], tiles: list[Tile] | Stuck) -> list[Tile] | Stu
 def _cheapest(
     planner: Planner, cuts: list[CutOrder], copies: Ints, budget: Budget, *, exact: bool
 ) -> list[Tile] | Stuck:
-    """Plan the tiles of the cheapest cut; of all, where costs are guesses."""
+    """Plan the tiles of the cheapest cut, or of all cuts if costs are guesses."""
     best: list[Tile] | None = None
     for cut in cuts[:1] if exact else cuts:
         if best is not None and budget.is_over("tiling"):
@@ -232,7 +232,7 @@ def _cost(tiles: list[Tile], core: CrossbarCore) -> float:
 
 
 def _full_replicas(planner: Planner, copies: Ints) -> tuple[list[Tile] | Stuck, Ints]:
-    """Give a core to every full load of copies of one neuron, so that no two replicas meet; return what is left."""
+    """Give a core to every full load of copies of one neuron, so that no two replicas meet; also return the rest."""
     tiles: list[Tile] = []
     full = planner.core.neurons
     for neuron in np.flatnonzero(copies > full).tolist():
@@ -247,18 +247,18 @@ def _full_replicas(planner: Planner, copies: Ints) -> tuple[list[Tile] | Stuck, 
 # Neurons that read the same sources and are too many for one core: split so that sources of a core have few patterns.
 #
 # Where sources have two weights and one axon for each is too much, many of a core's sources must have one of few
-# patterns (``neuromap.mapping.core.core_model``). How many have one is decided by which neurons go together.
+# patterns (``neuromap.mapping.core.core_model``). Which neurons go together decides how many do.
 
 
-# Neurons that are looked at for the next place in a core, in their order.
+# Neurons considered for the next place in a core, in their order.
 TRIED = 16
 
 
 def cut_alike(matrix: Matrix, copies: Ints, core: CrossbarCore) -> CutOrder | None:
     """Order neurons by what they read, and cut those that read the same where a core is full."""
-    # copies: neurons of a core that each takes, at most as many as a core has; those with 0 are left out
-    # gives ends are guesses, for a plan to confirm. ``None`` where all that read the same fit a core with an axon for
-    # every weight
+    # copies: of each neuron, at most as many as a core has neurons; those with 0 are left out
+    # returns ends that are guesses, for a plan to confirm; ``None`` where all that read the same fit a core with an
+    # axon for every weight
     # shapes: matrix (n, s); copies (n,)
     alive = np.flatnonzero(copies > 0)
     if not len(alive) or 2 * int(np.diff(matrix.indptr)[alive].max()) <= core.axons:
@@ -287,7 +287,7 @@ def _classes(matrix: Matrix, alive: Ints) -> list[Ints]:
 
 
 def _groups(weights: Ints, copies: Ints, core: CrossbarCore) -> list[Ints]:
-    """Split neurons of one class: in their order, or each core with those that suit each other best."""
+    """Split neurons of one class in their order or by best match, whichever takes fewer cores."""
     # neurons that read nothing have no greatest weight: any will do
     is_high = weights == weights.max(axis=1, keepdims=True, initial=np.iinfo(np.int64).min)
     if (~is_high & (weights != weights.min(axis=1, keepdims=True, initial=np.iinfo(np.int64).max))).any():
@@ -297,7 +297,7 @@ def _groups(weights: Ints, copies: Ints, core: CrossbarCore) -> list[Ints]:
 
 
 def _filled(is_high: Bools, copies: Ints, core: CrossbarCore, tried: int) -> list[Ints]:
-    """Fill cores one after the other, with the best of the next neurons each time."""
+    """Fill cores one by one, each time with the best of the next ``tried`` neurons."""
     waiting = list(range(len(is_high)))
     groups = []
     while waiting:

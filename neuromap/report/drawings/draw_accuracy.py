@@ -14,9 +14,9 @@ from neuromap.report.drawings.draw_network import spread
 from neuromap.report.figures.row import ReportRow
 
 _TOP, _HEIGHT, _LINE = 24.0, 250.0, 18.0
-# Width of a card of a page, and letters of a name beside a curve.
+# Width of a card of a page, and most letters of a name beside a curve.
 _CARD, _LONGEST = 1290.0, 44
-# Curves with a colour and a name; the others are grey: more than a few nobody tells apart.
+# Curves with a colour and a name; the others are grey, as nobody can distinguish many.
 MOST_LIT = 4
 
 
@@ -33,7 +33,7 @@ class _Curve(NamedTuple):
 
 def draw_accuracy(rows: Sequence[ReportRow], *, narrow: bool = False) -> str | None:
     """Draw a staircase for every curve, the best ones lit: a frame's accuracy holds until the next frame is known."""
-    # gives one ``<svg>`` element, as wide as a card or as a telephone; ``None`` where no accuracy was measured
+    # returns one ``<svg>`` element, as wide as a card or a phone; ``None`` if no accuracy was measured
     curves = _curves(rows)
     if not curves:
         return None
@@ -71,7 +71,7 @@ def _curves(rows: Sequence[ReportRow]) -> list[_Curve]:
 
 
 def _name(rows: Sequence[ReportRow]) -> str:
-    """Name rows by pattern and execution; the execution once where it is the same."""
+    """Name rows by pattern and execution; the execution once if they share it."""
     executions = {row.execution for row in rows}
     if len(executions) > 1:
         return ", ".join(f"{row.pattern} ({row.execution})" for row in rows)
@@ -79,7 +79,7 @@ def _name(rows: Sequence[ReportRow]) -> str:
 
 
 class _Axes(NamedTuple):
-    """Ticks or seconds to the right, accuracy upwards."""
+    """Ticks or seconds along x, accuracy along y."""
 
     left: float
     width: float
@@ -107,7 +107,7 @@ class _Axes(NamedTuple):
         yield label(self.left + self.width / 2, _TOP + _HEIGHT + 36, f"{unit} since stimulus onset", "small")
 
     def _marks(self, most: int) -> list[float]:
-        """Choose round moments, so many at most."""
+        """Choose round moments from 0 on, at most ``most`` steps of equal length."""
         step = round_up(self.last / most) if self.is_timed else max(1, math.ceil(self.last / most))
         return [k * step for k in range(int(self.last / step) + 1)]
 
@@ -126,7 +126,7 @@ def _staircase(curve: _Curve, class_: str, axes: _Axes) -> list[str]:
 
 
 def _best(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
-    """Write the greatest accuracy that is drawn over its step."""
+    """Label the greatest accuracy drawn, above its step."""
     drawn = [frame for curve in curves for frame in curve.frames if frame.moment < axes.last]
     best = max(drawn, key=lambda frame: (frame.accuracy, -frame.moment))
     text = f"{100 * best.accuracy:.1f} % {moment_text(best.moment, is_timed=axes.is_timed)}"
@@ -136,7 +136,7 @@ def _best(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
 
 
 def _names(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
-    """Write names where the curves end, moved apart where they would cover each other."""
+    """Write names at the ends of the curves, moved apart where they would overlap."""
     ends = [axes.y(next(f for f in reversed(c.frames) if f.moment < axes.last).accuracy) for c in curves]
     order = sorted(range(len(curves)), key=lambda k: ends[k])
     right, parts = axes.left + axes.width, []
@@ -150,6 +150,6 @@ def _names(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
 
 
 def _key(curves: Sequence[_Curve], top: float) -> list[str]:
-    """Write names below each other, each behind a piece of its curve."""
+    """Write names below each other, each behind a sample of its line."""
     entries = (line_key(curve.name, k, 0, top + _LINE * k + 10, _LONGEST) for k, curve in enumerate(curves))
     return [part for entry in entries for part in entry]

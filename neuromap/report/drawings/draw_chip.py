@@ -15,9 +15,9 @@ from neuromap.render.svg import PHONE, Point, drawing, element, label, number, s
 from neuromap.report.figures.row import CoreMap
 from neuromap.simulation.noc.traffic import DIRECTIONS, LinkName
 
-# Colours of nodes; the next as many nodes have them in a paler shade, and from there on they repeat.
+# Colours of nodes; as many further nodes have paler shades of them, and from there on they repeat.
 COLOURS = 12
-# Cores up to which each is an element with a tooltip of its own; beyond, all of a node are one path.
+# Most cores that are elements with tooltips of their own; beyond, all cores of a node are one path.
 MOST_TOOLTIPS = 400
 _MOST_NAMED = 24
 _LINE = 20.0
@@ -26,7 +26,7 @@ _NAMED_SIDE = 30.0
 
 def draw_chip(cores: CoreMap, heading: str = "", *, narrow: bool = False) -> str:
     """Draw the used part of a board, core by core."""
-    # gives one ``<svg>`` element. A core has the colour of the node with most neurons in it, and in its lower corner
+    # returns one ``<svg>`` element. A core has the colour of the node with most neurons in it, and in its lower corner
     # that of the next one; a bar marks relays, a diamond splitters. A part of more than
     # :data:`neuromap.report.drawings.draw_chip.MOST_SQUARES` cores is drawn in squares of several cores, each with the
     # node that most of its cores hold
@@ -42,7 +42,7 @@ def draw_chip(cores: CoreMap, heading: str = "", *, narrow: bool = False) -> str
 
 
 def node_class(node: int) -> str:
-    """Give the class that a node's colour hangs on; -1 is a core without labels."""
+    """Return the CSS class of a node's colour; -1 is a core without labels."""
     if node < 0:
         return "core unlabelled"
     return f"core colour-{node % COLOURS + 1}" + (" pale" if node // COLOURS % 2 else "")
@@ -91,7 +91,7 @@ def _cores(cores: CoreMap, grid: BoardGrid) -> list[str]:
 
 
 def _blocks(cores: CoreMap, grid: BoardGrid) -> list[str]:
-    """Draw squares of several cores each: the node that most of their cores hold."""
+    """Draw squares of several cores each, coloured by the node that most of their cores hold."""
     n_nodes = len(cores.names) + 1
     square = (cores.coordinates - (grid.x, grid.y)) // grid.block
     place = square[:, 1].astype(np.int64) * grid.columns + square[:, 0]
@@ -180,7 +180,7 @@ def _diamond(x: float, y: float, r: float) -> str:
 # squares of several cores each.
 
 
-# Squares of a picture; a larger part of the board is drawn in blocks of cores.
+# Most squares of a picture; a larger part of the board is drawn in blocks of cores.
 MOST_SQUARES = 4096
 _SIDE = 560.0
 _LARGEST, _SMALLEST = 72.0, 3.0
@@ -191,7 +191,7 @@ _INSET = 116.0
 
 @dataclass(frozen=True)
 class BoardGrid:
-    """Where things lie in a picture of a board."""
+    """Layout of a picture of a board."""
 
     board: tuple[int, int]  # columns and rows of cores on the whole board
     chip: tuple[int, int]  # columns and rows of cores on one chip
@@ -204,7 +204,7 @@ class BoardGrid:
     rows: int
     side: float  # length of a square's side
     top: float = _TOP  # upper edge of the uppermost squares
-    narrow: bool = False  # whether it is drawn for a telephone, with the key below
+    narrow: bool = False  # whether it is drawn for a phone, with the key below
 
     @property
     def left(self) -> float:
@@ -223,7 +223,7 @@ class BoardGrid:
 
     @property
     def key(self) -> Point:
-        """Upper left corner of the place for the key."""
+        """Upper left corner of the key."""
         return (8.0, self.bottom + _BOTTOM + 8) if self.narrow else (max(self.right, _LEFT + 200) + 34, self.top)
 
     @property
@@ -232,15 +232,15 @@ class BoardGrid:
         return PHONE if self.narrow else self.key[0] + _KEY
 
     def height(self, key: float) -> float:
-        """Height of a picture whose key takes ``key``."""
+        """Height of a picture whose key is ``key`` high."""
         return max(self.bottom + _BOTTOM, self.top + key + 12)
 
     def corner(self, column: int, row: int) -> Point:
-        """Give the upper left corner of a square."""
+        """Return the upper left corner of a square."""
         return _LEFT + self.side * column, self.bottom - self.side * (row + 1)
 
     def centre(self, column: int, row: int) -> Point:
-        """Give the middle of a square."""
+        """Return the centre of a square."""
         x, y = self.corner(column, row)
         return x + self.side / 2, y + self.side / 2
 
@@ -301,7 +301,7 @@ class BoardGrid:
         return "".join(found)
 
     def inset(self, y: float) -> tuple[list[str], float]:
-        """Draw the whole board, with the part that the picture shows; return its lower edge too."""
+        """Draw the whole board with the part that the picture shows; also return its lower edge."""
         left = self.key[0]
         scale = _INSET / max(self.board)
         width, height = max(2.0, self.board[0] * scale), max(2.0, self.board[1] * scale)
@@ -346,7 +346,7 @@ class Key:
         self.y += _LINE + 16 * (len(lines) - 1)
 
     def square(self, class_: str, text: str, title: str = "") -> None:
-        """Say what a colour means."""
+        """Write an entry for a colour."""
         self.parts.append(element("rect", x=self.left, y=self.y, width=14, height=14, class_=class_))
         self.write(text, indent=22, title=title)
 
@@ -360,7 +360,7 @@ def board_grid(
     narrow: bool = False,
 ) -> BoardGrid:
     """Lay out a picture of a part of a board."""
-    # gives with at most :data:`MOST_SQUARES` squares
+    # returns it with at most :data:`MOST_SQUARES` squares
     x, y, columns, rows = region
     block = 1
     while -(-columns // block) * -(-rows // block) > MOST_SQUARES:
@@ -372,12 +372,12 @@ def board_grid(
 
 
 def _labels(first: int, count: int, step: int) -> list[int]:
-    """Multiples of a step among some numbers; the first number where there are none."""
+    """List the multiples of a step in a range; its first number if there are none."""
     return list(range(-(-first // step) * step, first + count, step)) or [first]
 
 
 def _step(least: float) -> int:
-    """Find the least of 1, 2, 4, 8, ... that is not below a value: distances of labels on an axis of cores."""
+    """Round up to one of 1, 2, 4, 8, ...: the distance of labels on an axis of cores."""
     return 1 if least <= 1 else int(2 ** math.ceil(math.log2(least)))
 
 
@@ -386,13 +386,13 @@ LOAD_CLASSES = 6
 
 _STEPS = ((1, 0), (-1, 0), (0, -1), (0, 1))  # on paper, where y grows downwards
 _ASIDE = 0.14
-# Side of a square from which on links have heads.
+# Side of a square from which on links have arrowheads.
 _ARROW_SIDE = 18.0
 
 
 def load_bounds(most: int) -> list[int]:
-    """Share loads 1 to ``most`` out over at most :data:`LOAD_CLASSES` classes of equal width."""
-    # gives greatest load of every class, ascending; the last one is ``most``
+    """Divide loads 1 to ``most`` into at most :data:`LOAD_CLASSES` classes of equal width."""
+    # returns the greatest load of every class, ascending; the last one is ``most``
     count = min(LOAD_CLASSES, most)
     return [-(-most * (k + 1) // count) for k in range(count)]
 
@@ -414,13 +414,13 @@ def draw_links(
     if busiest is not None:
         parts += _mark(busiest, most, grid)
     key = _key_of_links(bounds, busiest, most, grid)
-    parts = [part.replace("spike", sent) for part in (*parts, *key.parts)]  # no name of a user is among them
+    parts = [part.replace("spike", sent) for part in (*parts, *key.parts)]  # no names given by users are among them
     description = f"Load of links: most {sent}s in one tick"
     return drawing(grid.width, grid.height(key.y - grid.top), [*above, *parts], description)
 
 
 def _of_squares(peaks: NDArray[Any], grid: BoardGrid) -> NDArray[np.int64]:
-    """Cut the part that is shown out of the board; the greatest load where a square holds several routers."""
+    """Return the loads of the part of the board that is shown; the greatest one of a square's routers."""
     width, height = grid.columns * grid.block, grid.rows * grid.block
     part = peaks[:, grid.y : grid.y + height, grid.x : grid.x + width].astype(np.int64)
     if grid.block == 1:
@@ -454,7 +454,7 @@ def _routers(cores: CoreMap, loads: NDArray[np.int64], grid: BoardGrid) -> list[
 
 
 def _links(loads: NDArray[np.int64], grid: BoardGrid, bounds: list[int]) -> list[str]:
-    """Draw the links, the least loads first: few of them each with a tooltip, many as one path per class."""
+    """Draw the links, the least loads first: few of them with a tooltip each, many as one path per class."""
     reach = _within(loads.shape, grid)
     alone = int((loads[:4] > 0).sum()) <= MOST_TOOLTIPS
     classes = np.where(loads[:4] > 0, np.searchsorted(bounds or [0], loads[:4]) + 1, 0)
@@ -480,18 +480,18 @@ def _links(loads: NDArray[np.int64], grid: BoardGrid, bounds: list[int]) -> list
 
 
 def _lowest(grid: BoardGrid) -> int:
-    """Give the lowest class that is drawn: unused links only where there is room."""
+    """Return the lowest class that is drawn: unused links only if there is room."""
     return 0 if grid.side >= _ARROW_SIDE else 1
 
 
 def _class(level: int, bounds: list[int], grid: BoardGrid | None = None) -> str:
-    """Spread the classes over the whole scale of colours, so that the greatest load is always the strongest one."""
+    """Return the CSS class of a load, spread over the whole colour scale: the greatest load has the strongest one."""
     shape = " arrow" if grid is not None and grid.side >= _ARROW_SIDE else ""
     return f"link{shape} load-{-(-level * LOAD_CLASSES // max(1, len(bounds)))}"
 
 
 def _within(shape: tuple[int, ...], grid: BoardGrid) -> NDArray[np.bool_]:
-    """Tell the links between two squares of the picture; of squares of several cores, all of them."""
+    """Mark the links between two squares of the picture; all links if squares hold several cores."""
     inside = np.ones((4, *shape[1:]), np.bool_)
     if grid.block == 1:
         inside[0, :, -1] = inside[1, :, 0] = inside[2, -1] = inside[3, 0] = False
@@ -504,7 +504,7 @@ def _line(direction: int, column: int, row: int, level: int, grid: BoardGrid) ->
     aside = _ASIDE * grid.side
     gap = (0.2 if grid.side >= _ARROW_SIDE else 0.1) * grid.side
     length = grid.side - 2 * gap if grid.block == 1 else grid.side / 2 - gap
-    x, y = x + dx * gap - dy * aside, y + dy * gap + dx * aside  # to the right of the way
+    x, y = x + dx * gap - dy * aside, y + dy * gap + dx * aside  # to the right of its direction
     if grid.side < _ARROW_SIDE:
         return f"M{number(x)} {number(y)}" + (f"h{number(dx * length)}" if dx else f"v{number(dy * length)}")
     half, head = _width(level, grid) / 2, 0.1 * grid.side
@@ -552,7 +552,7 @@ def _name(link: LinkName) -> str:
 
 
 def _range(level: int, bounds: list[int]) -> str:
-    """Write the loads of a class."""
+    """Format the loads of a class."""
     low, high = bounds[level - 2] + 1 if level > 1 else 1, bounds[level - 1]
     return str(low) if low == high else f"{low} to {high}"
 

@@ -1,4 +1,4 @@
-"""The network as a drawing: which edges stream and which work inside a frame."""
+"""Drawings of a network and its rollout window: which edges stream and which work within a frame."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from neuromap.render.svg import (
 from neuromap.render.table import fact_table
 from neuromap.rollout.pattern import RolloutPattern
 
-# Networks with more edges are not drawn: nobody could read it.
+# Networks with more edges are not drawn, as nobody could read them.
 MOST_EDGES = 150
 _WIDTH, _HEIGHT = 84.0, 40.0
 _COLUMN = 150.0
@@ -53,31 +53,31 @@ def _delay_title(network: Network, source: str, target: str) -> str:
 
 @dataclass(frozen=True)
 class _Way:
-    """Which way a network goes: layers to the right, or down the page. Places are (along the way, across it)."""
+    """Direction of a drawing: layers to the right, or down the page. Places are (along it, across it)."""
 
     down: bool = False
 
     @property
     def along(self) -> float:
-        """Half of a node along the way."""
+        """Half the size of a node along the direction."""
         return (_HEIGHT if self.down else _WIDTH) / 2
 
     @property
     def across(self) -> float:
-        """Half of a node across the way."""
+        """Half the size of a node across the direction."""
         return (_WIDTH if self.down else _HEIGHT) / 2
 
     def centre(self, layer: int, across: float, top: float) -> Point:
-        """Give the middle of a node, or the bend of an edge."""
+        """Return the centre of a node, or the bend of an edge."""
         step, room = (_HEIGHT + 40.0, 1.5) if self.down else (_COLUMN, 1.0)  # nodes are wider than high
         return _MARGIN + self.along + step * layer, top + room * across
 
     def point(self, place: Point) -> Point:
-        """Give a place on paper."""
+        """Convert a place to a point of the drawing."""
         return place[::-1] if self.down else place
 
     def path(self, start: Point, *pieces: str | Point) -> str:
-        """Write a path: letters with the places behind them."""
+        """Write an SVG path: commands followed by their places."""
         text = "M" + self._pair(start)
         for piece in pieces:
             if isinstance(piece, str):
@@ -91,7 +91,7 @@ class _Way:
 
 
 def draw_network(network: Network, pattern: RolloutPattern | None, *, down: bool = False) -> str:
-    """Draw a network with its streaming and sequential edges; ``down`` the page for telephones."""
+    """Draw a network with its streaming and sequential edges; ``down`` the page for phones."""
     # pattern: any pattern of it, valid or not; ``None`` draws the structure alone
     places, way = layout(network), _Way(down)
     loops = any(u == v for u, v in network.edges)
@@ -164,7 +164,7 @@ def _node(network: Network, name: str, centre: Point) -> str:
     return element("g", box, *texts, title=title, class_=f"node {role}")
 
 
-# Where the nodes of a drawing go: layers by longest path, few crossings, smooth long edges.
+# Layout of a drawing: layers by longest path, few crossings, smooth long edges.
 #
 # The usual steps for layered drawings (Sugiyama, Tagawa, Toda 1981): turn back edges, layer by longest path, give
 # long edges a bend in every layer they cross, order by barycentres, then place.
@@ -222,7 +222,7 @@ def layout(network: Network) -> Layout:
 
 
 def _back_edges(network: Network) -> frozenset[EdgeKey]:
-    """Edges that close a cycle in a depth-first search from the inputs, in file order."""
+    """Find the edges that close a cycle in a depth-first search from the inputs, in file order."""
     import networkx as nx  # slow to import
 
     root = ""  # no node is called that
@@ -245,7 +245,7 @@ def _longest_paths(network: Network, forward: list[EdgeKey]) -> dict[str, int]:
     layer: dict[str, int] = {}
     for v in TopologicalSorter(before).static_order():
         layer[v] = max((layer[u] + 1 for u in before[v]), default=0)
-    # An input that feeds deep layers only stands just before the first of them.
+    # An input that feeds only deep layers is placed just before the first of them.
     for name in network.inputs:
         layer[name] = max(0, min((layer[v] for u, v in forward if u == name), default=1) - 1)
     return layer
@@ -260,7 +260,7 @@ def _place(
             place[item] = 40.0 * (k - (len(column) - 1) / 2)
 
     def wish(item: _Item, *sides: dict[_Item, list[_Item]]) -> float:
-        """Give the mean place of the neighbours at some sides."""
+        """Return the mean place of the neighbours on some sides."""
         near = [place[other] for side in sides for other in side.get(item, ())]
         return sum(near) / len(near) if near else place[item]
 
@@ -281,7 +281,7 @@ def _place(
 
 
 def spread(wish: list[float], room: list[float]) -> list[float]:
-    """Places nearest to those wished for (least squares) that keep the order and the room between neighbours."""
+    """Find the places nearest to the desired ones (least squares) that keep order and room between neighbours."""
     offset = [0.0]
     for a, b in pairwise(room):
         offset.append(offset[-1] + (a + b) / 2)
@@ -303,14 +303,14 @@ _TOP = 40.0
 
 
 def window_of(pattern: RolloutPattern) -> str | None:
-    """Draw the rollout window of a pattern, where it has one: it is valid, and no edge bridges frames as delays do."""
+    """Draw the rollout window of a pattern; ``None`` if the pattern is invalid, or its network is spiking."""
     is_shown = pattern.is_valid and not pattern.network.is_spiking
     return draw_window(pattern.network, pattern) if is_shown else None
 
 
 def draw_window(network: Network, pattern: RolloutPattern, window: int = WINDOW) -> str:
     """Draw the rollout window of a valid pattern with its tableau."""
-    # gives one ``<svg>`` element; the numbers are update steps. Nodes bear ``data-at`` (frame and position in
+    # returns one ``<svg>`` element; the numbers are update steps. Nodes have ``data-at`` (frame and position in
     # ``network.nodes``, with a dot between) and ``data-step``, edges ``data-from`` and ``data-to``
     tableau = pattern.tableau(window)
     order = layout(network).order
@@ -354,7 +354,7 @@ def _line(start: Point, end: Point) -> tuple[str, Point, Point]:
 
 
 def _inside(start: Point, end: Point, rows: int) -> tuple[str, Point, Point]:
-    """Within a frame: straight to the next row, else past the rows between."""
+    """Draw an edge within a frame: straight to the next row, else around the rows between."""
     if abs(rows) == 1:
         return _line(start, end)
     middle = (start[0] + 20 + 9 * abs(rows), (start[1] + end[1]) / 2)

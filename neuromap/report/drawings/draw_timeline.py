@@ -1,4 +1,4 @@
-"""The timeline of ticks as a drawing: which frame is where when, and when the responses come."""
+"""Timelines of ticks as drawings: when each node has which frame, and when the responses come."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _LEFT, _TOP, _ROW, _HEAD = 150.0, 30.0, 34.0, 30.0
 _WIDTH = 640.0
 # Distances of the columns right of the plot, and the length of the longest bar of cores.
 _PERIOD, _CORES, _BAR = 40.0, 200.0, 110.0
-# Width of the picture for telephones, what is left free at its sides, and the height of its rows.
+# Width of the picture for phones, its side margins, and the height of its rows.
 _NARROW, _NARROW_EDGE, _NARROW_ROW = 336.0, 14.0, 50.0
 
 
 def draw_overview(report: LatencyReport, heading: str = "") -> str | None:
     """Draw responses, samples, frame periods and cores, one line per mapped row."""
-    # gives one ``<svg>`` element; ``None`` where no row was mapped
+    # returns one ``<svg>`` element; ``None`` if no row was mapped
     rows = rows_drawn(report)
     if not rows:
         return None
@@ -50,8 +50,8 @@ def draw_overview(report: LatencyReport, heading: str = "") -> str | None:
 
 
 def draw_narrow_overview(report: LatencyReport) -> str | None:
-    """Draw the same for a telephone: names, frame periods and cores stand above the line of their row."""
-    # gives one ``<svg>`` element; ``None`` where no row was mapped
+    """Draw the same for a phone: names, frame periods and cores are above the line of their row."""
+    # returns one ``<svg>`` element; ``None`` if no row was mapped
     rows = rows_drawn(report)
     if not rows:
         return None
@@ -68,7 +68,7 @@ def _described(rows: Sequence[ReportRow]) -> str:
 def _lanes(
     rows: Sequence[ReportRow], y: float, height: float, left: float, lane: Callable[[ReportRow, float], list[str]]
 ) -> tuple[list[str], list[tuple[float, float]], float]:
-    """Draw rows, those of one execution under its name; give also from where to where these reach, and the end."""
+    """Draw rows, grouped under the name of their execution; also return the extent of each group, and the end."""
     parts: list[str] = []
     reaches: list[tuple[float, float]] = []
     for execution in dict.fromkeys(row.execution for row in rows):
@@ -109,7 +109,7 @@ def _period(row: ReportRow) -> str:
     return ticks if row.seconds is None else f"{_words(row, _every(row))}: {ticks}"
 
 
-# What the pictures of a report's rows are made of: an axis of ticks, and when a row answers and takes frames on it.
+# Elements of pictures of rows: an axis of ticks, and marks on it where a row answers and takes frames.
 
 
 _MOST_SAMPLES = 60
@@ -117,21 +117,21 @@ _MOST_SAMPLES = 60
 
 @dataclass(frozen=True)
 class TickAxis:
-    """An axis of ticks since the stimulus onset; of microseconds where ticks were timed."""
+    """An axis of ticks since the stimulus onset; of microseconds if ticks were timed."""
 
-    # left, width: where it lies in the drawing
+    # left, width: its place in the drawing
     left: float
     width: float
-    # ticks, step: where it ends, and ticks between two numbers
+    # ticks, step: its end, and the ticks between two numbers
     ticks: int
     step: int
 
     def x(self, tick: Time | float) -> float:
-        """Place of a tick."""
+        """Return the place of a tick."""
         return self.left + float(tick) * self.width / self.ticks
 
     def draw(self, y: float, lanes: Sequence[tuple[float, float]]) -> list[str]:
-        """Draw the numbers on the base line ``y``, and lines through lanes, each from top to bottom."""
+        """Draw the numbers on the baseline ``y``, and grid lines through lanes, each from top to bottom."""
         parts = []
         for tick in range(0, self.ticks + 1, self.step):
             parts.append(label(self.x(tick), y, str(tick), "small"))
@@ -141,12 +141,12 @@ class TickAxis:
 
 
 def rows_drawn(report: LatencyReport) -> list[ReportRow]:
-    """Give the rows that have a place on the axis."""
+    """Return the rows that have a place on the axis."""
     return [row for row in report.rows if row.status == "mapped" and row.worst_case_reaction_ticks is not None]
 
 
 def axis_of(rows: Iterable[ReportRow], left: float, width: float, steps: int) -> TickAxis:
-    """Make an axis that holds all responses of rows, with about so many steps."""
+    """Make an axis that holds all responses of rows, with about ``steps`` steps."""
     last = max(max(_full(row) or 0, _first(row) or 0, _reaction(row) or 0) for row in rows)
     step = max(1, int(round_up(float(last) / steps))) if last else 1
     return TickAxis(left, width, step * math.ceil((last + 0.2) / step), step)
@@ -184,7 +184,7 @@ def _words(row: ReportRow, value: Time | float) -> str:
 
 
 def _timed(row: ReportRow, ticks: Time | None, seconds: float | None) -> Time | float | None:
-    """Give a value of the axis: ticks, or microseconds where they were timed."""
+    """Return a value of the axis: ticks, or microseconds if they were timed."""
     if row.seconds is None:
         return ticks
     return None if seconds is None else _MICRO * seconds
@@ -209,7 +209,7 @@ def _every(row: ReportRow) -> Time | float:
 
 
 def _samples(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
-    """Draw when the input takes a frame, from the onset on."""
+    """Mark when the input takes frames, from the onset on."""
     period = _every(row)
     if not period or axis.ticks / period > _MOST_SAMPLES:
         return []
@@ -219,10 +219,10 @@ def _samples(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
     return [element("path", d=marks, class_="sample", title=tip)]
 
 
-# Ticks that a timeline shows at most; longer ones are not drawn.
+# Most ticks of a timeline; longer ones are not drawn.
 MOST_TICKS = 240
 _GRID_TOP = 58.0
-# Width of a tick in which the number of a frame can be read.
+# Least width of a tick in which the number of a frame can be read.
 _NARROWEST = 23.0
 _GRID_ROW, _CELL = 32.0, 22.0
 _X: TypeAlias = Callable[[float], float]
@@ -242,8 +242,8 @@ def draw_timeline(row: ReportRow, chip: ChipSpec) -> str | None:
     """Draw when each node has which frame, around a stimulus onset."""
     # Tick 0 is the onset: the earliest tick at which an input samples the first frame of the stimulus. Where ticks were
     # timed a second axis below has their lengths.
-    # gives one ``<svg>`` element, whose frames bear ``data-at`` as in
-    # :func:`~neuromap.report.drawings.draw_network.draw_window`; ``None`` where the row was not mapped, or needs more
+    # returns one ``<svg>`` element, whose frames have ``data-at`` as in
+    # :func:`~neuromap.report.drawings.draw_network.draw_window`; ``None`` if the row was not mapped, or needs more
     # than ``MOST_TICKS`` ticks
     if row.rollout is None or not row.ports or row.frame_period_ticks is None:
         return None
@@ -302,19 +302,19 @@ class _Clock:
         self.latest = {u: longest_reach(pattern, u) for u in self.network.inputs}
         first_input = min(self.samples[u] for u in self.network.inputs)
         ahead = max(self.samples[name] for name in self.network.nodes) - first_input
-        self.onset_frame = math.ceil(ahead / self.period) + 6  # every frame that is shown is then one of >= 1
+        self.onset_frame = math.ceil(ahead / self.period) + 6  # every frame shown is then >= 1
         self.zero = tick_of_frame(first_input, self.period, self.onset_frame)
 
     def tick(self, node: str, frame: int) -> int:
-        """Tick, counted from the onset, at which a node has a frame."""
+        """Return the tick of a node's frame, counted from the onset."""
         return tick_of_frame(self.samples[node], self.period, frame) - self.zero
 
     def seconds(self, tick: int) -> float:
-        """Length of a tick, counted from the onset, in steady operation."""
+        """Return the length of a tick, counted from the onset, in steady operation."""
         return self._chip.tick_seconds if self.row.seconds is None else self.row.seconds.tick(tick + self.zero)
 
     def words(self, start: int, ticks: Time) -> str:
-        """Say how long a span of ticks is that begins with the sample of tick ``start``."""
+        """Format the length of a span of ticks that begins with the sample of tick ``start``."""
         if self._chip.is_timed and self.row.seconds is None:
             return counted(ticks, "tick")
         whole = range(start + 1, start + 1 + math.ceil(ticks))
@@ -322,11 +322,11 @@ class _Clock:
         return f"{counted(ticks, 'tick')} ({seconds(length)})"
 
     def frame_from(self, node: str, tick: int) -> int:
-        """First frame that a node has in a tick, counted from the onset, or later."""
+        """Return the first frame of a node at or after a tick, counted from the onset."""
         return math.ceil((tick + self.zero - self.samples[node]) / Fraction(self.period))
 
     def state(self, node: str, frame: int) -> str:
-        """``before``, ``partly`` or ``fully``: what the node's frame knows of the stimulus."""
+        """Return how a node's frame depends on the stimulus: ``before``, ``partly`` or ``fully``."""
         ahead = frame - self.onset_frame
         if ahead < min((r.frames[node] for r in self.soonest.values() if node in r.frames), default=ahead + 1):
             return "before"
@@ -426,7 +426,7 @@ def _lengths(clock: _Clock, start: int, end: int, x: _X, y: float) -> list[str]:
 
 
 def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, width: float) -> list[str]:
-    """One cell per frame of a node, in the tick in which it is sampled or computed."""
+    """Draw one cell per frame of a node, in the tick in which it is sampled or computed."""
     parts = []
     frame = clock.frame_from(name, start)
     number_of = list(clock.network.nodes).index(name)
@@ -447,7 +447,7 @@ def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, widt
 
 
 def _marks(clock: _Clock, order: tuple[str, ...], path: list[tuple[str, int]], x: _X) -> list[str]:
-    """Draw the first response's way through the nodes."""
+    """Draw the path of the first response through the nodes."""
     parts = []
     points = []
     for name, frame in path:
@@ -479,13 +479,13 @@ def _bracket(start: float, end: float, y: float, span: _Span, last: float) -> st
 class Reach:
     """How the frames of the nodes depend on one input."""
 
-    # frames between a frame of the input and the frame of the node that it reaches: streaming edges on the path that
-    # was chosen. Nodes that the input does not reach are absent
+    # frames between a frame of the input and the frame of the node that it reaches: streaming edges on the chosen
+    # path. Nodes that the input does not reach are absent
     frames: dict[str, int]
     previous: dict[str, str]  # the node before, on that path
 
     def path(self, node: str) -> list[str]:
-        """Nodes of the path from the input to a node."""
+        """Return the nodes of the path from the input to a node."""
         way = [node]
         while way[-1] in self.previous:
             way.append(self.previous[way[-1]])
@@ -493,7 +493,7 @@ class Reach:
 
 
 def shortest_reach(pattern: RolloutPattern, source: str) -> Reach:
-    """Frames after which each node first depends on an input: paths with fewest streaming edges."""
+    """Find the frames after which each node first depends on an input: paths with fewest streaming edges."""
     outgoing: dict[str, list[tuple[str, int]]] = {}
     for (u, v), r in pattern.items():
         outgoing.setdefault(u, []).append((v, r))
@@ -511,7 +511,7 @@ def shortest_reach(pattern: RolloutPattern, source: str) -> Reach:
 
 
 def longest_reach(pattern: RolloutPattern, source: str) -> Reach | None:
-    """Frames after which each node depends on nothing before the onset, self-edges masked."""
+    """Find the frames after which each node depends on nothing before the onset, self-edges masked."""
     # ``None`` where the network has cycles other than self-edges: there the longest path is a search, which is the
     # schedule's business.
     entering: dict[str, dict[str, int]] = {name: {} for name in pattern.network.nodes}

@@ -1,4 +1,4 @@
-"""The latency report: rows of figures, and what they hold for."""
+"""The latency report: rows of figures, and the conditions that they hold for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuromap.version import __version__
 
 @dataclass(frozen=True, eq=False)
 class LatencyReport(ReadOnly, Documented, Framed, Paged, Printed):
-    """Rows of figures with what they hold for.
+    """Rows of figures, and the conditions that they hold for.
 
     Attributes
     ----------
@@ -31,9 +31,9 @@ class LatencyReport(ReadOnly, Documented, Framed, Paged, Printed):
     stimulus : mapping
         As :func:`neuromap.simulation.choose_frames.choose_stimuli` describes it.
     most_sequential : int or None
-        Number of most sequential patterns, where ``"sequential"`` is among the rows and they were counted.
+        Number of most sequential patterns, if ``"sequential"`` is among the rows and they were counted.
     most_sequential_proven : bool or None
-        Whether the pattern called sequential is proven to be most sequential, where it is among the rows.
+        Whether the pattern called sequential is proven to be most sequential, if it is among the rows.
     classes_are_of_network : bool
         Whether the numbers of all behaviour classes depend on the network only; else those of classes without a named
         pattern are in the order of the rows.
@@ -73,7 +73,7 @@ class LatencyReport(ReadOnly, Documented, Framed, Paged, Printed):
 
     @property
     def sent(self) -> str:
-        """What neurons send: spikes, or messages where they are graded; one of them."""
+        """Noun for what neurons send: spike, or message if they are graded."""
         return "message" if self.network.is_graded else "spike"
 
     @property
@@ -92,7 +92,7 @@ class LatencyReport(ReadOnly, Documented, Framed, Paged, Printed):
         return max((row.exit_code for row in self.rows), default=0)
 
     def with_faults(self, study: Any) -> LatencyReport:
-        """Give the report with a study of faults as a further section of its text, its page and its JSON form.
+        """Return the report with a study of faults as a further section of its text, its page and its JSON form.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class LatencyReport(ReadOnly, Documented, Framed, Paged, Printed):
         Raises
         ------
         InputError
-            If it is none, or of another network, chip, pattern or execution.
+            If it is not a study of faults, or of another network, chip, pattern or execution.
         """
         if not isinstance(study, Formed) or not forms_of(type(study)).keys() >= {"dict", "section", "text"}:
             raise InputError(f"with_faults: study = {study!r:.60}; give what neuromap.faults.study_faults gives")

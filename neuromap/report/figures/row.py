@@ -42,7 +42,7 @@ class LinkFigure:
     y: int
     direction: str  # east, west, north or south; in: from the core to its router, out: from the router to its core
     spikes_per_tick: int  # most in one tick
-    tick: int  # the first tick of the run in which they were so many
+    tick: int  # the first tick of the run with that many
 
     def __str__(self) -> str:
         return f"({self.x}, {self.y}) {self.direction}"
@@ -50,7 +50,7 @@ class LinkFigure:
 
 @dataclass(frozen=True)
 class LateFigures:
-    """Spikes that have not arrived when the tick in which they are fired ends, at the chip's length of a tick."""
+    """Spikes that have not arrived by the end of the tick in which they are fired, at the chip's tick length."""
 
     late_spikes: int  # all of them in the run
     overdue_spikes: int  # those that arrive after the start of the tick in which they are due
@@ -71,19 +71,19 @@ class MeshFigures(Card):
     spikes_per_tick: float
     spikes_per_frame: float
     hops_per_frame: float
-    hops_per_spike: float | None  # mean over the spikes that were really sent; ``None`` without a spike
+    hops_per_spike: float | None  # mean over the spikes actually sent; ``None`` without a spike
     # busiest_link, busiest_core_link: between two routers, and between a router and its core; ``None`` where no spike
     # takes such a link
     busiest_link: LinkFigure | None
     busiest_core_link: LinkFigure | None
     hop_cycles: int  # router cycles of a hop
-    # length of a router cycle; ``None`` where the chip file has none, as are then all figures in seconds
+    # length of a router cycle; ``None`` if the chip file has none, and then so are all figures in seconds
     cycle_seconds: float | None
     # worst arrival in the event simulation, in router cycles: with a tick of this length no spike is late
     shortest_tick_cycles: int
     shortest_tick_at: int | None  # the tick of the run with this arrival
     shortest_tick_seconds: float | None  # the same in seconds
-    # safe_tick_cycles, safe_tick_seconds: bound on it, in whatever order links serve their spikes
+    # safe_tick_cycles, safe_tick_seconds: bound on it, for any order in which links serve their spikes
     safe_tick_cycles: int
     safe_tick_seconds: float | None
     # safe_tick_any_stimulus_cycles, safe_tick_any_stimulus_seconds: bound if every neuron with a target fires in one
@@ -102,14 +102,14 @@ class MeshFigures(Card):
     port_spikes_per_second_limit: float | None  # what the ports of one chip carry together
     port_seconds: float | None  # time that the ports need for their busiest tick
     port_share_of_tick: float | None  # the same as a share of the tick
-    # whether that is more than the tick, so that spikes come too late there whatever the mesh does; ``None`` where the
-    # rate of the ports is not known
+    # whether that is more than the tick, so that spikes come too late there whatever the mesh does; ``None`` if the
+    # rate of the ports is unknown
     ports_exceed_tick: bool | None
 
 
 @dataclass(frozen=True)
 class WorkFigures(Card):
-    """What the cores do."""
+    """Work of the cores."""
 
     # synaptic_events_per_tick, synaptic_events_per_frame: synapses on axons that are due, over all cores
     synaptic_events_per_tick: float
@@ -129,7 +129,7 @@ class EnergyTermFigures:
     joules_each: float | None
     joules_per_frame: float | None
     watts: float | None
-    included_in: str | None  # "fit" where other terms hold this one already: it is shown and not added
+    included_in: str | None  # "fit" if other terms already include this one: it is shown but not added
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class EnergyFigures(ReadOnly, Card):
 
     @property
     def static_share(self) -> float | None:
-        """The part of the sum that is static power; ``None`` where there is no sum, or static power is not known."""
+        """Share of static power in the sum; ``None`` if there is no sum, or static power is unknown."""
         static = self.terms.get("static_watts")
         if static is None or static.joules_per_frame is None or static.included_in or not self.joules_per_frame:
             return None
@@ -158,7 +158,7 @@ class EnergyFigures(ReadOnly, Card):
 
     @property
     def active_joules_per_frame(self) -> float | None:
-        """The sum without static power; ``None`` where no other term is known."""
+        """Sum without static power; ``None`` if no other term is known."""
         parts = [
             term.joules_per_frame
             for key, term in self.terms.items()
@@ -167,14 +167,14 @@ class EnergyFigures(ReadOnly, Card):
         return math.fsum(parts) if parts else None
 
     def average_joules_per_frame(self, work: WorkFigures) -> float | None:
-        """Give what the published average per synaptic event would make; for comparison only."""
+        """Return the energy that the published average per synaptic event would give; for comparison only."""
         each, events = self.average_joules_per_synaptic_event, work.synaptic_events_per_frame
         return None if each is None else each * events
 
 
 @dataclass(frozen=True)
 class NodeTimeFigures(ReadOnly):
-    """Times of nodes: cores work through their synaptic events one after the other, then spikes are on their way."""
+    """Times of nodes: cores process their synaptic events one after the other, then spikes travel."""
 
     # most synaptic events that one core does for the node in one tick, router cycles within which its spikes arrive in
     # any tick, and both in seconds where the chip file has the figures
@@ -215,15 +215,15 @@ class RunFigures(Card):
     Attributes
     ----------
     network_on_chip : MeshFigures
-        Spikes under way.
+        Spikes on the network-on-chip.
     work : WorkFigures
-        What the cores do.
+        Work of the cores.
     energy : EnergyFigures
-        What that costs.
+        Energy and power.
     node_times : NodeTimeFigures
-        How long the nodes take.
+        Times of the nodes.
     tick_times : TickTimeFigures or None
-        How long the ticks take, where they last as long as their work.
+        Times of the ticks, if they last as long as their work.
     """
 
     network_on_chip: MeshFigures
@@ -235,7 +235,7 @@ class RunFigures(Card):
 
 @dataclass(frozen=True, eq=False)
 class CoreMap(ReadOnly, Card):
-    """Places and contents of the C cores that a program uses; small, whatever the program is."""
+    """Places and contents of the C cores that a program uses; small for any program."""
 
     names: tuple[str, ...]  # names of the nodes
     # cores, chips: columns and rows of cores on a chip, and of chips on the board
@@ -256,7 +256,7 @@ class CoreMap(ReadOnly, Card):
     relays: Ints
     splitters: Ints
     parts: Ints
-    copied: Ints  # (C,): neurons of nodes that stand on the chip more than once, relays and splitters apart
+    copied: Ints  # (C,): neurons of nodes that are on the chip more than once, without relays and splitters
     cores_of_node: Ints  # (nodes,): cores that hold neurons of each node; shared cores count for each of their nodes
 
     @property
@@ -273,7 +273,7 @@ class CoreMap(ReadOnly, Card):
         return int(low[0]), int(low[1]), int(high[0] - low[0]) + 1, int(high[1] - low[1]) + 1
 
 
-# Spikes of a run over ticks, node by node, for pictures: bounded, whatever the program is.
+# Spikes of a run over ticks, node by node, for pictures: bounded for any program.
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +282,7 @@ class SpikeRaster(ReadOnly, Card):
 
     names: tuple[str, ...]  # nodes, in the order of the program
     sizes: tuple[int, ...]  # neurons of each node
-    every: tuple[int, ...]  # of each node every so-manieth neuron is kept: the 1st, the 1 + ``every``-th,
+    every: tuple[int, ...]  # n for each node, of which every n-th neuron is kept, from the first on
     n_ticks: int  # ticks of the run that are kept
     # tick, node, neuron: (S,): when a neuron fires, or an input node samples a spike; position in ``names``; neuron
     # within the node. Copies of a neuron are one, relays and splitters none
@@ -298,8 +298,8 @@ class SpikeRaster(ReadOnly, Card):
 class Responses(Card):
     """First and full response, from stimulus onset, in three units."""
 
-    # first_response_steps, full_response_steps: update steps; whole numbers but for measurements on programs that were
-    # edited. ``None`` on tick-level schedules, which have no update steps
+    # first_response_steps, full_response_steps: update steps; whole numbers except for measurements on edited programs.
+    # ``None`` on tick-level schedules, which have no update steps
     first_response_steps: int | float | None = None
     # first_response_ticks, full_response_ticks: ticks of the chip: steps times ticks per step, where there are steps
     first_response_ticks: int | None = None
@@ -347,14 +347,14 @@ class OutputResponses(Card):
     # program's frame period is not that of the rollout
     worst_case_reaction_ticks: int | None
     full_response_exact: bool  # whether the predicted full response is exact; else it is an upper bound
-    # the same of the input that is answered first, and of every input that reaches the output
+    # the same for the input that is answered first, and for every input that reaches the output
     best_input_reaction_ticks: int | None = None
     reaction_ticks_by_input: Mapping[str, int] = field(default_factory=dict)
 
 
 def over_outputs(responses: Sequence[Responses]) -> Responses:
     """Make the responses over all outputs: the first response of any, the full response of all."""
-    # A full response that is not defined for one output is not defined for all.
+    # A full response that is undefined for one output is undefined overall.
     fields: dict[str, Any] = {}
     for unit in ("steps", "ticks", "seconds"):
         first = [getattr(r, f"first_response_{unit}") for r in responses]
@@ -375,7 +375,7 @@ _EXIT_CODES: Mapping[str, int] = ReadOnlyMapping(
 class ReportRow(ReadOnly, Card):
     """All figures of one pattern in one execution.
 
-    Figures of rows that were not mapped are ``None`` (or empty), but for what the schedule alone tells.
+    Figures of rows that were not mapped are ``None`` (or empty), except those that follow from the schedule alone.
 
     Attributes
     ----------
@@ -384,7 +384,7 @@ class ReportRow(ReadOnly, Card):
     execution : {"windowed", "pipelined", "pipelined:P", "pipelined:best"}
         The time axis of the row.
     status : {"mapped", "invalid", "does not fit"}
-        What became of it.
+        Outcome of mapping.
     message : str
         Why it was not mapped, in one line; empty for mapped rows.
     cycle : tuple of str
@@ -429,7 +429,7 @@ class ReportRow(ReadOnly, Card):
     copies : tuple of NodeCopies
         What the neurons of each node became on the chip.
     core_bound : CoreBound or None
-        What no mapping of the schedule can do without; ``None`` also where the chip cannot give its delays.
+        Lower bound on the cores of any mapping of the schedule; ``None`` also if the chip cannot give its delays.
     verification : Verification or None
         Chip against reference.
     proven : bool or None
@@ -438,11 +438,11 @@ class ReportRow(ReadOnly, Card):
         What the first stimulus does on the chip in steady operation: spikes under way and work, over whole frame
         periods. ``None`` also where an edited program has cores beyond the board.
     energy : Energy or None
-        Of such frame periods, over all stimuli.
+        Energy in such frame periods, over all stimuli.
     figures : RunFigures or None
-        The two as the report shows them, with node times.
+        Activity and energy as the report shows them, with node times.
     cores : CoreMap or None
-        What lies in which core, for pictures.
+        Contents of the cores, for pictures.
     raster : SpikeRaster or None
         Spikes of the first ticks with the first stimulus, for pictures.
     rollout : Rollout or None
@@ -454,7 +454,7 @@ class ReportRow(ReadOnly, Card):
     left_out : mapping of str to int
         Neurons of hidden nodes that the program does not hold, as no output depends on them.
     accuracy : Accuracy or None
-        How often the frames of the output name the right class, where labelled images were given.
+        Accuracy of the output's frames, if labelled images were given.
     """
 
     pattern: str

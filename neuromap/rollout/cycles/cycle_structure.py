@@ -1,8 +1,9 @@
 """The cycles of a network: strongly connected components, blocks, feedback edges.
 
-Finding the size is NP-hard. Here by acyclic sums over sets of edges, compared by size, then by lexicographic order:
-after reduction blocks of at most :data:`~neuromap.rollout.cycles.cycle_structure.MAX_ORDERED_NODES` nodes, or with a
-narrow sweep. What is larger goes to ``integer_program.py``.
+Smallest sets of streaming edges are NP-hard to find. Here they come from acyclic sums over sets of edges, compared by
+size, then in lexicographic order: for blocks that, once reduced, have at most
+:data:`~neuromap.rollout.cycles.cycle_structure.MAX_ORDERED_NODES` nodes or a narrow sweep. Larger ones go to
+``sequential_values.py``.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from neuromap.rollout.cycles.indexed_network import (
 )
 
 
-# Where the cycles of a network live: its edges, sorted by the cycles that they lie on.
+# Edges of a network, sorted by the cycles that they lie on.
 @dataclass(frozen=True)
 class Block:
-    """A block of a strongly connected component, without self-edges; it is strongly connected itself."""
+    """A block of a strongly connected component, without self-edges; itself strongly connected."""
 
     pairs: tuple[Pair, ...]  # source and target of every edge, as indices of ``network.nodes``
     edges: tuple[int, ...]  # the same edges as indices of ``network.edges``, ascending
@@ -49,7 +50,7 @@ class CycleStructure:
 
 @once_per_network
 def cycle_structure(network: Network) -> CycleStructure:
-    """Sort the edges of a network into edges on no cycle, self-edges and blocks; found once per network."""
+    """Sort the edges of a network into edges on no cycle, self-edges and blocks; computed once per network."""
     # Linear in the number of edges.
     graph = indexed_network(network)
     pairs = tuple(zip(graph.sources, graph.targets, strict=True))
@@ -68,7 +69,7 @@ Values = tuple[int, ...]
 
 
 def count_smallest(block: Block) -> int | None:
-    """Count the smallest sets of streaming edges of a block; ``None`` where it is too large."""
+    """Count the smallest sets of streaming edges of a block; ``None`` if it is too large."""
     reduced = reduce_graph([(pair, ((0, 1), (1, 1))) for pair in block.pairs], LIGHTEST_COUNT, one_block=True)
     number = reduced.factor[1]
     for part in reduced.blocks:
@@ -81,16 +82,16 @@ def count_smallest(block: Block) -> int | None:
 
 
 Chosen = tuple[int, tuple[int, ...]]
-"""A set of streaming edges: its size, and its edges' negated indices, ascending edges first.
+"""A set of streaming edges: its size, and its edges' negated indices by ascending edge.
 
-Of two sets of one size the smaller tuple is the earlier R in lexicographic order.
+Of two sets of equal size, the smaller tuple has the earlier R in lexicographic order.
 """
 FIRST_LIGHTEST: Semiring[Chosen] = Semiring(
     min, lambda x, y: (x[0] + y[0], tuple(sorted(x[1] + y[1], reverse=True))), (0, ())
 )
-"""The first of the smallest sets as an acyclic sum: the sum of two is the better one, the product their union."""
+"""The first of the smallest sets as an acyclic sum: the sum of two sets is the better one, the product their union."""
 _NEVER = 1 << 60
-"""Size of a set that must not be: beyond all sizes that sums can have."""
+"""Size of a forbidden set: beyond the size of any sum."""
 
 
 @dataclass(frozen=True)
@@ -98,22 +99,22 @@ class OrderSearch:
     """Smallest sets of a block by acyclic sums, over sets compared by size, then by lexicographic order."""
 
     block: Block
-    is_certified: ClassVar = True  # sums are of whole numbers
+    is_certified: ClassVar = True  # all arithmetic is on integers
 
     @cached_property
     def smallest(self) -> Values | None:
-        """Lexicographically first of the smallest sets, as R of the block's edges; ``None``: too large."""
+        """Lexicographically first of the smallest sets, as R of the block's edges; ``None`` if too large."""
         return self._search(())
 
     def first_with(self, prefix: Values) -> Values | None:
-        """First of the smallest sets that begins with ``prefix``; ``None`` if there is none."""
+        """First of the smallest sets that begins with ``prefix``; ``None`` if none does."""
         if self.smallest is None or sum(prefix) > sum(self.smallest):
             return None
         found = self._search(prefix)
         return found if found is not None and sum(found) == sum(self.smallest) else None
 
     def _search(self, prefix: Values) -> Values | None:
-        """First of the smallest sets with this prefix: what it streams is left out, what it does not may not stream."""
+        """First of the smallest sets with this prefix: drops its streaming edges, forbids its others to stream."""
         m = len(self.block.pairs)
         kept = [i for i in range(m) if i >= len(prefix) or not prefix[i]]
         cost = {i: (1 if i >= len(prefix) else _NEVER, (-i,)) for i in kept}
@@ -137,8 +138,8 @@ class OrderSearch:
 
 def _lightest_chosen(part: dict[Pair, tuple[Chosen, Chosen]]) -> Chosen:
     """Solve a small block in integers."""
-    # Of the k edges that occur, the i-th weighs 2^k + 2^(k-1-i): sums compare by size, then by lexicographic order, and
-    # the low k bits of a sum spell the set.
+    # Of the k edges that occur, the i-th weighs 2^k + 2^(k-1-i): sums compare by size, then in lexicographic order, and
+    # the low k bits of a sum encode the set.
     edges = sorted({i for _, (_, chosen) in part.values() for i in chosen}, reverse=True)
     k = len(edges)
     weight = {i: (1 << k) + (1 << (k - 1 - place)) for place, i in enumerate(edges)}
@@ -156,21 +157,21 @@ def _lightest_chosen(part: dict[Pair, tuple[Chosen, Chosen]]) -> Chosen:
 
 # Exact acyclic sums of long, thin blocks: a sweep with a frontier.
 #
-# The nodes are taken one after the other. A node is *open* while it has a neighbour still to come. All that matters
-# about the choices made so far is which open node reaches which over sequential edges; choices that agree on this are
-# added up. Works in every semiring, on blocks of any size whose frontier stays narrow.
+# The nodes are taken one by one. A node is *open* while it has a neighbour still to come. All that matters about the
+# choices so far is which open node reaches which over sequential edges; choices that agree on this are added up. Works
+# in every semiring, on blocks of any size whose frontier stays narrow.
 T = TypeVar("T")
 State = tuple[int, ...]
 MAX_STATES = 20_000
-"""Most reachability states that the sweep keeps; where more are needed it gives up."""
+"""Most reachability states that the sweep keeps; it gives up if it needs more."""
 MAX_OPEN = 64
-"""Most open nodes at a time; with more the states would be too many, so the sweep does not start."""
+"""Most open nodes at a time; with more there would be too many states, so the sweep does not start."""
 
 
 def sweep_block(weights: dict[Pair, tuple[T, T]], semiring: Semiring[T]) -> T | None:
     """Acyclic sum of a block by a sweep."""
-    # gives ``None`` where more than :data:`MAX_STATES` states would be needed, or more than :data:`MAX_OPEN` nodes are
-    # open at a time
+    # returns ``None`` if it would need more than :data:`MAX_STATES` states, or more than :data:`MAX_OPEN` open nodes at
+    # a time
     shape: dict[int, dict[int, None]] = {}
     for u, v in weights:
         shape.setdefault(u, {})[v] = None
@@ -182,7 +183,7 @@ def sweep_block(weights: dict[Pair, tuple[T, T]], semiring: Semiring[T]) -> T | 
     opened.subtract(max(last[n], rank[n]) for n in order)
     if max(accumulate(opened[i] for i in range(len(order)))) > MAX_OPEN:
         return None
-    # A state holds, for every slot, the slots that it reaches as bits (itself included). Slots are reused.
+    # A state holds, for every slot, the slots that it reaches (itself included) as bits. Slots are reused.
     slot: dict[int, int] = {}
     free: list[int] = []
     states: dict[State, T] = {(): semiring.one}
@@ -210,7 +211,7 @@ def sweep_block(weights: dict[Pair, tuple[T, T]], semiring: Semiring[T]) -> T | 
 
 
 def _narrow_order(shape: dict[int, dict[int, None]]) -> list[int]:
-    """Order the nodes so that few are open at a time (Cuthill and McKee's order, reversed)."""
+    """Order the nodes so that few are open at a time (reverse Cuthill-McKee)."""
     beside = {n: sorted(near, key=lambda m: (len(shape[m]), m)) for n, near in shape.items()}
     order: list[int] = []
     placed: set[int] = set()
@@ -218,7 +219,7 @@ def _narrow_order(shape: dict[int, dict[int, None]]) -> list[int]:
         if start in placed:
             continue
         part = [start]
-        for _ in range(3):  # each time from the node that was farthest: soon an end of the graph
+        for _ in range(3):  # restart from the farthest node: soon an end of the graph
             part = [part[-1]]
             seen = set(part)
             for n in part:
@@ -231,7 +232,7 @@ def _narrow_order(shape: dict[int, dict[int, None]]) -> list[int]:
 
 
 def _decide(states: dict[State, T], u: int, v: int, weight: tuple[T, T], semiring: Semiring[T]) -> dict[State, T]:
-    """Take the edge from slot u to slot v both ways."""
+    """Extend all states by the edge from slot u to slot v, streaming and sequential."""
     a, b = weight
     after: dict[State, T] = {}
     for state, value in states.items():
@@ -246,7 +247,7 @@ def _decide(states: dict[State, T], u: int, v: int, weight: tuple[T, T], semirin
 
 
 def _forget(states: dict[State, T], slot: int, semiring: Semiring[T]) -> dict[State, T]:
-    """Close a slot: nobody reaches it, it reaches nobody."""
+    """Close a slot: it reaches no other slot and none reaches it."""
     after: dict[State, T] = {}
     keep = ~(1 << slot)
     for state, value in states.items():
@@ -258,7 +259,7 @@ def _forget(states: dict[State, T], slot: int, semiring: Semiring[T]) -> dict[St
 # Exact acyclic sums of small blocks, over subsets of their nodes.
 #
 # Counting. Let A(S) be the sum over the acyclic choices inside the node set S. Every acyclic choice has nodes without
-# a sequential edge into them; inclusion and exclusion over a nonempty set T of such nodes gives
+# an incoming sequential edge; inclusion-exclusion over a nonempty set T of such nodes gives
 #
 # .. math:: A(S) = \sum_{\emptyset \ne T \subseteq S} (-1)^{|T|+1} \, b(T, T) \, b(S \setminus T, T)
 #           \, (a+b)(T, S \setminus T) \, A(S \setminus T)
@@ -266,9 +267,9 @@ def _forget(states: dict[State, T], slot: int, semiring: Semiring[T]) -> dict[St
 # with products over the edges from the first set to the second: 3^n steps. Lightest sets: order the nodes, every edge
 # backwards costs b; the best order of S ends in some node: n 2^n steps.
 MAX_COUNTED_NODES = 14
-"""Largest block, after reduction, that is counted over subsets of its nodes."""
+"""Most nodes of a block, after reduction, that is counted over subsets of its nodes."""
 MAX_ORDERED_NODES = 16
-"""Largest block, after reduction, whose lightest set is found over subsets of its nodes."""
+"""Most nodes of a block, after reduction, whose lightest set is found over subsets of its nodes."""
 _MAX_BIT_STEPS = 2_000_000_000
 
 
@@ -282,7 +283,7 @@ def _numbered(pairs: dict[Pair, tuple[int, int]]) -> tuple[int, dict[Pair, tuple
 
 def count_block(weights: dict[Pair, tuple[int, int]], bits: int | None = None) -> int:
     """Acyclic sum of a block in the integers."""
-    # gives the sum, never negative
+    # bits: return the sum modulo 2^bits; never negative
     mask = None if bits is None else (1 << bits) - 1
     total = int(acyclic_sums(*_numbered(weights), mask)[-1])
     return total if mask is None else total & mask
@@ -297,7 +298,7 @@ def acyclic_sums(n: int, edges: Mapping[Pair, tuple[int, int]], mask: int | None
         across[v][u] *= b
         inside[u][v] *= b
     signed = _signed_products(inside, mask)
-    sums = np.zeros(1 << n, dtype=object)  # A(S), complete once all sets before S, as numbers, were gone through
+    sums = np.zeros(1 << n, dtype=object)  # A(S), complete once all sets with smaller numbers are done
     sums[0] = 1
     everything = (1 << n) - 1
     # beside[S][t]: product of across[t][u] over u in S; made from the set without its highest node, then dropped.
@@ -323,12 +324,12 @@ def acyclic_sums(n: int, edges: Mapping[Pair, tuple[int, int]], mask: int | None
 
 
 def _signed_products(inside: list[list[int]], mask: int | None) -> NDArray[np.object_]:
-    """Give (-1)^(|T| + 1) b(T, T) for every set T of nodes, sets as bits."""
+    """Compute (-1)^(|T| + 1) b(T, T) for every set T of nodes, sets as bits."""
     n = len(inside)
     signed = np.empty(1 << n, dtype=object)
     signed[0] = -1
     for t in range(n):
-        with_t = np.empty(1 << t, dtype=object)  # what t multiplies the product of every set of lower nodes by
+        with_t = np.empty(1 << t, dtype=object)  # factor that t adds to the product of every set of lower nodes
         with_t[0] = -1
         for u in range(t):
             with_t[1 << u : 2 << u] = with_t[: 1 << u] * (inside[t][u] * inside[u][t])
@@ -343,7 +344,7 @@ def _cut(values: NDArray[np.object_], mask: int | None) -> NDArray[np.object_]:
 def lightest_block(weights: dict[Pair, tuple[int, int]]) -> int:
     """Weight of the lightest set of edges without which a block has no cycle."""
     n, edges = _numbered(weights)
-    # best[S]: lightest over the orders of S. The last of S costs its edges back into S; sets by their size.
+    # best[S]: lightest over the orders of S; the last node of S costs its edges back into S. Sets in order of size.
     total = sum(b for _, b in edges.values())
     dtype = np.dtype(np.int64) if total < 2**62 else np.dtype(object)
     back = [[0] * n for _ in range(n)]
@@ -370,7 +371,7 @@ def lightest_count_block(weights: dict[Pair, tuple[tuple[int, int], tuple[int, i
     """Weight and number of the lightest sets of a block."""
     # The weights become monomials c y^d; the acyclic sum is taken modulo y^(k+1), where k is the lightest weight, at y
     # = a power of 2 large enough to keep coefficients apart.
-    # gives ``None`` where the numbers grow too long to be handled in seconds
+    # returns ``None`` if the numbers grow too long to handle in seconds
     k = lightest_block({p: (0, b[0]) for p, (_, b) in weights.items()})
     width = math.prod(ways + c for (_, ways), (_, c) in weights.values()).bit_length() + 1
     bits = width * (k + 1)
@@ -384,11 +385,11 @@ def lightest_count_block(weights: dict[Pair, tuple[tuple[int, int], tuple[int, i
 # An acyclic graph that grows edge by edge and refuses edges that would close a cycle.
 #
 # Pearce and Kelly's dynamic topological sort ("A dynamic topological sort algorithm for directed acyclic graphs", ACM
-# JEA 2007): the nodes keep an order, and an edge that agrees with it costs nothing.
+# JEA 2007): the nodes keep an order, and edges that agree with it cost nothing.
 
 
 class IncrementalOrder:
-    """Mutable engine for searches: an acyclic graph on nodes 0 to n - 1 and an order of its nodes."""
+    """Mutable acyclic graph on nodes 0 to n - 1, with a topological order of its nodes."""
 
     def __init__(self, n: int) -> None:
         self._rank = list(range(n))
@@ -396,7 +397,7 @@ class IncrementalOrder:
         self._before: list[set[int]] = [set() for _ in range(n)]
 
     def add(self, u: int, v: int) -> bool:
-        """Add the edge from u to v unless it closes a cycle; tell whether it was added."""
+        """Add the edge from u to v unless it closes a cycle; return whether it was added."""
         if u == v:
             return False
         rank = self._rank
@@ -411,13 +412,13 @@ class IncrementalOrder:
         return True
 
     def remove(self, u: int, v: int) -> None:
-        """Take the edge from u to v out; the order stays right."""
+        """Remove the edge from u to v; the order stays valid."""
         self._after[u].remove(v)
         self._before[v].remove(u)
 
     def _between(self, u: int, v: int) -> list[int] | None:
         """Nodes to reorder for an edge from u back to v, in their new order; ``None`` if v reaches u."""
-        # Two searches, forward from v and backward from u, take turns: where there is a path they soon meet.
+        # Two searches, forward from v and backward from u, take turns: if there is a path, they soon meet.
         rank, after, before = self._rank, self._after, self._before
         low, high = rank[v], rank[u]
         forward, backward = [v], [u]

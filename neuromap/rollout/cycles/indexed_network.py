@@ -1,4 +1,4 @@
-"""A network with its nodes as integers, cut into strongly connected components and their blocks.
+"""A network with integer nodes, split into strongly connected components and their blocks.
 
 Names become indices once per network; all searches work on lists of integers, so that a graph of 10,000 nodes and
 100,000 edges is analysed in seconds.
@@ -17,14 +17,14 @@ import networkx as nx
 from neuromap.files.argument_checks import needs
 from neuromap.network.network import Network
 
-# What is found of a network once, and kept for as long as the network lives.
+# Results that are computed once per network and kept for as long as the network lives.
 T = TypeVar("T")
 
 
 def once_per_network(find: Callable[[Network], T]) -> Callable[[Network], T]:
-    """Decorate a function of a network, so that it runs once per network."""
-    # Networks are values that never change, so what was found stays true. What is found must not hold the network
-    # itself: then both go when nobody else holds the network.
+    """Decorate a function of a network to run once per network."""
+    # Networks are immutable, so results stay true. A result must not refer to the network itself: then both are freed
+    # when nothing else refers to the network.
     known: WeakKeyDictionary[Network, T] = WeakKeyDictionary()
 
     @wraps(find)
@@ -70,7 +70,7 @@ class IndexedNetwork:
 
     @cached_property
     def tree(self) -> list[int]:
-        """Edges of a spanning forest rooted in the inputs, every edge after the one that leads to it."""
+        """Edges of a spanning forest rooted in the inputs, each after the edge that leads to its source."""
         reached = [not edges for edges in self.incoming]
         front = list(self.inputs)
         edges: list[int] = []
@@ -85,7 +85,7 @@ class IndexedNetwork:
 
     @cached_property
     def reaches_output(self) -> list[bool]:
-        """Whether a path leads from each node to an output, or the node is one."""
+        """Whether each node is an output or has a path to one."""
         reaches = [False] * self.n
         front = list(self.outputs)
         while front:
@@ -97,16 +97,16 @@ class IndexedNetwork:
 
     @cached_property
     def seen(self) -> list[int]:
-        """Edges whose targets reach an output: the part of the network that its outputs see."""
+        """Edges whose targets reach an output: the part of the network that its outputs depend on."""
         return [e for e, v in enumerate(self.targets) if self.reaches_output[v]]
 
     @cached_property
     def components(self) -> list[list[int]]:
-        """Strongly connected components, every component after all that lead to it."""
+        """Strongly connected components in topological order."""
         graph: nx.DiGraph[int] = nx.DiGraph()
         graph.add_nodes_from(range(self.n))
         graph.add_edges_from(zip(self.sources, self.targets, strict=True))
-        # Tarjan's search is done with a component when it is done with all that the component leads to.
+        # Tarjan's search completes a component only after all components reachable from it.
         return [list(nodes) for nodes in nx.strongly_connected_components(graph)][::-1]
 
     @cached_property
@@ -120,7 +120,7 @@ class IndexedNetwork:
 
     @cached_property
     def blocks(self) -> list[list[list[int]]]:
-        """Blocks of every component, in the order of :attr:`components`: the edges of each, no self-edges."""
+        """Blocks of every component, in the order of :attr:`components`, as lists of edges without self-edges."""
         where = self.component_of
         number: dict[Pair, int] = {}
         inside: list[list[Pair]] = [[] for _ in self.components]
@@ -135,7 +135,7 @@ class IndexedNetwork:
 
 @once_per_network
 def indexed_network(network: Network) -> IndexedNetwork:
-    """Give the nodes of a network numbers; the same value every time."""
+    """Index the nodes of a network; returns the same value every time."""
     index = {name: k for k, name in enumerate(network.nodes)}
     return IndexedNetwork(
         n=len(index),
@@ -145,29 +145,28 @@ def indexed_network(network: Network) -> IndexedNetwork:
     )
 
 
-# Sums over all acyclic choices of sequential edges, exact, in any semiring.
+# Exact sums over all acyclic choices of sequential edges, in any semiring.
 #
 # Give every edge e two weights, a_e for R(e) = 0 and b_e for R(e) = 1. The *acyclic sum* of a graph is
 #
-# .. math:: Z = \sum_{R   ext{ valid}} \prod_{R(e)=0} a_e \prod_{R(e)=1} b_e .
+# .. math:: Z = \sum_{R \text{ valid}} \prod_{R(e)=0} a_e \prod_{R(e)=1} b_e .
 #
 # With a = b = 1 in the integers it counts valid patterns; in the semiring (min, +) it finds a lightest set of
 # streaming edges (a minimum feedback arc set); with (weight, number) pairs it counts the lightest ones. Both
 # questions are #P-hard or NP-hard in general. Three exact reductions need no subtraction, so they hold in every
-# semiring; an edge then stands for a piece of graph, a for "a sequential path leads through it", b for "none":
+# semiring; an edge then stands for a part of the graph, with a for "a sequential path leads through it", b for "none":
 #
 # - parallel edges of one direction: b = b1 b2, a = a1 a2 + a1 b2 + b1 a2;
 # - a node with one edge in and one out (series): a = a1 a2, b = a1 b2 + b1 a2 + b1 b2;
 # - a self-edge contributes b, an edge on no cycle a + b; blocks multiply.
 #
-# What remains is given to a dense solver (over subsets of nodes) or swept node by node (``frontier.py``).
+# The rest goes to a dense solver (over subsets of nodes) or a sweep node by node (both in ``cycle_structure.py``).
 
 
-# Cutting graphs into blocks.
+# Splitting graphs into blocks.
 #
 # Every cycle stays inside one strongly connected component, and there inside one *block* (biconnected component: a
-# maximal part that no single node separates). Questions about cycles of different blocks are therefore independent of
-# each other.
+# maximal part that no single node separates). Cycles of different blocks are therefore independent of each other.
 Pair = tuple[int, int]
 """Source and target of an edge."""
 
@@ -186,7 +185,7 @@ def split_at_nodes(pairs: Iterable[Pair]) -> list[list[Pair]]:
 
 
 def split_into_blocks(pairs: Iterable[Pair]) -> list[list[Pair]]:
-    """Split a graph without self-edges into its blocks; edges on no cycle are left out."""
+    """Split a graph without self-edges into its blocks, dropping edges on no cycle."""
     graph: nx.DiGraph[int] = nx.DiGraph()
     graph.add_edges_from(pairs)
     component = {n: c for c, nodes in enumerate(nx.strongly_connected_components(graph)) for n in nodes}
@@ -218,7 +217,7 @@ class Semiring(Generic[T]):
         return self.add(self.mul(a1, a2), mixed), self.mul(b1, b2)
 
     def series(self, x: tuple[T, T], y: tuple[T, T]) -> tuple[T, T]:
-        """Join two edges that follow each other."""
+        """Join two consecutive edges."""
         (a1, b1), (a2, b2) = x, y
         mixed = self.add(self.mul(a1, b2), self.mul(b1, a2))
         return self.mul(a1, a2), self.add(mixed, self.mul(b1, b2))
@@ -233,15 +232,15 @@ def _lighter(x: tuple[int, int], y: tuple[int, int]) -> tuple[int, int]:
 COUNTING: Semiring[int] = Semiring(lambda x, y: x + y, lambda x, y: x * y, 1)
 """Integers: number of valid patterns."""
 LIGHTEST_COUNT: Semiring[tuple[int, int]] = Semiring(_lighter, lambda x, y: (x[0] + y[0], x[1] * y[1]), (0, 1))
-"""Pairs of a weight and the number of choices that have it."""
+"""Pairs of the lightest weight and the number of choices with this weight."""
 
 
 @dataclass(frozen=True)
 class Reduced(Generic[T]):
     """A graph after all reductions."""
 
-    factor: T  # product of everything that was taken out
-    # what could not be reduced: weighted edges (a, b) of each block, at least three nodes or none
+    factor: T  # product of everything reduced away
+    # irreducible rest: weighted edges (a, b) of each block, each with at least three nodes
     blocks: list[Weighted[T]]
 
 
@@ -269,14 +268,14 @@ def reduce_graph(
             rest, freed = _reduce_block(part, semiring)
             factor = semiring.mul(factor, semiring.product(freed))
             if freed and rest:
-                todo.append(rest)  # what was taken out may leave smaller blocks
+                todo.append(rest)  # the reduction may have split it into smaller blocks
             elif rest:
                 done.append(rest)
     return Reduced(factor, done)
 
 
 def _reduce_block(graph: Weighted[T], semiring: Semiring[T]) -> tuple[Weighted[T], list[T]]:
-    """Series and parallel reductions inside one block: what is left, and the factors taken out."""
+    """Series and parallel reductions inside one block: the rest, and the factors taken out."""
     out: dict[int, dict[int, tuple[T, T]]] = {}
     into: dict[int, set[int]] = {}
     for (u, v), weight in graph.items():

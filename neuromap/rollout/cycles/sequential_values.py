@@ -1,8 +1,8 @@
 """R of the most sequential patterns, as plain values in edge order.
 
 The streaming edges of a most sequential pattern are all self-edges and, in every block, a smallest set without which
-the block has no cycle. The problem is NP-hard and sought exactly up to a size; what a solver finds is proven where
-whole numbers certify it (:func:`is_least`). Beyond that size the values come from a heuristic (:func:`greedy_values`)
+the block has no cycle. The problem is NP-hard and solved exactly up to a size; a solver's result is proven if integer
+arithmetic certifies it (:func:`is_least`). Beyond that size the values come from a heuristic (:func:`greedy_values`)
 and are not proven.
 """
 
@@ -34,23 +34,23 @@ from neuromap.rollout.cycles.cycle_structure import (
 )
 from neuromap.rollout.cycles.indexed_network import once_per_network
 
-# Smallest sets of streaming edges of blocks that are beyond acyclic sums: an integer linear program.
+# Smallest sets of streaming edges of blocks beyond the reach of acyclic sums: an integer linear program.
 #
-# Every cycle needs a streaming edge: a set cover. Cycles are many, so they are added as rows only when a solution
-# misses them. Larger blocks still, with more than :data:`MAX_PROGRAM_EDGES` edges, are left to ``greedy_order.py``.
+# Every cycle needs a streaming edge: a set cover. There are many cycles, so each is added as a row only when a solution
+# misses it. Still larger blocks, with more than :data:`MAX_PROGRAM_EDGES` edges, are left to :func:`greedy_values`.
 Row = tuple[dict[int, int], float, float]
-"""Factors of variables, and what their sum must be between; whole numbers, or infinite."""
+"""Coefficients of variables, and lower and upper bound of their sum; integers, or infinite."""
 MAX_PROGRAM_EDGES = 256
 """Largest block that is given to the integer linear program."""
 _MAX_ROUNDS = 200
 _MAX_CERTIFIED_BOXES = 300
-"""Of all proofs of one block together: about a second."""
+"""Limit for all proofs of one block together: about a second."""
 
 
 class IntegerProgram:
     """Smallest sets of a block as a set cover of its cycles, solved by HiGHS through SciPy."""
 
-    # Mutable engine: cycles that a solution misses become rows, until none is missed, and rows are kept between calls.
+    # Mutable: cycles that a solution misses become rows until none is missed; rows are kept between calls.
 
     def __init__(self, block: Block) -> None:
         self._block = block
@@ -65,7 +65,7 @@ class IntegerProgram:
 
     @cached_property
     def is_certified(self) -> bool:
-        """Whether whole numbers prove that no set is smaller than :attr:`smallest`, or as small and before it."""
+        """Whether integer arithmetic proves that no set is smaller than :attr:`smallest`, or as small and before it."""
         found = self.smallest
         if found is None or self._missed(found):
             return False
@@ -80,7 +80,7 @@ class IntegerProgram:
         return True
 
     def first_with(self, prefix: Values) -> Values | None:
-        """First of the smallest sets that begins with ``prefix``; ``None`` if there is none."""
+        """First of the smallest sets that begins with ``prefix``; ``None`` if none does."""
         if self.smallest is None or sum(prefix) > sum(self.smallest):
             return None
         found = self._solve(prefix, sum(self.smallest))
@@ -115,7 +115,7 @@ class IntegerProgram:
         )
 
     def _missed(self, values: Values) -> list[list[int]]:
-        """Edge-disjoint short cycles of the edges that a solution leaves sequential."""
+        """Edge-disjoint short cycles among the edges that a solution leaves sequential."""
         graph: nx.DiGraph[int] = nx.DiGraph()
         graph.add_edges_from(p for p, r in zip(self._block.pairs, values, strict=True) if not r)
         cycles = []
@@ -129,7 +129,7 @@ class IntegerProgram:
 
 
 def _short_cycle(graph: nx.DiGraph[int], start: int) -> list[int]:
-    """Shortest cycle through a node, or nothing."""
+    """Shortest cycle through a node; empty if there is none."""
     came: dict[int, int] = {}
     queue = [start]
     for u in queue:
@@ -149,7 +149,7 @@ Search: TypeAlias = OrderSearch | IntegerProgram
 
 
 def _search(block: Block) -> Search | None:
-    """Choose the exact search that solves a block, or ``None``."""
+    """Choose an exact search that solves a block; ``None`` if none does."""
     searches: list[Search] = [OrderSearch(block)]
     if len(block.pairs) <= MAX_PROGRAM_EDGES:
         searches.append(IntegerProgram(block))
@@ -160,7 +160,7 @@ def _search(block: Block) -> Search | None:
 
 @once_per_network
 def first_sequential_values(network: Network) -> tuple[Values, bool]:
-    """Find the most sequential values, and tell whether that is proven; searched once per network."""
+    """Find the most sequential values and whether they are proven; searched once per network."""
     structure = cycle_structure(network)
     values = _only_self_edges(structure, len(network.edges))
     proven = True
@@ -172,7 +172,7 @@ def first_sequential_values(network: Network) -> tuple[Values, bool]:
 
 
 def count_sequential_values(network: Network) -> int | None:
-    """Count the most sequential patterns; ``None`` where the first one is not proven or a block is too large."""
+    """Count the most sequential patterns; ``None`` if the first one is not proven or a block is too large."""
     _, proven = first_sequential_values(network)
     count: int | None = 1 if proven else None
     for block in cycle_structure(network).blocks:
@@ -183,7 +183,7 @@ def count_sequential_values(network: Network) -> int | None:
 
 def enumerate_sequential_values(network: Network) -> Iterator[Values] | None:
     """Yield the most sequential values in lexicographic order, lazily."""
-    # ``None`` where a block is beyond exact search.
+    # ``None`` if a block is beyond exact search.
     structure = cycle_structure(network)
     searches: list[Search] = []
     for block in structure.blocks:
@@ -195,7 +195,7 @@ def enumerate_sequential_values(network: Network) -> Iterator[Values] | None:
 
 
 def _in_order(structure: CycleStructure, searches: Sequence[Search], n_edges: int) -> Iterator[Values]:
-    """Count like an odometer: the last edge that can turn from 0 to 1 turns, all later ones start anew."""
+    """Count like an odometer: the last edge that can turn from 0 to 1 turns, and all later ones restart."""
     values = _only_self_edges(structure, n_edges)
     for block, search in zip(structure.blocks, searches, strict=True):
         _write(values, block, _found(search.smallest))
@@ -238,15 +238,15 @@ def _write(values: list[int], block: Block, chosen: Values) -> None:
 # A small set of streaming edges for blocks beyond exact search: a heuristic.
 #
 # Eades, Lin and Smyth ("A fast and effective heuristic for the feedback arc set problem", 1993) order the nodes:
-# sinks to the back, sources to the front, else the node with most edges out less edges in to the front. Edges
-# backwards stream; then every one that closes no cycle is made sequential again, in the order of the file. Most of
-# them close a cycle of edges that lead forwards: these are told by bit sets, and never tried.
+# sinks to the back, sources to the front, else the node with the greatest out-degree minus in-degree to the front.
+# Backward edges stream; then every one that closes no cycle is made sequential again, in the order of the file. Most
+# close a cycle with forward edges alone: these are found with bit sets, and never tried.
 _CHUNK = 8192
-"""Nodes per bit set: bounds the memory to a kilobyte per node."""
+"""Nodes per bit set: limits memory to a kilobyte per node."""
 
 
 def greedy_values(block: Block) -> tuple[int, ...]:
-    """R of the block's edges: valid, no streaming edge could be sequential alone; not proven smallest."""
+    """R of the block's edges: valid, no single streaming edge can be made sequential; not proven smallest."""
     index: dict[int, int] = {}
     for pair in block.pairs:
         for n in pair:
@@ -277,7 +277,7 @@ def _closing(n: int, pairs: list[tuple[int, int]]) -> set[int]:
             back[u // _CHUNK].append(i)
     found: set[int] = set()
     for chunk, edges in enumerate(back):
-        # reach[v]: the nodes of this chunk that forward edges lead to from v, as bits.
+        # reach[v]: nodes of this chunk that v reaches over forward edges, as bits
         low, high = chunk * _CHUNK, min(n, (chunk + 1) * _CHUNK)
         reach = [0] * n
         for u in range(high - 1, -1, -1):
@@ -297,7 +297,7 @@ def _greedy_order(n: int, pairs: list[tuple[int, int]]) -> list[int]:
         before[v].append(u)
     out = [len(a) for a in after]
     into = [len(b) for b in before]
-    # Buckets by (edges out - edges in); dicts keep the order in which nodes came, so the result is stable.
+    # Buckets by (edges out - edges in); dicts keep insertion order, so the result is stable.
     bucket: dict[int, dict[int, None]] = defaultdict(dict)
     ends: dict[str, dict[int, None]] = {"sink": {}, "source": {}}
     there = [True] * n
@@ -344,9 +344,9 @@ def _greedy_order(n: int, pairs: list[tuple[int, int]]) -> list[int]:
     return front + back[::-1]
 
 
-# Mixed-integer programs solved without a word on the terminal.
+# Mixed-integer programs, solved without output on the terminal.
 MAX_SEARCH_NODES = 2000
-"""Where a search ends: a count, so that the answer does not depend on the machine."""
+"""Limit of a search: a count of nodes, so that the answer does not depend on the machine."""
 
 
 def solve_whole(
@@ -355,9 +355,9 @@ def solve_whole(
     box: Sequence[tuple[int, int]],
     **options: Any,
 ) -> Any:
-    """Have HiGHS, through SciPy, look for the whole numbers in a box that keep all rows and cost least."""
-    # what it says is no proof, as it computes with floating-point numbers
-    # options: of HiGHS, where they are others than here
+    """Minimise the cost over the integers in a box that satisfy all rows, with HiGHS through SciPy."""
+    # the result is no proof, as HiGHS computes with floating-point numbers
+    # options: of HiGHS, overriding those set here
     from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
     from scipy.sparse import csr_array
 
@@ -376,12 +376,12 @@ def solve_whole(
         )
 
 
-# HiGHS, as it comes with SciPy 1.17, writes a line to the standard output of the process now and then, whatever it is
-# told: between the lines of a report, or into a document. So it gets another one while it works.
+# HiGHS, as bundled with SciPy 1.17, now and then writes a line to the standard output of the process, whatever its
+# options: between the lines of a report, or into a document. So standard output is redirected while it works.
 @contextlib.contextmanager
 def quiet_solver() -> Iterator[None]:
-    """Send what is written to standard output to nowhere, for the milliseconds of a solution."""
-    # What Python holds in its buffer is written afterwards; what other threads write out meanwhile is lost.
+    """Discard standard output for the milliseconds of a solution."""
+    # What Python has buffered is written afterwards; what other threads write meanwhile is lost.
     try:
         kept = os.dup(1)
     except OSError:  # the process has no standard output
@@ -401,25 +401,24 @@ def quiet_solver() -> Iterator[None]:
 
 
 def _flush() -> None:
-    """Write out what the C library still holds."""
+    """Flush the buffers of the C library."""
     with contextlib.suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).fflush(None)
 
 
-# Whether an integer program costs at least so much: a solver proposes multipliers, integers decide.
+# Proven lower bounds on the cost of an integer program: a solver proposes multipliers, integer arithmetic decides.
 #
-# HiGHS computes with floating-point numbers, and has called a set of 4 the smallest where there is one of 3. So
-# nothing is called proven on its word. For any multipliers y, z >= 0 of rows ``low <= a x <= high`` and any x of a
-# box that keeps them,
+# HiGHS computes with floating-point numbers, and has called a set of 4 the smallest where there is one of 3. So its
+# word is no proof. For any multipliers y, z >= 0 of rows ``low <= a x <= high`` and any x in a box that satisfies them,
 #
 #     c x  >=  sum of (y low - z high)  +  the least of (c - y a + z a) x over the box,
 #
-# which is a sum of integers once y and z are rounded (weak duality; as the box is bounded, every rounding is good).
-# Where the bound is not enough the box is cut in two. What comes of it is a proof, or no answer.
+# which is a sum of integers once y and z are rounded (weak duality; as the box is bounded, every rounding is valid).
+# If the bound does not suffice, the box is cut in two. The result is a proof, or no answer.
 
 
 _SCALE = 1 << 24
-"""Multipliers are whole numbers of this part of 1."""
+"""Multipliers are integers in units of 1 / ``_SCALE``."""
 _NEAR = 1e-6
 
 
@@ -430,8 +429,9 @@ def is_least(
     least: int,
     most_boxes: int,
 ) -> tuple[bool, int]:
-    """Try to prove that no whole numbers in a box that keep all rows cost less than ``least``."""
-    # most_boxes: boxes that are looked at, at most
+    """Try to prove that no integers in a box that satisfy all rows cost less than ``least``."""
+    # most_boxes: greatest number of boxes to examine
+    # returns whether it is proven, and the number of boxes examined
     relaxed = Relaxed(price, rows, least)
     boxes = [list(box)]
     looked = 0
@@ -454,7 +454,7 @@ def is_least(
 
 
 class Relaxed:
-    """The linear program of a box, rows kept at a price: it always has a solution, and multipliers come with it."""
+    """The linear program of a box, with rows relaxed at a penalty: always feasible, and yields multipliers."""
 
     def __init__(self, price: Sequence[int], rows: Sequence[Row], least: int) -> None:
         from scipy import sparse
@@ -472,7 +472,7 @@ class Relaxed:
         self._of = price, rows
 
     def bound(self, box: Sequence[tuple[int, int]]) -> tuple[Sequence[float], int]:
-        """Return a solution in fractions, nothing where the solver gave up, and what whole numbers cost at least."""
+        """Return a fractional solution (empty if the solver gave up), and a lower bound on the cost of integer ones."""
         from scipy.optimize import linprog
 
         bounds = [*box, *[(0, None)] * len(self._limits)]
@@ -488,7 +488,7 @@ class Relaxed:
 def _bound(
     price: Sequence[int], rows: Sequence[Row], box: Sequence[tuple[int, int]], multipliers: Sequence[int]
 ) -> int:
-    """Bound the cost in a box from below, times ``_SCALE``; in whole numbers throughout."""
+    """Lower bound on the cost in a box, times ``_SCALE``; in integer arithmetic throughout."""
     left = [c * _SCALE for c in price]
     bound = 0
     sides = iter(multipliers)

@@ -1,6 +1,6 @@
-"""Phases at least cost: of all schedules with the same period and responses, one whose delays cost least.
+"""Phases at least cost: of all schedules with the same period and responses, one with the cheapest delays.
 
-Inputs and outputs keep their phases, so every path between them keeps the sum of its delays
+Inputs and outputs keep their phases, so every path between them keeps its total delay
 (``docs/theorems/cheapest-phases.md``).
 """
 
@@ -20,20 +20,20 @@ from neuromap.rollout.indexed_pattern import walks_along
 from neuromap.rollout.schedule.rollout import Rollout
 
 MAX_VARIABLES = 3000
-"""Variables of the largest program that is searched."""
+"""Most variables of a program that is solved."""
 NOTHING: Mapping[EdgeKey, int] = ReadOnlyMapping({})
 
 
 @dataclass(frozen=True, eq=False)
 class CheapestPhases(Value):
-    """A rollout with phases that cost no more than those that it had."""
+    """A rollout with phases that cost no more than before."""
 
-    rollout: Rollout  # the one that was given where nothing cheaper was found
-    # cost, cost_before: what the delays cost, and did before, in neurons
+    rollout: Rollout  # the given one if nothing cheaper was found
+    # cost, cost_before: cost of the delays in neurons, now and before
     cost: int
     cost_before: int
-    # whether no phases with this period, and inputs and outputs at the same times, cost less; false where the search
-    # was cut off or not begun
+    # whether no phases with this period, and inputs and outputs at the same times, cost less; false if the search was
+    # cut off or not begun
     is_proven: bool
 
 
@@ -45,7 +45,7 @@ def cheapest_phases(
     most_variables: int = MAX_VARIABLES,
     seconds: float = math.inf,
 ) -> CheapestPhases:
-    """Find the phases whose delays cost least, inputs and outputs staying where they are."""
+    """Find the phases whose delays cost least, with inputs and outputs fixed."""
     before = cost_of(rollout.delays, costs)
     ranges = {name: limits for name, limits in move_ranges(rollout, least_delays).items() if limits[0] < limits[1]}
     if not ranges:
@@ -66,7 +66,7 @@ def cheapest_phases(
 
 
 def move_ranges(rollout: Rollout, least_delays: Mapping[EdgeKey, int] = NOTHING) -> dict[str, tuple[int, int]]:
-    """Find by how much each phase could change if inputs and outputs stay where they are."""
+    """Find the range of moves of each phase, with inputs and outputs fixed."""
     network = rollout.network
     nodes = tuple(network.nodes)
     if network.is_spiking:
@@ -80,28 +80,28 @@ def move_ranges(rollout: Rollout, least_delays: Mapping[EdgeKey, int] = NOTHING)
 
 
 def _are_possible(moves: Mapping[str, int], slacks: Mapping[EdgeKey, int]) -> bool:
-    """Whether no delay becomes too short: the solver computes with floats, so it is not believed."""
+    """Whether no delay becomes too short: the solver computes with floats, so its moves are checked."""
     return all(slack + moves.get(v, 0) - moves.get(u, 0) >= 0 for (u, v), slack in slacks.items())
 
 
 def _slacks(rollout: Rollout, least_delays: Mapping[EdgeKey, int]) -> dict[EdgeKey, int]:
-    """By how much the delay of every edge may become shorter."""
+    """Slack of every edge: how much shorter its delay may become."""
     least = rollout.latencies
     return {edge: delay - max(least[edge], least_delays.get(edge, 1)) for edge, delay in rollout.delays.items()}
 
 
 # Phases as a mixed-integer program: moves of nodes, and the legs from each delay of a node to the next.
 #
-# A move shifts a node's phase, and delays are linear in the moves. Where only relays cost something, those of a node
-# are the least whole number that its longest delay allows. Where axons do, each of its delays is equal to another one,
-# or is reached from an earlier one, or from the node, in so many legs: binary variables say from which.
+# A move shifts a node's phase, and delays are linear in the moves. If only relays cost something, their number at a
+# node is the least integer that its longest delay allows. If axons do, each delay of a node equals another one, or is
+# reached in a number of legs from an earlier one or from the node: binary variables choose which.
 Terms = dict[int, int]
-"""Factors of variables, by their numbers."""
+"""Coefficients of variables, by index."""
 
 
 @dataclass(frozen=True)
 class Schedules:
-    """Delays, by how much each may become shorter, and what they cost."""
+    """Delays of edges, their slacks and their costs."""
 
     delays: Mapping[EdgeKey, int]
     slacks: Mapping[EdgeKey, int]
@@ -112,19 +112,19 @@ class Schedules:
 class Delay:
     """A delay as a linear function of moves."""
 
-    constant: int  # its ticks where nothing moves
+    constant: int  # its ticks if nothing moves
     terms: Terms  # ticks per unit of each move that it depends on
-    # least, greatest: between which ticks it may be
+    # least, greatest: its range in ticks
     least: int
     greatest: int
 
 
 class PhaseProgram:
-    """Builds the program of moves in a box and has HiGHS solve it, through SciPy; a mutable engine."""
+    """The program of moves in a box, solved by HiGHS through SciPy; mutable."""
 
     def __init__(self, schedules: Schedules, box: Box) -> None:
         self._first = {name: low for name, (low, _) in box.items()}
-        self.constant = 0  # what every solution costs beside the prices of its variables
+        self.constant = 0  # cost of every solution besides the prices of its variables
         self._low: list[int] = []
         self._high: list[int] = []
         self._price: list[int] = []
@@ -146,13 +146,13 @@ class PhaseProgram:
         return not any(self._price)
 
     def bound(self, cost: int) -> tuple[int, str | None]:
-        """Bound the cost from below in whole numbers, and name a node whose move to cut for a sharper bound."""
-        # cost: the bound that is hoped for
+        """Lower bound on the cost in integers, and the node whose range to cut for a sharper bound."""
+        # cost: the bound to reach
         if self.is_constant:
             return self.constant, None
         relaxed = Relaxed(self._price, self._rows, cost - self.constant)
         solution, bound = relaxed.bound(list(zip(self._low, self._high, strict=True)))
-        # whose move decides on most of what the relaxation leaves in fractions
+        # the node whose move decides most of what the relaxation leaves fractional
         fractions = [abs(x - round(x)) * max(1, abs(c)) for x, c in zip(solution, self._price, strict=False)]
         open_to = dict.fromkeys(self._number.values(), 0.0)
         for terms, _, _ in self._rows:
@@ -162,7 +162,7 @@ class PhaseProgram:
         return self.constant + bound, name
 
     def _charge(self, cost: DelayCost, delays: Mapping[EdgeKey, int]) -> None:
-        """Charge what the delays of a node cost, given what they are where nothing moves."""
+        """Add the cost of a node's delays, given their values if nothing moves."""
         each = [self._delay(cost, k, delays[edge]) for k, edge in enumerate(cost.edges)]
         if not any(delay.terms for delay in each):
             self.constant += cost.of(delays)
@@ -172,8 +172,8 @@ class PhaseProgram:
             self._charge_relays(cost, each)
 
     def solve(self, seconds: float) -> dict[str, int] | None:
-        """Find the moves that cost least, as far as the solver can tell; ``None`` where it found none."""
-        # factors of 1 in all, so that the solver's tolerances are far below 1 in units of delay
+        """Find the cheapest moves, as far as the solver can tell; ``None`` if it found none."""
+        # rows scaled so that |coefficients| sum to 1: the solver's tolerances are then far below 1 in units of delay
         scale = [sum(map(abs, terms.values())) or 1 for terms, _, _ in self._rows]
         rows = [
             ({j: factor / k for j, factor in terms.items()}, low / k, high / k)
@@ -192,14 +192,14 @@ class PhaseProgram:
         return len(self._low) - 1
 
     def _moves(self, edge: EdgeKey) -> Terms:
-        """How the delay of an edge depends on the moves of its ends; it does not on that of both together."""
+        """Coefficients of the moves of its ends in the delay of an edge; none for a self-edge."""
         u, v = edge
         if u == v:
             return {}
         return {self._number[name]: sign for name, sign in ((v, 1), (u, -1)) if name in self._number}
 
     def _moved(self, edge: EdgeKey, delay: int) -> int:
-        """Shift a delay, or a slack, to where all nodes are at the first of the phases that they may have."""
+        """Value of a delay, or a slack, with all nodes at the earliest of their allowed phases."""
         return delay + self._first.get(edge[1], 0) - self._first.get(edge[0], 0)
 
     def _delay(self, cost: DelayCost, k: int, delay: int) -> Delay:
@@ -211,7 +211,7 @@ class PhaseProgram:
         return Delay(constant, terms, constant + sum(e[0] for e in ends), constant + sum(e[1] for e in ends))
 
     def _gap(self, one: Delay, other: Delay) -> Delay:
-        """Take another delay from one; what moves both falls out."""
+        """Difference of two delays; moves common to both cancel."""
         terms = {i: one.terms.get(i, 0) - other.terms.get(i, 0) for i in {**one.terms, **other.terms}}
         return self._bounded(one.constant - other.constant, {i: factor for i, factor in terms.items() if factor})
 
@@ -227,8 +227,8 @@ class PhaseProgram:
             self._rows.append((terms, delay.constant - (least + 1) * cost.free_ticks, math.inf))
 
     def _charge_axons(self, cost: DelayCost, delays: Sequence[Delay]) -> None:
-        """Charge every delay for the legs to it from another one of the node, or from the node itself."""
-        # fixed ones come first; each costs nothing where it is equal to one before it
+        """Add the cost of every delay: its legs from another delay of the node, or from the node itself."""
+        # fixed ones come first; a delay costs nothing if it equals an earlier one
         each = {(bool(d.terms), d.constant, *sorted(d.terms.items())): d for d in delays}
         points = [Delay(0, {}, 0, 0), *(each[key] for key in sorted(each))]
         axons, fixed = Terms(), 0  # of all delays together
@@ -247,14 +247,14 @@ class PhaseProgram:
                 self._rows.append((dict.fromkeys(equal, 1), 0, 1))
         leg = cost.free_ticks
         for delay in points:
-            if leg is not None and delay.greatest > leg:  # follows from the rest, and makes the bound sharper
+            if leg is not None and delay.greatest > leg:  # implied by the other rows, but sharpens the bound
                 terms = {**{i: f * leg for i, f in axons.items()}, **{i: -f for i, f in delay.terms.items()}}
                 self._rows.append((terms, delay.constant - fixed * leg, math.inf))
 
     def _charge_legs(
         self, cost: DelayCost, delay: Delay, most: int, equal: list[int], gaps: Sequence[tuple[Delay, Delay]]
     ) -> int:
-        """Charge a delay for its legs from one of those before it, if it is equal to none; return their variable."""
+        """Add the cost of a delay's legs from an earlier one, unless it equals one; return the variable of the legs."""
         assert cost.free_ticks is not None
         leg = cost.free_ticks
         sure = [other for other, gap in gaps if gap.least >= 1]
@@ -285,24 +285,24 @@ class PhaseProgram:
         return legs
 
     def _equal(self, gap: Delay, price: int) -> int:
-        """Make a variable that may be 1 where two delays are equal."""
+        """Make a binary variable that may be 1 only if two delays are equal."""
         equal = self._variable(0, 1, price)
         for widest, low, high in ((gap.greatest, -math.inf, gap.greatest), (gap.least, gap.least, math.inf)):
             self._rows.append(({**gap.terms, equal: widest}, low - gap.constant, high - gap.constant))
         return equal
 
 
-# Whether no moves of a box cost less: a program of it shows it in whole numbers, or the box is cut in two.
+# Whether no moves in a box cost less: its program proves it in integers, or the box is cut in two.
 #
-# The smaller the box, the sharper its program: ranges of delays are its factors. In the end nothing moves.
+# The smaller the box, the sharper its program, as ranges of delays are its coefficients. In the end nothing moves.
 Box = Mapping[str, tuple[int, int]]
-"""From where to where every node may move."""
+"""Range of moves of every node."""
 _MAX_CERTIFIED_BOXES, _MAX_CERTIFIED_SIZE = 300, 100_000
-"""Of the proof that nothing costs less: boxes, and boxes times variables; a second or two."""
+"""Limits of the proof that nothing costs less: boxes, and variables summed over boxes; a second or two."""
 
 
 def costs_at_least(schedules: Schedules, box: Box, cost: int, seconds: float) -> bool:
-    """Try to prove that no moves in a box cost less; what a solver says is no proof."""
+    """Try to prove that no moves in a box cost less than ``cost``; a solver's result is no proof."""
     boxes, size, until = [box], 0, time.monotonic() + seconds
     for _ in range(_MAX_CERTIFIED_BOXES):
         if not boxes:
@@ -326,7 +326,7 @@ def costs_at_least(schedules: Schedules, box: Box, cost: int, seconds: float) ->
 
 
 def _narrowed(box: Box, slacks: Mapping[EdgeKey, int]) -> Box | None:
-    """Leave out moves that make a delay too short, whatever the others are; ``None`` where that leaves none."""
+    """Drop moves that make a delay too short whatever the other moves are; ``None`` if none are left."""
     found, before = dict(box), None
     while found != before:
         before = dict(found)
@@ -341,45 +341,45 @@ def _narrowed(box: Box, slacks: Mapping[EdgeKey, int]) -> Box | None:
     return found
 
 
-# What the delays of a schedule cost where it runs, with nothing said of what that is.
+# Cost of the delays of a schedule, independent of the kind of chip.
 
 
 @dataclass(frozen=True)
 class DelayCost:
-    """What the delays of edges that leave one node cost together; in ticks, each is at least 1."""
+    """Joint cost of the delays of edges that leave one node; in ticks, each is at least 1."""
 
-    # Its neurons' spikes wait in chains of relays, each of which serves the edges of all delays beyond it. Where
-    # ``is_per_delay``, a neuron feeds one axon at one delay, which readers and relays read together.
+    # Spikes of its neurons wait in chains of relays, each of which serves the edges of all longer delays. If
+    # ``is_per_delay``, a neuron feeds one axon at one delay, which readers and relays share.
 
     edges: tuple[EdgeKey, ...]  # they leave one node
-    # neurons of that node that all the edges read; more relays, or more axons, take so many each
+    # neurons of that node that all the edges read; each further relay, or axon, takes that many
     neurons: int
-    # longest delay in ticks that takes no relay, and what every relay adds; ``None`` where no delay takes any
+    # longest delay in ticks without a relay, and ticks that every relay adds; ``None`` if no delay needs one
     free_ticks: int | None
     is_per_delay: bool = True  # whether distinct delays cost something
-    ticks_per_step: int = 1  # ticks of a unit of delay
-    leads: tuple[int, ...] = ()  # ticks that are taken off the delay of each edge; empty for none
+    ticks_per_step: int = 1  # ticks per unit of delay
+    leads: tuple[int, ...] = ()  # ticks subtracted from the delay of each edge; empty for none
 
     def lead(self, k: int) -> int:
-        """Ticks that are taken off the delay of the k-th edge."""
+        """Ticks subtracted from the delay of the k-th edge."""
         return self.leads[k] if self.leads else 0
 
     def of(self, delays: Mapping[EdgeKey, int]) -> int:
-        """Count the neurons that delays, in the schedule's unit, cost."""
+        """Cost in neurons of delays in the schedule's unit."""
         ticks = sorted({delays[e] * self.ticks_per_step - self.lead(k) for k, e in enumerate(self.edges)})
         if not self.is_per_delay:
             return self.neurons * self.relays(ticks[-1])
         return self.neurons * sum(self.legs(end - start) for start, end in pairwise([0, *ticks]))
 
     def legs(self, ticks: int) -> int:
-        """Count the neurons one after the other that take so many ticks, 1 or more."""
+        """Count the neurons of a chain that takes ``ticks`` ticks, 1 or more."""
         return 1 if self.free_ticks is None else -(-ticks // self.free_ticks)
 
     def relays(self, ticks: int) -> int:
-        """Count the relays of a neuron whose longest delay has so many ticks."""
+        """Count the relays of a neuron whose longest delay is ``ticks`` ticks."""
         return max(0, self.legs(ticks) - 1)
 
 
 def cost_of(delays: Mapping[EdgeKey, int], costs: Iterable[DelayCost]) -> int:
-    """Add up what delays cost, in neurons."""
+    """Total cost of delays, in neurons."""
     return sum(cost.of(delays) for cost in costs)

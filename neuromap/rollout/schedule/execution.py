@@ -14,7 +14,7 @@ EXECUTIONS = ("windowed", "pipelined")
 """The executions; ``"pipelined:3"`` is pipelined with a frame every 3 update steps."""
 
 BEST = "pipelined:best"
-"""Pipelined with the least mean frame period that fixed delays allow, where need be at unequal intervals."""
+"""Pipelined with the least mean frame period that fixed delays allow, at unequal intervals if necessary."""
 
 TIME_AXIS: Mapping[str, str] = ReadOnlyMapping(
     {
@@ -22,7 +22,7 @@ TIME_AXIS: Mapping[str, str] = ReadOnlyMapping(
         "pipelined": "frames follow each other at equal intervals, as closely as the network's cycles allow",
     }
 )
-"""What the time axis of each execution is; every figure says which one it stands on."""
+"""Time axis of each execution; every figure states the one it uses."""
 
 _BEST_AXIS = (
     "frames follow each other as closely on average as fixed delays allow, at intervals that differ by a tick where "
@@ -30,17 +30,17 @@ _BEST_AXIS = (
 )
 
 MAX_PERIOD = 1_000_000
-"""Longest frame period that may be asked for, far beyond any use."""
+"""Longest frame period that may be chosen, far beyond any use."""
 
 _CHOSEN = re.compile(r"pipelined:([1-9][0-9]{0,6})", re.ASCII)
 
 
 def chosen_period(execution: str, most: int = MAX_PERIOD) -> int | None:
-    """Give the frame period that an execution asks for."""
+    """Frame period that an execution asks for."""
     # execution: ``"windowed"``, ``"pipelined"``, ``"pipelined:best"``, or ``"pipelined:P"`` with P in update steps,
     # from 1
-    # most: longest frame period that may be asked for, in update steps
-    # gives P; ``None`` where the execution finds the period itself
+    # most: longest frame period allowed, in update steps
+    # returns P; ``None`` if the execution determines the period itself
     if execution in (*EXECUTIONS, BEST):
         return None
     found = _CHOSEN.fullmatch(execution) if isinstance(execution, str) else None
@@ -53,7 +53,7 @@ def chosen_period(execution: str, most: int = MAX_PERIOD) -> int | None:
 
 
 def read_execution(said: Option, word: str) -> str:
-    """Read an execution that was typed."""
+    """Read an execution from the command line."""
     try:
         chosen_period(word, int(said.within[1] or MAX_PERIOD))
     except InputError as error:
@@ -62,12 +62,12 @@ def read_execution(said: Option, word: str) -> str:
 
 
 def execution_kind(execution: str) -> str:
-    """Give the time axis of an execution, ``"windowed"`` or ``"pipelined"``, whatever its frame period."""
+    """Kind of an execution, ``"windowed"`` or ``"pipelined"``, whatever its frame period."""
     return "pipelined" if execution == BEST or chosen_period(execution) is not None else execution
 
 
 def time_axis(execution: str) -> str:
-    """Say what the time axis of an execution is, with its frame period where it was chosen."""
+    """Describe the time axis of an execution, with its frame period if one was chosen."""
     if (period := chosen_period(execution)) is None:
         return _BEST_AXIS if execution == BEST else TIME_AXIS[execution]
     every = "update step" if period == 1 else f"{period} update steps"
@@ -75,5 +75,5 @@ def time_axis(execution: str) -> str:
 
 
 def time_axes(executions: Iterable[str]) -> dict[str, str]:
-    """Say what the time axes are: those of all executions, and of :data:`BEST` where it is among those given."""
+    """Describe the time axes of all executions, and of :data:`BEST` if it is among those given."""
     return {**TIME_AXIS, **({BEST: _BEST_AXIS} if BEST in executions else {})}

@@ -1,8 +1,8 @@
-"""Phases with the shortest first responses of several outputs to several inputs together.
+"""Phases with the shortest first responses of several outputs to several inputs jointly.
 
-With R(i, o) streaming edges at least on a path from input i to output o, its first response is phi(o) - phi(i) + P
-R(i, o). So deadlines of pairs are difference constraints on phases, as the delays of edges are, and a weighted sum of
-responses over all phases is the dual of a flow of least cost, whose optimum is whole. Proofs:
+With R(i, o) the fewest streaming edges on a path from input i to output o, the first response of the pair is phi(o) -
+phi(i) + P R(i, o). So deadlines of pairs are difference constraints on phases, as are delays of edges, and minimising a
+weighted sum of responses is the dual of a minimum-cost flow, whose optimum is integral. Proofs:
 ``docs/theorems/several-outputs.md``.
 """
 
@@ -25,7 +25,7 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 Pair: TypeAlias = tuple[str, str]
 MOST_WEIGHT = 10**6
-"""Greatest weight of a response: sums of all stay inside 64 bits."""
+"""Greatest weight of a response: keeps sums within 64 bits."""
 _NOTHING: Mapping[EdgeKey, int] = ReadOnlyMapping({})
 
 
@@ -46,14 +46,14 @@ class FastestPhases(Card):
     rollout : Rollout
         The same network, pattern and period with these phases.
     weights : mapping of (input, output) to int
-        What a unit of every first response counts.
+        Weight of every first response.
     total : int
-        Weighted sum of the first responses, in update steps or ticks; no phases with this period have less, of those
-        that keep the deadlines.
+        Weighted sum of the first responses, in update steps or ticks; least over all phases with this period that keep
+        the deadlines.
     differences : tuple of Difference
-        What phases must keep: delays of edges, then deadlines.
+        Constraints on phases: delays of edges, then deadlines.
     flow : tuple of int
-        One number for each of them, 0 or more: multipliers that prove ``total`` (:func:`is_least`).
+        One multiplier per difference, 0 or more; together they prove ``total`` (:func:`is_least`).
     """
 
     rollout: Rollout
@@ -78,9 +78,9 @@ def fastest_phases(
     Parameters
     ----------
     rollout : Rollout
-        Gives network, pattern, frame period and the least delay of every edge.
+        Provides network, pattern, frame period and the least delay of every edge.
     weights : mapping of (input, output) to int, optional
-        0 to 10**6; 1 for every pair by default. Pairs that are not named count 0.
+        0 to 10**6; by default 1 for every pair. Pairs not named have weight 0.
     deadlines : mapping of (input, output) to int, optional
         Greatest first response of pairs, in the rollout's unit. By default no pair answers later than in ``rollout``;
         an empty mapping sets none.
@@ -90,13 +90,13 @@ def fastest_phases(
     Returns
     -------
     FastestPhases
-        Of several optima the one whose nodes move least from their own phases, counted from the first input, which
-        stays where it is; so phases that are best already stay.
+        Of several optima, the one whose nodes move least from their phases in ``rollout``, relative to the first
+        input, which stays where it is; so optimal phases are kept.
 
     Raises
     ------
     InputError
-        If a pair is none of an input and an output that it reaches, a weight is out of range, the deadlines cannot be
+        If a pair is not an input and an output that it reaches, a weight is out of range, the deadlines cannot be
         kept together, or the frame period is no whole number.
     """
     needs("fastest_phases", rollout, Rollout)
@@ -107,7 +107,7 @@ def fastest_phases(
             f"pipelined:{rollout.largest_gap}"
         )
     responses = responses_of_pairs(rollout)
-    # R(i, o) times P is what of a response no phases change
+    # R(i, o) times P: the part of a response that phases do not change
     fixed = {(i, o): steps - (rollout.phases[o] - rollout.phases[i]) for (i, o), steps in responses.items()}
     counted = _checked("weights", dict.fromkeys(responses, 1) if weights is None else weights, responses, MOST_WEIGHT)
     bounds = _checked("deadlines", responses if deadlines is None else deadlines, responses, None)
@@ -129,12 +129,12 @@ def fastest_phases(
 
 
 def soonest_responses(rollout: Rollout) -> dict[Pair, int]:
-    """Find the first response that every pair of an input and an output has in the phases that are best for it alone.
+    """Find the least first response of every pair of an input and an output, each in the phases best for it alone.
 
     Parameters
     ----------
     rollout : Rollout
-        Gives network, pattern, frame period and the least delay of every edge.
+        Provides network, pattern, frame period and the least delay of every edge.
 
     Returns
     -------
@@ -149,14 +149,14 @@ def soonest_responses(rollout: Rollout) -> dict[Pair, int]:
     >>> r.answers["I2"], soonest_responses(r)["I2", "O"]
     (3, 2)
     """
-    # along a walk phases may come closer by what its delays have to spare
+    # the ends of a walk may move closer by the slack of its delays
     spare = [(u, v, delay - rollout.latencies[u, v]) for (u, v), delay in rollout.delays.items()]
     gains = {i: walks_along([i], spare) for i in rollout.network.inputs}
     return {(i, o): steps - gains[i][o] for (i, o), steps in responses_of_pairs(rollout).items()}
 
 
 def responses_of_pairs(rollout: Rollout) -> dict[Pair, int]:
-    """Give the first response of every pair of an input and an output that it reaches."""
+    """First response of every pair of an input and an output that it reaches."""
     return {(i, o): steps for i, of_input in rollout.responses_of_inputs.items() for o, steps in of_input.items()}
 
 
@@ -169,7 +169,7 @@ def delay_differences(rollout: Rollout, least: Mapping[EdgeKey, int] = _NOTHING)
 
 
 def is_least(found: FastestPhases) -> bool:
-    """Check from the numbers alone that no phases have a smaller total: weak duality, in whole numbers.
+    """Check from the numbers alone that no phases have a smaller total: weak duality, in integers.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def is_least(found: FastestPhases) -> bool:
 
 
 def _balance(weights: Mapping[Pair, int]) -> dict[str, int]:
-    """Say how often each phase counts in a weighted sum of responses."""
+    """Coefficient of each phase in a weighted sum of responses."""
     balance: dict[str, int] = {}
     for (i, o), weight in weights.items():
         balance[o] = balance.get(o, 0) + weight
@@ -207,7 +207,7 @@ def _checked(name: str, given: Mapping[Pair, int], responses: Mapping[Pair, int]
 
 
 def _require_possible(differences: Iterable[Difference], bounds: Mapping[Pair, int], rollout: Rollout) -> None:
-    """Refuse deadlines that a way through the network, and other deadlines, contradict."""
+    """Refuse deadlines that contradict a path through the network or each other."""
     value = dict.fromkeys(rollout.network.nodes, 0)
     parent: dict[str, Difference] = {}
     raised = ""
@@ -220,7 +220,7 @@ def _require_possible(differences: Iterable[Difference], bounds: Mapping[Pair, i
                 raised = one.later
         if not raised:
             return
-    for _ in value:  # after as many steps back one stands on the cycle
+    for _ in value:  # after that many steps back it is on the cycle
         raised = parent[raised].earlier
     cycle, here = [parent[raised]], parent[raised].earlier
     while here != raised:
@@ -238,7 +238,7 @@ def _require_possible(differences: Iterable[Difference], bounds: Mapping[Pair, i
 def dearest_flow(
     differences: tuple[Difference, ...], balance: Mapping[str, int], nodes: Iterable[str]
 ) -> tuple[int, ...]:
-    """Find the flow with the greatest sum of amount times difference, at a given inflow less outflow."""
+    """Find the flow that maximises the sum of amount times difference, for given inflow minus outflow."""
     graph: nx.MultiDiGraph[str] = nx.MultiDiGraph()
     for name in nodes:
         graph.add_node(name, demand=balance.get(name, 0))
@@ -249,7 +249,7 @@ def dearest_flow(
 
 
 def tight_phases(differences: tuple[Difference, ...], flow: tuple[int, ...], nodes: Iterable[str]) -> dict[str, int]:
-    """Find the least phases from 0 on that keep all differences, and those that an optimal flow uses with no slack."""
+    """Find the least phases >= 0 that keep all differences, with no slack in those that an optimal flow uses."""
     tight = [Difference(v, u, -least) for (u, v, least), amount in zip(differences, flow, strict=True) if amount]
     value = dict.fromkeys(nodes, 0)
     changed = True
@@ -265,7 +265,7 @@ def tight_phases(differences: tuple[Difference, ...], flow: tuple[int, ...], nod
 def is_optimal(
     differences: Iterable[Difference], flow: Iterable[int], balance: Mapping[str, int], phases: Mapping[str, Time]
 ) -> bool:
-    """Check, in whole numbers, that no phases that keep differences have a smaller sum of balance times phase."""
+    """Check, in integers, that no phases that keep all differences have a smaller sum of balance times phase."""
     left, proven = dict(balance), 0
     for (u, v, least), amount in zip(differences, flow, strict=True):
         if amount < 0 or phases[v] - phases[u] < least:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def maximum_cycle_ratio(pattern: RolloutPattern, latencies: Mapping[EdgeKey, int] | None = None) -> Fraction | None:
     """Maximum over all cycles of (edges on the cycle) / (streaming edges on it).
 
-    With latencies every edge counts as many times as it has ticks: (sum of c) / (streaming edges).
+    With latencies every edge counts by its ticks: (sum of c) / (streaming edges).
 
     Its ceiling is the smallest frame period of pipelined execution (``docs/time.md``).
 
@@ -30,12 +30,12 @@ def maximum_cycle_ratio(pattern: RolloutPattern, latencies: Mapping[EdgeKey, int
     pattern : RolloutPattern
         A valid pattern: every cycle has a streaming edge.
     latencies : mapping of (str, str) to int, optional
-        Latency c(e) in ticks, 1 for edges that are not named.
+        Latency c(e) in ticks; 1 for edges not named.
 
     Returns
     -------
     Fraction or None
-        Exact; ``None`` where the network has no cycle.
+        Exact; ``None`` if the network has no cycle.
 
     Raises
     ------
@@ -50,9 +50,9 @@ def maximum_cycle_ratio(pattern: RolloutPattern, latencies: Mapping[EdgeKey, int
 
 
 def indexed_cycle_ratio(pattern: IndexedPattern, latencies: Sequence[int]) -> Fraction | None:
-    """Like :func:`maximum_cycle_ratio`, on an indexed valid pattern with the latency of every edge."""
-    # A cycle beats the ratio p/q iff its weight under q c(e) - p R(e) is positive. Start at 1 over the greatest R,
-    # which no cycle falls below; while a cycle beats the ratio, take the best that was found (Newton's method on the
+    """As :func:`maximum_cycle_ratio`, for an indexed valid pattern and the latency of every edge."""
+    # A cycle beats the ratio p/q iff its weight under q c(e) - p R(e) is positive. Start at 1 over the greatest R, a
+    # lower bound for every cycle; while a cycle beats the ratio, move to the best one found (Newton's method on the
     # parametric longest walk). Ratios are strictly increasing and finite in number.
     graph = pattern.graph
     where = graph.component_of
@@ -81,22 +81,22 @@ def pipelined_period(ratio: Fraction | None) -> int:
 
 
 _ROUNDING = 1e-12
-"""What a quotient of two floating-point numbers may be too great by, in parts of itself."""
+"""Relative error by which a floating-point quotient may be too large."""
 
 
 def frame_time(pattern: RolloutPattern, node_times: Mapping[str, float]) -> float:
     """Time of one frame in windowed execution: the slowest chain of sequential edges.
 
-    A node starts as soon as all its sources inside the frame are done; streaming edges bring values that are there
-    already. So the time is the maximum, over chains of sequential edges, of the sum of their nodes' times. With
-    1 for every node it is the inference factor.
+    A node starts as soon as all its sources inside the frame are done; values on streaming edges are already there.
+    So the time is the maximum, over chains of sequential edges, of the sum of their nodes' times. With time 1 for
+    every node it is the inference factor.
 
     Parameters
     ----------
     pattern : RolloutPattern
         A valid pattern.
     node_times : mapping of str to float
-        Time of every node that is not an input, 0 or more, in any unit; inputs take none.
+        Time of every node that is not an input, 0 or more, in any unit; inputs take no time.
 
     Returns
     -------
@@ -124,17 +124,17 @@ def frame_time(pattern: RolloutPattern, node_times: Mapping[str, float]) -> floa
 
 
 def latencies_of(network: Network, node_times: Mapping[str, float], tick: float = 1.0) -> dict[EdgeKey, int]:
-    """Latencies of edges for a tick-level schedule in which every node has the ticks that it needs.
+    """Latencies of edges for a tick-level schedule that gives every node the ticks it needs.
 
-    An edge into node v gets ceil(t(v) / tick) ticks: the node starts when its sources are known and is known itself
-    after that. In windowed execution the frame period is then :func:`frame_time` of these ticks.
+    An edge into node v gets ceil(t(v) / tick) ticks: the node starts when its sources are known and is itself known
+    that much later. In windowed execution the frame period is then :func:`frame_time` of these ticks.
 
     Parameters
     ----------
     network : Network
         The network.
     node_times : mapping of str to float
-        Time t(v) of every node that is not an input, 0 or more; inputs take none.
+        Time t(v) of every node that is not an input, 0 or more; inputs take no time.
     tick : float
         Length of a tick in the same unit, above 0.
 
@@ -146,8 +146,8 @@ def latencies_of(network: Network, node_times: Mapping[str, float], tick: float 
     Raises
     ------
     InputError
-        If a node's time is missing or below 0, a name is not a node that is computed, the tick is not a length, or a
-        node needs more ticks than a latency may have.
+        If a node's time is missing or below 0, a name is not a node that is computed, the tick is not above 0 and
+        finite, or a node needs more than :data:`MAX_LATENCY` ticks.
     """
     _check(network, node_times)
     if not 0 < tick < math.inf:
@@ -165,7 +165,7 @@ def latencies_of(network: Network, node_times: Mapping[str, float], tick: float 
 
 
 def _check(network: Network, node_times: Mapping[str, float]) -> None:
-    """Refuse times that are not one per computed node."""
+    """Raise an error unless there is exactly one time, 0 or more, per computed node."""
     inputs = set(network.inputs)
     for name in node_times:
         if name not in network.nodes or name in inputs:
@@ -179,13 +179,13 @@ def _check(network: Network, node_times: Mapping[str, float]) -> None:
             raise InputError(f"node times: node {name} takes {node_times[name]!r}; a time is 0 or more")
 
 
-# Latencies of edges: the ticks that a tick-level schedule leaves at least between the ends of an edge.
+# Latencies of edges: the least delay of an edge in a tick-level schedule, in ticks.
 MAX_LATENCY = 1_000_000
-"""Greatest latency in ticks, far beyond any chip: so that no sum along a path leaves 64 bits."""
+"""Greatest latency in ticks: far beyond any chip, and keeps sums along paths within 64 bits."""
 
 
 def edge_latencies(network: Network, latencies: Mapping[EdgeKey, int] | None) -> tuple[int, ...]:
-    """Put latencies into edge order, 1 for every edge that is not named."""
+    """Latencies in edge order, 1 for every edge not named."""
     if latencies is None:
         return (1,) * len(network.edges)
     if not isinstance(latencies, Mapping):
@@ -215,8 +215,8 @@ def _ticks(network: Network, key: EdgeKey, ticks: int) -> int:
 
 
 def kept_latencies(network: Network, is_tick_level: bool, _latencies: tuple[int, ...]) -> Mapping[EdgeKey, int] | None:
-    """Latencies of a rollout of which ``dataclasses.replace`` makes another."""
-    # It hands over all fields by their names.
+    """Latencies of a rollout from the fields that ``dataclasses.replace`` passes."""
+    # It passes all fields by name.
     if not is_tick_level:
         return None
     if len(_latencies) != len(network.edges):

@@ -1,8 +1,8 @@
-"""Frame period against buffers: the fewest neurons that hold values on their way, at every period of a pattern.
+"""Frame period against buffers: the fewest neurons that hold values in transit, for every frame period of a pattern.
 
-A value that is read after delays d(e) has to be somewhere in every update step until the last. Where it moves on by one
-neuron a step, node u takes n(u) max d(e) neurons, itself among them. That is a difference of two numbers if one adds,
-for every node, the step until which it is read; so the fewest are the dual of a flow, as weighted responses are
+A value that is read after delays d(e) must be held in every update step until the last read. If it moves on by one
+neuron per step, node u takes n(u) max d(e) neurons, its own included. With one more variable per node, the step until
+which it is read, this is a difference of two variables; so the minimum is the dual of a flow, as for weighted responses
 (``fastest_phases.py``). Proofs: ``docs/theorems/period-curve.md``.
 """
 
@@ -31,21 +31,21 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 @dataclass(frozen=True, eq=False)
 class PeriodPoint(Card):
-    """What a frame period takes.
+    """Neurons that one frame period takes.
 
     Attributes
     ----------
     period : int
         P, in update steps between frames.
     held : int
-        Fewest values of neurons that are held in every update step, those of the step in which they are computed
-        included; proven by a flow.
+        Fewest values of neurons held in every update step, including the step in which they are computed; proven by a
+        flow.
     bound : int
-        Neurons that the delays take at least where a spike waits ``reach`` steps by itself.
+        Lower bound on the neurons that the delays take if a spike can wait ``reach`` steps by itself.
     neurons : int
-        Neurons that they take with these phases; none take fewer than ``bound``.
+        Neurons that they take with these phases; no phases take fewer than ``bound``.
     rollout : Rollout
-        With the phases of ``held``.
+        Rollout with the phases that attain ``held``.
     """
 
     period: int
@@ -65,7 +65,7 @@ def period_curve(
     *,
     reach: int = 1,
 ) -> tuple[PeriodPoint, ...]:
-    """Find the fewest neurons that hold values at every frame period of a pattern.
+    """Find the fewest neurons that hold values, for every frame period of a pattern.
 
     Parameters
     ----------
@@ -74,14 +74,14 @@ def period_curve(
     pattern : RolloutPattern or str
         A valid pattern of it.
     periods : iterable of int, optional
-        In update steps; by default all from the least that the cycles allow to that of windowed execution.
+        In update steps; by default all from the least that the cycles allow up to that of windowed execution.
     reach : int
-        Update steps that a spike waits by itself, L: 15 on TrueNorth at a tick a step.
+        L, the update steps that a spike can wait by itself: 15 on TrueNorth at one tick per step.
 
     Returns
     -------
     tuple of PeriodPoint
-        By period. ``held`` is a convex function of it.
+        In order of period. ``held`` is a convex function of it.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def _point(rollout: Rollout, reach: int) -> PeriodPoint:
 
 
 def _read_edges(rollout: Rollout) -> Mapping[str, tuple[EdgeKey, ...]]:
-    """Give the edges over which nodes on the chip are read on the way to an output; the host holds inputs."""
+    """Outgoing edges on a path to an output, by node on the chip; inputs are held by the host."""
     keys, graph = tuple(rollout.network.edges), rollout.pattern.indexed.graph
     found: dict[str, tuple[EdgeKey, ...]] = {}
     for e in graph.seen:
@@ -135,7 +135,7 @@ def _read_edges(rollout: Rollout) -> Mapping[str, tuple[EdgeKey, ...]]:
 
 
 def _bound(held: int, read: Mapping[str, object], network: Network, reach: int) -> int:
-    """Bound neurons from below: each holds a value for ``reach`` steps at most, and nodes have their own."""
+    """Lower bound on neurons: each holds a value for at most ``reach`` steps, and every node has its own."""
     return max(-(-held // reach), sum(_size(network, u) for u in read))
 
 

@@ -1,8 +1,8 @@
-"""Phases of nodes: as early as possible, and those of the best pattern of a behaviour class.
+"""Phases of nodes as early as possible, and the best pattern of a behaviour class.
 
 Patterns of a class are R(e) + rho(v) - rho(u) on every edge e = (u, v) that the outputs see, with integers rho(v), 0 on
-inputs; all other edges are free, and best all streaming. F is at most k iff every path of more than k nodes that are no
-inputs has an edge with R >= 1 between two of them. Both this and the range of R are difference constraints on rho, as
+inputs; all other edges are free, and best all streaming. F is at most k iff every path of more than k non-input nodes
+has an edge with R >= 1 between two of them. Both this and the range of R are difference constraints on rho, as
 in C. E. Leiserson, J. B. Saxe: Retiming synchronous circuitry, Algorithmica 6, 1991. Proofs:
 ``docs/theorems/best-in-class.md``.
 """
@@ -26,18 +26,18 @@ Found = TypeVar("Found")
 
 
 def best_in_class(pattern: RolloutPattern, *, bridging: bool = False) -> RolloutPattern:
-    """Find the pattern with the least inference factor F among those that compute the same function.
+    """Find the pattern with the least inference factor F that computes the same function.
 
-    Polynomial: no pattern is listed. Of several such patterns it is the one whose shifts rho(v) are the least, on every
-    node at once. Edges that no output sees stream.
+    Polynomial: no patterns are enumerated. Of several such patterns, it is the one with the least shift rho(v) at every
+    node. Edges that no output depends on stream.
 
     Parameters
     ----------
     pattern : RolloutPattern
         Any valid pattern of the class.
     bridging : bool
-        Whether edges may bridge frames, R = 2 and more. Then F is the frame period of pipelined execution, which no
-        pattern of the class undercuts, and edges bridge as few frames as that allows: the greatest R is least.
+        Whether edges may bridge frames, R >= 2. Then F is the frame period of pipelined execution, which no pattern of
+        the class undercuts, and the greatest R is as small as that allows.
 
     Returns
     -------
@@ -64,16 +64,16 @@ def best_in_class(pattern: RolloutPattern, *, bridging: bool = False) -> Rollout
 
 
 def pattern_with_factor(pattern: RolloutPattern, factor: int) -> RolloutPattern | None:
-    """Find a pattern of the same class with R of 0 and 1 whose inference factor is at most a number."""
+    """Find a pattern of the same class with R of 0 and 1 and an inference factor of at most ``factor``."""
     # factor: greatest F, at least the frame period of pipelined execution
-    # gives that with the least shifts; ``None`` if there is none
+    # returns the pattern with the least shifts; ``None`` if there is none
     seen = _seen(pattern)
     rho = least_shifts(seen, factor, 1)
     return None if rho is None else _shifted_pattern(pattern, seen, rho)
 
 
 def _seen(pattern: RolloutPattern) -> IndexedPattern:
-    """Keep the edges from which a path leads to an output; what is behind the others is an input without targets."""
+    """Keep the edges from which a path leads to an output; nodes behind the others become inputs without targets."""
     whole = pattern.indexed
     edges = whole.graph.seen
     sources, targets = (tuple(ends[e] for e in edges) for ends in (whole.graph.sources, whole.graph.targets))
@@ -91,7 +91,7 @@ def _shifted_pattern(pattern: RolloutPattern, seen: IndexedPattern, rho: Sequenc
 def _best_binary(pattern: RolloutPattern, indexed: IndexedPattern) -> list[int]:
     most = indexed.graph.n
     if max(pattern.values, default=0) <= 1:
-        most = pattern.inference_factor  # it is one of those that are searched
+        most = pattern.inference_factor  # the pattern is one of those searched
     least = _least_period(indexed)
     _, rho = _first_found(least, max(least, most), lambda k: least_shifts(indexed, k, 1))
     if rho is None:
@@ -115,7 +115,7 @@ def _least_period(indexed: IndexedPattern) -> int:
 
 
 def _first_found(low: int, high: int, find: Callable[[int], Found | None]) -> tuple[int, Found | None]:
-    """Bisect for the least number from low to high for which something is found; all greater ones find it too."""
+    """Bisect for the least number from ``low`` to ``high`` that ``find`` succeeds for; it is monotonic."""
     found = find(high)
     while found is not None and low < high:
         middle = (low + high) // 2
@@ -128,16 +128,16 @@ def _first_found(low: int, high: int, find: Callable[[int], Found | None]) -> tu
 
 
 def least_shifts(indexed: IndexedPattern, factor: int, most: int) -> list[int] | None:
-    """Find the least shifts after which F is at most a number and R lies between 0 and another."""
+    """Find the least shifts that give F <= ``factor`` and 0 <= R <= ``most``."""
     # The constraints are rho(v) - rho(u) >= -R(e) and rho(u) - rho(v) >= R(e) - most on every edge, and rho(v) - rho(u)
-    # >= (t - 1) // factor - R(path) on every path of t nodes that are no inputs. Systems of this kind have a least
-    # solution. Begin with that of the system without ``most``, which are pipelined phases in whole frames, and raise,
-    # again and again, what a constraint asks to be raised; those of paths, which are too many, are looked up as nodes
-    # known later than step ``factor``. Shifts only grow, and none exceeds the sum of most - R along a walk from an
-    # input, or an input would have to be raised.
+    # >= (t - 1) // factor - R(path) on every path of t non-input nodes. Systems of this kind have a least solution.
+    # Start from that of the system without ``most``, pipelined phases in whole frames, and repeatedly raise what a
+    # violated constraint asks to be raised; path constraints, which are too many, show as nodes known later than step
+    # ``factor``. Shifts only grow, and none exceeds the sum of most - R along a walk from an input, or an input would
+    # have to be raised.
     # factor: greatest F, at least the frame period of pipelined execution
     # most: greatest R, at least 1
-    # gives rho, 0 on inputs; ``None`` if there are no such shifts
+    # returns rho, 0 on inputs; ``None`` if there are no such shifts
     one_step = (1,) * len(indexed.values)
     rho = _shifts_of_phases(indexed, factor)
     raised = list(range(indexed.graph.n))
@@ -152,7 +152,7 @@ def least_shifts(indexed: IndexedPattern, factor: int, most: int) -> list[int] |
 
 
 def _shifts_of_phases(indexed: IndexedPattern, period: int) -> list[int]:
-    """Cut pipelined phases into whole frames and phases of 1 to P inside one: the least shifts without bound on R."""
+    """Whole frames of pipelined phases, with 1 to P left inside a frame: the least shifts without a bound on R."""
     phases = pipelined_phases(indexed, (1,) * len(indexed.values), period)
     inputs = set(indexed.graph.inputs)
     return [0 if v in inputs else (phase - 1) // period for v, phase in enumerate(phases)]
@@ -175,15 +175,15 @@ def _raise_into_range(indexed: IndexedPattern, most: int, rho: list[int], raised
 
 
 def _shifted(indexed: IndexedPattern, rho: Sequence[int]) -> tuple[int, ...]:
-    """R after a shift."""
+    """R of every edge after the shift."""
     graph = indexed.graph
     return tuple(r + rho[v] - rho[u] for u, v, r in zip(graph.sources, graph.targets, indexed.values, strict=True))
 
 
-# Phases of both executions for edges with latencies; the proofs are in ``docs/theorems/frame-period.md``.
+# Phases of both executions for edges with latencies; proofs are in ``docs/theorems/frame-period.md``.
 #
 # Every edge e asks for a delay of at least its latency c(e): 1 in update steps, any number of ticks in a tick-level
-# schedule. The functions work on an indexed valid pattern and give one phase per node.
+# schedule. The functions work on an indexed valid pattern and return one phase per node.
 
 
 def windowed_phases(pattern: IndexedPattern, latencies: Sequence[int]) -> list[int]:
@@ -191,7 +191,7 @@ def windowed_phases(pattern: IndexedPattern, latencies: Sequence[int]) -> list[i
     # Frame 0 and the inputs are known at time 0, so inputs have phase 0 here; with latency 1 everywhere it is the
     # tableau of the window of size 1 (Fischer, Köhler, Pfeil 2018).
     # latencies: c, at least 1
-    # gives in update steps or ticks
+    # returns update steps or ticks
     graph = pattern.graph
     phases = [0] * graph.n
     for v in pattern.sequential_order:
@@ -204,11 +204,11 @@ def windowed_phases(pattern: IndexedPattern, latencies: Sequence[int]) -> list[i
 
 def pipelined_phases(pattern: IndexedPattern, latencies: Sequence[int], period: Time) -> list[Time]:
     """Least phases with phi(v) - phi(u) + R(e) P >= c(e) on every edge and all inputs at 0."""
-    # They are the longest walks from the inputs under the weights c(e) - R(e) P, and may be negative. Where P is a
+    # They are the longest walks from the inputs under the weights c(e) - R(e) P, and may be negative. If P is a
     # fraction, inputs are at the fraction of a step, 0 or more and below 1, that makes all delays whole numbers.
     # latencies: c, at least 1
     # period: P, at least the maximum cycle ratio
-    # gives in update steps or ticks
+    # returns update steps or ticks
     graph = pattern.graph
     parents = [-1] * graph.n
     for e in graph.tree:
@@ -224,7 +224,7 @@ def pipelined_phases(pattern: IndexedPattern, latencies: Sequence[int], period: 
 
 
 def sample_late(pattern: IndexedPattern, latencies: Sequence[int], period: Time, phases: list[Time]) -> None:
-    """Set the phases of inputs, in place, as late as their edges allow: an earlier sample would be an older one."""
+    """Set the phases of inputs, in place, as late as their edges allow, so that samples are fresh."""
     # latencies: c, at least 1
     graph = pattern.graph
     for u in graph.inputs:
@@ -232,16 +232,16 @@ def sample_late(pattern: IndexedPattern, latencies: Sequence[int], period: Time,
         phases[u] = whole(min(late))
 
 
-# The least mean frame period of schedules with fixed delays, and where each node stands in it.
+# The least mean frame period of schedules with fixed delays, and the position of each node in it.
 #
 # The theorem and its proof are in ``docs/theorems/least-average-period.md``.
 class FrameShifts:
-    """How far the frames of nodes are shifted against each other, summed along undirected paths."""
+    """Relative frame shifts of nodes, summed along undirected paths."""
 
-    # of_node: frames: the sum of R along a path to the node from the first input of its part of the network, where
-    # edges that are crossed against their direction count as -R
-    # streams: g, the greatest number that divides the sum of R around every undirected cycle; 0 where all of them are
-    # 0. The frames fall into g streams that no path joins
+    # of_node: in frames: the sum of R along a path to the node from the first input of its connected part, with edges
+    # crossed against their direction counting as -R
+    # streams: g, the greatest common divisor of the sums of R around undirected cycles; 0 if all of them are 0. The
+    # frames fall into g streams that no path joins
 
     def __init__(self, pattern: IndexedPattern) -> None:
         graph, values = pattern.graph, pattern.values
@@ -254,12 +254,12 @@ class FrameShifts:
         self.streams = gcd(*(self.of_node[u] + r - self.of_node[v] for u, v, r in ends))
 
     def parts(self, node: int, period: Time) -> int:
-        """Parts of a tick, or update step, that the exact times of a node's frame 0 end in; 0 at equal intervals."""
+        """Fractional part of the exact time of a node's frame 0, in parts of a step or tick; 0 at equal intervals."""
         return -self.of_node[node] * period.numerator % period.denominator
 
 
 def _spread(pattern: IndexedPattern, shifts: list[int | None], root: int) -> None:
-    """Walk over all edges, in both directions, from a node that is given shift 0."""
+    """Spread shifts over all edges, in both directions, from a node with shift 0."""
     graph = pattern.graph
     shifts[root] = 0
     front = [root]
@@ -273,7 +273,7 @@ def _spread(pattern: IndexedPattern, shifts: list[int | None], root: int) -> Non
 
 
 def least_mean_period(ratio: Fraction | None, streams: int, least: int = 1) -> Time:
-    """Least mean frame period that fixed delays allow: ceil(g rho) / g, and no less than a node is busy with a frame.
+    """Least mean frame period that fixed delays allow: ceil(g rho) / g, but at least ``least``.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which input a worst-case reaction is for, in one sentence: of several inputs that which is answered last."""
+"""Which input a worst-case reaction refers to, in one sentence: of several inputs, the one answered last."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from neuromap.rollout.schedule.rollout import Rollout
 
 MOST_ROLLOUTS = 64
-"""Rollouts whose inputs a sentence looks up; more are told in general."""
+"""Most rollouts for which inputs are named one by one; for more, the sentence is general."""
 _MOST_NAMED = 3
 
 
 def reaction_note(rollouts: Iterable[tuple[str, Rollout]]) -> str | None:
-    """Say which input and output the worst-case reaction over all outputs is for."""
-    # gives ``None`` where the network has one input, which is then the one
+    """Sentence on the input and output that the worst-case reaction over all outputs refers to."""
+    # returns ``None`` if there is no choice: the network has one input
     rows = list(rollouts)
     if not rows or len(rows[0][1].network.inputs) < 2:
         return None
@@ -32,7 +32,7 @@ def reaction_note(rollouts: Iterable[tuple[str, Rollout]]) -> str | None:
 
 
 def _ways(rollout: Rollout) -> list[str]:
-    """List inputs and outputs between which the worst of all inputs is answered."""
+    """List input -> output pairs that attain the slowest answer of all inputs."""
     last = rollout.slowest_response()
     slowest = [source for source, steps in rollout.answers.items() if steps == last]
     return [f"{u} -> {o}" for u in slowest for o, steps in rollout.responses_of_inputs[u].items() if steps == last]

@@ -1,6 +1,6 @@
 """``Rollout``: a network, a pattern and an execution, and the times that follow from them.
 
-All times are update steps, or ticks where edges have latencies (``docs/time.md``). Frame i of node v is known at
+All times are in update steps, or in ticks if edges have latencies (``docs/time.md``). Frame i of node v is known at
 time (i - 1) P + phi(v), with P the frame period and phi the phase.
 """
 
@@ -33,16 +33,16 @@ from neuromap.rollout.schedule.phases import (
     windowed_phases,
 )
 
-# User-given phases: put in place of the computed ones, refused where an edge would get less delay than it needs.
+# User-given phases: replace the computed ones, refused if an edge would get less delay than it needs.
 
 
 _FARTHEST = 10**9
-"""Farthest phase of one's own from 0, so that no tick leaves 64 bits."""
+"""Greatest absolute value of a user-given phase, so that ticks stay within 64 bits."""
 
 
 def changed_phases(network: Network, phases: Mapping[str, Time], given: Mapping[str, Time]) -> tuple[Time, ...]:
-    """Put phases of one's own in the place of others."""
-    # gives in update steps or ticks
+    """Replace some phases by user-given ones; phases of all nodes, in order."""
+    # returns update steps or ticks
     mapping_given("phases", given, "{'H1': 2}")
     for name in given:
         if name not in network.nodes:
@@ -58,7 +58,7 @@ def changed_phases(network: Network, phases: Mapping[str, Time], given: Mapping[
 def require_delays(
     network: Network, pattern: IndexedPattern, latencies: Sequence[int], period: Time, phases: Sequence[Time]
 ) -> None:
-    """Refuse phases that leave an edge less than the delay that it asks for, or a part of an update step or tick."""
+    """Refuse phases that give an edge less than the delay it asks for, or a delay that is not a whole number."""
     # latencies: c, at least 1
     # phases: in update steps or ticks
     if len(phases) != len(network.nodes):
@@ -85,7 +85,7 @@ def require_delays(
 
 
 def _exact(path: str, phase: Time) -> Time:
-    """Take a phase as it is where it has parts, as at unequal intervals."""
+    """Check a phase; fractions, as at unequal intervals, are allowed."""
     return whole(phase) if isinstance(phase, Fraction) else whole_number(path, phase)
 
 
@@ -101,19 +101,18 @@ class Rollout(Card):
     network : Network
         The network.
     pattern : RolloutPattern or str
-        A valid pattern of this network; or ``"streaming"``, ``"sequential"`` or a pattern of the network's
-        file by name.
+        A valid pattern of this network; or its name: ``"streaming"``, ``"sequential"`` or one of the network's file.
     execution : {"windowed", "pipelined", "pipelined:P", "pipelined:best"}
         *Windowed*: windows of size 1 one after the other, as in Fischer, Köhler, Pfeil 2018. *Pipelined*:
         frames follow each other at equal intervals, as closely as the cycles of the network allow; with a number P,
-        every P update steps, or as closely as latencies allow where these ask for more; with ``best`` as closely on
-        average as fixed delays allow, at unequal intervals where need be (``docs/time.md``).
+        every P update steps, or as closely as latencies allow if they ask for more; with ``best``, as closely on
+        average as fixed delays allow, at unequal intervals if necessary (``docs/time.md``).
     latencies : mapping of (str, str) to int, optional
         Makes the schedule *tick-level*: its unit of time is a tick, and every edge carries its value for at
-        least its latency c(e) >= 1 in ticks, 1 where an edge is not named. Without latencies the unit is an
-        update step and every edge asks for one.
+        least its latency c(e) >= 1 in ticks (1 for edges not named). Without latencies the unit is an update
+        step and every edge asks for one.
     least_period : int
-        Update steps or ticks for which some node is busy with a frame: no frame follows another sooner.
+        Lower bound on the frame period: update steps or ticks for which some node is busy with a frame.
 
     Attributes
     ----------
@@ -125,7 +124,7 @@ class Rollout(Card):
     Raises
     ------
     PatternError
-        If the pattern is invalid (the message names the cycle), is unknown or belongs to another network.
+        If the pattern is invalid (the message names the cycle) or unknown, or belongs to another network.
     InputError
         If the execution is unknown or its period too short for the cycles of the network, an edge with a latency is
         unknown, a latency is no integer or out of range, or ``least_period`` is below 1.
@@ -225,15 +224,14 @@ class Rollout(Card):
         Parameters
         ----------
         latencies : mapping of (str, str) to int
-            Latency c(e) >= 1 in ticks, 1 for edges that are not named; latencies that this rollout had are
-            not kept.
+            Latency c(e) >= 1 in ticks; 1 for edges not named. Latencies of this rollout are not kept.
         least_period : int
             Ticks for which some node is busy with a frame.
 
         Returns
         -------
         Rollout
-            A tick-level one.
+            A tick-level rollout.
 
         Raises
         ------
@@ -243,24 +241,24 @@ class Rollout(Card):
         return Rollout(self.network, self.pattern, self.execution, latencies, least_period)
 
     def with_phases(self, phases: Mapping[str, Time]) -> Rollout:
-        """Give nodes phases of one's own; everything else stays, and responses follow from the new delays.
+        """Change the phases of some nodes; all else stays, and responses follow from the new delays.
 
         Parameters
         ----------
         phases : mapping of str to int or Fraction
-            Update step or tick at which frame 1 of a node is known; nodes that are not named keep theirs. A rollout
-            that is made of this one with other latencies has phases of its own again.
+            Update step or tick at which frame 1 of a node is known; nodes not named keep theirs. Rollouts made from
+            the new one by :meth:`with_latencies` compute their own phases again.
 
         Returns
         -------
         Rollout
-            With the same frame period.
+            One with the same frame period.
 
         Raises
         ------
         InputError
-            If a node is unknown, a phase is no number, or the delay of an edge would be less than it asks for or no
-            whole number.
+            If a node is unknown, a phase is not a number, or an edge would get less delay than it asks for, or a
+            delay that is not a whole number.
 
         Examples
         --------
@@ -285,7 +283,7 @@ class Rollout(Card):
 
     @property
     def _slowest(self) -> IndexedPattern:
-        """As ``_indexed``, with the greatest delay of every edge."""
+        """As ``_indexed``, but with the greatest delay of every edge."""
         if not self.network.is_spiking:
             return self._indexed
         graph = self._indexed.graph
@@ -293,7 +291,7 @@ class Rollout(Card):
 
     @cached_property
     def cycle_ratio(self) -> Fraction | None:
-        """Maximum cycle ratio, exact: latencies over streaming edges; ``None`` without cycles."""
+        """Exact maximum cycle ratio: latencies over streaming edges; ``None`` without cycles."""
         return indexed_cycle_ratio(self._indexed, self._latencies)
 
     @cached_property
@@ -307,12 +305,12 @@ class Rollout(Card):
 
     @cached_property
     def _known(self) -> list[int]:
-        """Windowed: when each node is known inside a frame."""
+        """Windowed execution: time inside a frame at which each node is known."""
         return windowed_phases(self._indexed, self._latencies)
 
     @property
     def largest_gap(self) -> int:
-        """Most update steps, or ticks, between two frames of the same node: P, rounded up."""
+        """Greatest number of update steps or ticks between two frames of a node: P, rounded up."""
         return largest_gap(self.frame_period)
 
     @cached_property
@@ -331,7 +329,7 @@ class Rollout(Card):
     def phases(self) -> Mapping[str, Time]:
         """Update step or tick at which frame 1 of each node is known (sampled, for inputs); may be negative.
 
-        Where P is a fraction a phase may be one too: frame i of v is known at floor(phi(v) + (i - 1) P).
+        If P is a fraction, phases may be fractions too: frame i of v is known at floor(phi(v) + (i - 1) P).
         """
         return ReadOnlyMapping(dict(zip(self.network.nodes, self._phases, strict=True)))
 
@@ -373,7 +371,7 @@ class Rollout(Card):
         return self.first_responses[output]
 
     def first_inputs(self, output: str) -> tuple[str, ...]:
-        """Find the inputs that the output answers first: those from which a walk takes the first response.
+        """Find the inputs that the output answers first: those with a walk that takes the first response.
 
         Parameters
         ----------
@@ -408,11 +406,11 @@ class Rollout(Card):
 
     @property
     def _onsets(self) -> dict[int, int]:
-        """Where paths start: every input, at minus its sampling step, in parts."""
+        """Start values of paths: minus the sampling step of every input, in parts of a step."""
         return {u: -self._known_parts[u] for u in self._indexed.graph.inputs}
 
     def _first_steps(self, onsets: Mapping[int, int]) -> dict[int, int]:
-        """Time from some onsets to the first frame that depends on one of them, for every node that they reach."""
+        """Time from the given onsets to the first dependent frame, for every node that they reach."""
         graph, values, p = self._indexed.graph, self._indexed.values, self.frame_period.numerator
         least = shortest_walks(onsets, lambda u: ((graph.targets[e], p * values[e]) for e in graph.outgoing[u]))
         return {v: (self._known_parts[v] + parts) // self.frame_period.denominator for v, parts in least.items()}
@@ -440,7 +438,7 @@ class Rollout(Card):
         return self.full_responses[output].steps
 
     def full_response_is_exact(self, output: str) -> bool:
-        """Whether the search for the longest path was completed, so that the full response is no mere bound.
+        """Whether the search for the longest path was completed; otherwise the full response is an upper bound.
 
         Raises
         ------
@@ -451,19 +449,19 @@ class Rollout(Card):
         return self.full_responses[output].is_exact
 
     def slowest_response(self, output: str | None = None, source: str | None = None) -> int:
-        """First response of the input that is answered last, where :meth:`first_response` is that of the first.
+        """First response to the input that is answered last; :meth:`first_response` is to the one answered first.
 
         Parameters
         ----------
         output : str, optional
-            The output; without one, of every input the output that answers it first (:attr:`answers`).
+            The output; by default, for every input, the output that answers it first (:attr:`answers`).
         source : str, optional
-            An input, whose response this then is.
+            An input, to return the response to it instead.
 
         Returns
         -------
         int
-            Update steps or ticks. Inputs that do not reach the output play no part.
+            Update steps or ticks. Inputs that do not reach the output are ignored.
 
         Raises
         ------
@@ -488,20 +486,20 @@ class Rollout(Card):
     def worst_case_reaction(self, output: str | None = None, ticks_per_step: int = 1, source: str | None = None) -> int:
         """Time from an event that just missed a sample to the first output that depends on it.
 
-        With several inputs, for an event at that which is answered last; :meth:`best_input_reaction` is for the first.
+        With several inputs, the event is at the one answered last; :meth:`best_input_reaction` takes the first.
 
         In ticks of the finished schedule: first response plus the largest gap between frames (the frame period, at
-        equal intervals) minus one tick, the last in which the event could still come too late. For an event at any
-        moment, between ticks too, the supremum is first response plus that gap; it is not reached.
+        equal intervals) minus one tick, the last in which the event could still come too late. For events at any
+        moment, also between ticks, the supremum is first response plus that gap; it is not attained.
 
         Parameters
         ----------
         output : str, optional
-            The output; without one, whichever answers the event first.
+            The output; by default whichever answers the event first.
         ticks_per_step : int
-            Ticks of a unit of the schedule. The default gives the reaction in that unit, for a unit of one tick.
+            Ticks per unit of the schedule. The default gives the reaction in that unit, for a unit of one tick.
         source : str, optional
-            The input of the event; without one, the worst of those that reach the output.
+            The input of the event; by default the worst of those that reach the output.
 
         Returns
         -------
@@ -523,31 +521,31 @@ class Rollout(Card):
         return self._after_a_gap(self.slowest_response(output, source), ticks_per_step)
 
     def best_input_reaction(self, output: str, ticks_per_step: int = 1) -> int:
-        """Worst-case reaction to an event at the best input, one of :meth:`first_inputs`; arguments as there."""
+        """As :meth:`worst_case_reaction`, for an event at the best input, one of :meth:`first_inputs`."""
         return self._after_a_gap(self.first_response(output), ticks_per_step)
 
     def _after_a_gap(self, response: int, ticks_per_step: int) -> int:
         return response * ticks_per_step + largest_gap(self.frame_period * ticks_per_step) - 1
 
     def sampling_frequency(self, step_seconds: float) -> float:
-        """Input frames that the network takes in per second (on average), at ``step_seconds`` per step or tick."""
+        """Input frames per second (on average), at ``step_seconds`` per update step or tick."""
         return 1.0 / (self.frame_period * step_seconds)
 
     def sample_ticks(self, output: str, n_frames: int, ticks_per_step: int = 1) -> tuple[int, ...]:
-        """Give the ticks at which the frames of the input are sampled, since the onset of the stimulus.
+        """Ticks at which the frames of the input are sampled, counted from stimulus onset.
 
-        One frame of the input is sampled every frame period. The onset is the sampling of the first frame that an
-        answer starts from, the same from which all responses are counted: frame 0 where the quickest walk to the output
-        leaves the input over an edge that bridges frames, else frame 1. A frame 0 before the onset has a negative tick.
+        One frame of the input is sampled every frame period. The onset, from which all responses are counted, is the
+        sampling of the first frame that an answer starts from: frame 0 if the quickest walk to the output leaves the
+        input over an edge that bridges frames, else frame 1. A frame 0 before the onset has a negative tick.
 
         Parameters
         ----------
         output : str
             The output whose response starts at the onset.
         n_frames : int
-            Frames of the input, frame 0 among them.
+            Number of frames of the input, including frame 0.
         ticks_per_step : int
-            Ticks of a unit of the schedule; with the default, times are in that unit.
+            Ticks per unit of the schedule; with the default, times are in that unit.
 
         Returns
         -------
@@ -582,7 +580,7 @@ class Rollout(Card):
 
     @cached_property
     def _outputs(self) -> Mapping[str, int]:
-        """Outputs with their numbers; the network of the pattern may have others."""
+        """Outputs with their node indices; the network of the pattern may have other outputs."""
         number = {name: v for v, name in enumerate(self.network.nodes)}
         return {name: number[name] for name in self.network.outputs}
 
@@ -596,13 +594,13 @@ class Rollout(Card):
 
 # First and full response of output nodes; definitions in ``docs/time.md``.
 #
-# Times are in the schedule's unit: update steps, or ticks where edges have latencies. Neither search asks which:
-# latencies are in the phases.
+# Times are in the schedule's unit: update steps, or ticks if edges have latencies. Neither search depends on it:
+# latencies are part of the phases.
 #
 # Along a path the delays add up to phi(output) - phi(input) + P times the streaming edges on it. The sampling step of
-# every input is its own onset, so each input starts at -phi(input); inputs that do not reach an output play no part
-# in it. All sums are counted in parts of a step (``arrays/times.py``), so that they stay integers at unequal
-# intervals too; responses are whole numbers, as delays are.
+# every input is its own onset, so each input starts at -phi(input); inputs that do not reach an output are ignored.
+# All sums are in parts of a step (``arrays/times.py``), so that they are integers at unequal intervals too; responses
+# are whole numbers, as delays are.
 
 
 @dataclass(frozen=True)
@@ -610,6 +608,6 @@ class FullResponse:
     """Full response of one output."""
 
     # update steps (ticks of a tick-level schedule) from stimulus onset to the first output that the longest path has
-    # reached, or an upper bound of them
+    # reached, or an upper bound
     steps: int
-    is_exact: bool  # false where ``steps`` is an upper bound
+    is_exact: bool  # false if ``steps`` is an upper bound

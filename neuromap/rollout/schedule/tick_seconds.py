@@ -1,12 +1,12 @@
-"""Seconds of rollouts on chips whose ticks take as long as their work, and from how many cores on one rollout is ahead.
+"""Seconds of rollouts on chips whose ticks take as long as their work, and from how many cores one is ahead.
 
-A schedule says which nodes compute in which tick of its period. Where the neurons of every node lie evenly on all N
-cores, a tick that asks for the work w lasts
+A schedule says which nodes compute in which tick of its period. If the neurons of every node are spread evenly over all
+N cores, a tick with work w lasts
 
     barrier(N) + (fixed + w) / N,
 
-and every response is a sum of ticks. Times N that is D z + U, with D ticks, the work U in them, and z = N barrier(N) +
-fixed: what a tick costs all cores however little is done in it. So two rollouts cross once. The theorems are in
+and every response is a sum of ticks. N times such a sum is D z + U, with D ticks, the work U in them, and z = N
+barrier(N) + fixed, the core seconds of a tick without work. So two rollouts cross once. Theorems:
 ``docs/theorems/streaming-or-sequential.md``.
 """
 
@@ -34,10 +34,10 @@ from neuromap.rollout.schedule.rollout import Rollout
 
 Floats = NDArray[np.float64]
 FIGURES = ("first", "full", "period", "reaction")
-"""What rollouts are compared in: the fields of :class:`Seconds`."""
+"""Figures by which rollouts are compared: the fields of :class:`Seconds`."""
 _NOTHING: Mapping[str, float] = ReadOnlyMapping({})
 _START = ""
-"""Before all inputs; no node has that name."""
+"""Node added before all inputs; no node of a network has this name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,15 +47,15 @@ class TickWork(Card):
     Parameters
     ----------
     nodes : mapping of str to float
-        Work of a node per frame, 0 where a node is not named. It is done in the tick in which the node computes; that
-        of an input in the tick after its sample, the first that counts for a response.
+        Work of a node per frame; 0 for nodes not named. It is done in the tick in which the node computes; that of an
+        input in the tick after its sample, the first that counts for a response.
     fixed : float
-        Work of every tick whatever happens in it: that of all neurons in use, which a chip goes through in every tick.
+        Work of every tick, whatever happens in it: that of all neurons in use, which a chip visits in every tick.
     barrier : float or sequence of (int, float)
-        Seconds that synchronisation adds to a tick; as pairs, from how many cores on it takes how long, not falling.
+        Seconds that synchronisation adds to a tick; as pairs (first number of cores, seconds), not falling.
     grains : mapping of str to float
         Greatest part of a node's work that cannot be spread: that of its busiest neuron, with the neuron's part of
-        ``fixed``; 0 where a node is not named.
+        ``fixed``; 0 for nodes not named.
 
     Raises
     ------
@@ -97,31 +97,31 @@ class TickWork(Card):
         return self.barrier
 
     def barrier_of(self, n_cores: float) -> float:
-        """Seconds of the barrier over so many cores."""
+        """Seconds of the barrier over ``n_cores`` cores."""
         return next(seconds for first, seconds in reversed(self._steps) if first <= max(n_cores, 1))
 
     def cores_of(self, core_seconds: float, ticks: float = 1.0, more: float = 0.0) -> float:
-        """Find from which N on N (ticks barrier(N) + more) is, and stays, above ``core_seconds``.
+        """Find the N from which N (ticks barrier(N) + more) is, and stays, above ``core_seconds``.
 
         Parameters
         ----------
         core_seconds : float
             Seconds summed over all cores; may be negative.
         ticks, more : float
-            Barriers, and seconds added to them on every core; may be negative.
+            Number of barriers, and seconds added to them on every core; may be negative.
 
         Returns
         -------
         float
-            A real number, 0 or more, halfway between two whole ones where a step of the barrier lies there; inf if
-            there is none.
+            A real number, 0 or more; halfway between two integers if the barrier steps up there; inf if there is
+            none.
         """
         ends = [*(n for n, _ in self._steps[1:]), math.inf]
         for (first, barrier), end in zip(self._steps, ends, strict=True):
             each = ticks * barrier + more
             if each > 0:  # and so in all later steps, as barriers do not fall
                 found = core_seconds / each
-                # where the barrier jumps over the sum there is no number of cores on which the two are equal
+                # if the barrier jumps over the sum, the two are equal on no number of cores
                 found = max(found, 0.0) if first == 1 or found >= first else first - 0.5
             else:
                 found = 0.0 if each == 0 and core_seconds < 0 else math.inf
@@ -139,18 +139,18 @@ def _time(name: str, value: float) -> float:
 
 @dataclass(frozen=True)
 class Seconds(Card):
-    """Times of an output of a rollout.
+    """Times of one output of a rollout.
 
     Attributes
     ----------
     first, full : float
         First and full response in seconds, from the end of the tick in which the input is sampled to the end of that
-        in which the output computes; at unequal intervals those of the frame that takes longest.
+        in which the output computes; at unequal intervals, of the frame that takes longest.
     period : float
-        Seconds from a sample to the next; at unequal intervals their mean.
+        Seconds between samples; at unequal intervals the mean.
     reaction : float
-        The supremum for an event at any moment, at the input that is answered last: it waits for the next sample, then
-        for the first response of that input.
+        Supremum over events at any moment at the input that is answered last: the event waits for the next sample, then
+        for the first response to that input.
     """
 
     first: float
@@ -160,29 +160,29 @@ class Seconds(Card):
 
 
 def seconds_of_ticks(rollout: Rollout, tick_seconds: ArrayLike, output: str | None = None) -> Seconds:
-    """Sum ticks of any lengths to the times of an output.
+    """Sum ticks of any length to the times of an output.
 
     Parameters
     ----------
     rollout : Rollout
         In update steps, one per tick, or in ticks.
     tick_seconds : array_like of float, shape (n_ticks,)
-        Lengths of the ticks 0, 1, ... of the rollout, from anywhere: an even spread, a simulation, a measurement. They
-        repeat after as many ticks as are given, which must be a multiple of those after which the schedule repeats
-        (its frame period, or the numerator of a mean one).
+        Lengths of ticks 0, 1, ... of the rollout, from any source: an even spread, a simulation, a measurement. They
+        repeat after n_ticks, which must be a multiple of the ticks after which the schedule repeats (its frame period,
+        or the numerator of a mean one).
     output : str, optional
-        Which output; may be left out where there is one.
+        Which output; may be omitted if there is only one.
 
     Returns
     -------
     Seconds
-        Where ticks differ from frame to frame, ``first``, ``full`` and ``reaction`` are of the frame that takes
-        longest and ``period`` is the mean.
+        If ticks differ from frame to frame, ``first``, ``full`` and ``reaction`` are of the frame that takes longest
+        and ``period`` is the mean.
 
     Raises
     ------
     InputError
-        If there is no such output, or the ticks are no whole number of repetitions.
+        If there is no such output, or the ticks are not a whole number of repetitions.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def seconds_of_ticks(rollout: Rollout, tick_seconds: ArrayLike, output: str | No
 
 
 def tick_seconds(rollout: Rollout, work: TickWork, n_cores: int) -> tuple[float, ...]:
-    """Give the length of every tick of a schedule whose neurons lie evenly on all cores, whatever their phase.
+    """Length of every tick of a schedule if the neurons of every phase are spread evenly over all cores.
 
     Parameters
     ----------
@@ -233,8 +233,8 @@ def tick_seconds(rollout: Rollout, work: TickWork, n_cores: int) -> tuple[float,
     Returns
     -------
     tuple of float
-        Seconds of ticks 0, 1, ..., until the schedule repeats: barrier + max((fixed + work) / N, greatest grain). No
-        placement on N cores has shorter ones.
+        Seconds of ticks 0, 1, ... until the schedule repeats: barrier + max((fixed + work) / N, greatest grain). No
+        placement on N cores has shorter ticks.
 
     Raises
     ------
@@ -251,19 +251,19 @@ def tick_seconds(rollout: Rollout, work: TickWork, n_cores: int) -> tuple[float,
 
 
 def seconds_on_cores(rollout: Rollout, work: TickWork, n_cores: int, output: str | None = None) -> Seconds:
-    """Give the times of an output where the neurons of every phase lie evenly on all cores.
+    """Compute the times of an output if the neurons of every phase are spread evenly over all cores.
 
     Parameters
     ----------
     rollout, work, n_cores
         As in :func:`tick_seconds`.
     output : str, optional
-        Which output; may be left out where there is one.
+        Which output; may be omitted if there is only one.
 
     Returns
     -------
     Seconds
-        No placement on N cores has shorter ones.
+        No placement on N cores has shorter times.
 
     Raises
     ------
@@ -281,7 +281,7 @@ def seconds_on_cores(rollout: Rollout, work: TickWork, n_cores: int, output: str
 
 
 def _per_tick(rollout: Rollout, nodes: Mapping[str, float], *, greatest: bool = False) -> Floats:
-    """Work in every tick until the schedule repeats, shape (n_ticks,); or the greatest of its nodes."""
+    """Work in every tick until the schedule repeats, shape (n_ticks,): summed over nodes, or the greatest."""
     network, period = rollout.network, rollout.frame_period
     inputs = set(network.inputs)
     found = np.zeros(period.numerator)
@@ -306,7 +306,7 @@ def _output_of(rollout: Rollout, output: str | None) -> str:
     return output
 
 
-# Lines: a figure times N over z, the core seconds that a tick costs however little is done in it.
+# Lines: a figure times N, as a function of z, the core seconds of a tick without work.
 
 
 class _Line(NamedTuple):
@@ -318,7 +318,7 @@ class _Line(NamedTuple):
 
 
 def _line(rollout: Rollout, work: TickWork, figure: str, output: str | None) -> _Line:
-    """Give the line of a figure, which is linear in the lengths of ticks."""
+    """Line of a figure, which is linear in the lengths of ticks."""
     if figure not in FIGURES:
         raise InputError(f"figure {figure!r:.40}: unknown; choose one of {', '.join(FIGURES)}")
     if figure == "reaction" and isinstance(rollout.frame_period, Fraction):
@@ -328,24 +328,24 @@ def _line(rollout: Rollout, work: TickWork, figure: str, output: str | None) -> 
         )
     size = rollout.frame_period.numerator
     grains = _per_tick(rollout, work.grains, greatest=True)
-    grains[grains == 0] = min(grains[grains > 0], default=0.0)  # where no neuron is due: those that are gone through
+    grains[grains == 0] = min(grains[grains > 0], default=0.0)  # ticks without due neurons: neurons are still visited
     parts = (np.ones(size), _per_tick(rollout, work.nodes), grains)
     return _Line(*(getattr(seconds_of_ticks(rollout, part, output), figure) for part in parts))
 
 
 @dataclass(frozen=True)
 class Crossing(Card):
-    """From how many cores on, or up to how many, a rollout is ahead of another.
+    """Number of cores above which, or below which, a rollout is ahead of another.
 
     Attributes
     ----------
     cores : float
-        N*: the two are equal on so many cores. 0 or inf where they are equal on no number.
+        N*, the number of cores on which the two are equal; 0 or inf if they are equal on no number.
     is_above : bool
-        Whether the rollout is ahead on more than so many cores, as one with fewer ticks is; else on fewer.
+        Whether the rollout is ahead on more than N* cores, as one with fewer ticks is; else on fewer.
     least, most : float
-        Where grains are given: some placement keeps the statement outside of these numbers of cores, whatever the
-        placement of the other rollout. ``cores`` where no grains are given.
+        With grains: outside this range of cores, some placement keeps the statement, whatever the placement of the
+        other rollout. Both are ``cores`` without grains.
     """
 
     cores: float
@@ -354,12 +354,12 @@ class Crossing(Card):
     most: float
 
     def is_ahead(self, n_cores: int) -> bool:
-        """Whether the rollout is strictly ahead on so many cores."""
+        """Whether the rollout is strictly ahead on ``n_cores`` cores."""
         return n_cores > self.cores if self.is_above else n_cores < self.cores
 
     @property
     def first_cores(self) -> int | None:
-        """Least number of cores on which the rollout is ahead; ``None`` where there is none."""
+        """Least number of cores on which the rollout is ahead; ``None`` if there is none."""
         if self.is_above:
             return None if math.isinf(self.cores) else math.floor(self.cores) + 1
         return 1 if self.cores > 1 else None
@@ -368,23 +368,23 @@ class Crossing(Card):
 def crossing(
     rollout: Rollout, other: Rollout, work: TickWork, figure: str = "first", output: str | None = None
 ) -> Crossing:
-    """Say from how many cores on a rollout is ahead of another, where all cores hold neurons of every phase.
+    """Find from how many cores a rollout is ahead of another, if all cores hold neurons of every phase.
 
     Parameters
     ----------
     rollout, other : Rollout
         Two rollouts of one network.
     work : TickWork
-        What takes time in a tick. Grains play no part in N*, only in its bounds.
+        What takes time in a tick. Grains do not affect N*, only its bounds.
     figure : {"first", "full", "period", "reaction"}
-        What is compared.
+        The figure to compare.
     output : str, optional
-        Which output; may be left out where there is one.
+        Which output; may be omitted if there is only one.
 
     Returns
     -------
     Crossing
-        With D and D' ticks of the figure and the work U and U' in them, N* solves N barrier(N) + fixed =
+        With D and D' ticks of the figure and work U and U' in them, N* solves N barrier(N) + fixed =
         (U - U') / (D' - D).
 
     Raises
@@ -413,7 +413,7 @@ def crossing(
         ahead = 0.0 if mine.work < theirs.work else math.inf
         return Crossing(ahead, is_above=True, least=ahead, most=ahead)
     is_above = mine.ticks < theirs.ticks
-    few, many = (theirs, mine) if is_above else (mine, theirs)  # those of fewer cores, and of plenty
+    few, many = (theirs, mine) if is_above else (mine, theirs)  # ahead on few cores, and on many
     ticks, done = few.ticks - many.ticks, many.work - few.work
     rest = done - ticks * work.fixed
     return Crossing(
@@ -425,32 +425,32 @@ def crossing(
 
 
 class Best(NamedTuple):
-    """A rollout that is best on some numbers of cores."""
+    """A rollout that is best over a range of cores."""
 
-    cores: float  # from how many on, a real number; to that of the next
+    cores: float  # start of the range, a real number; it ends at the start of the next
     rollout: Rollout
 
 
 def best_over_cores(
     rollouts: Iterable[Rollout], work: TickWork, figure: str = "first", output: str | None = None
 ) -> tuple[Best, ...]:
-    """Find which of some rollouts is best on which numbers of cores.
+    """Find which of several rollouts is best on which numbers of cores.
 
     Parameters
     ----------
     rollouts : iterable of Rollout
-        Of one network; of equal ones the first is taken.
+        Rollouts of one network; of equal ones the first is taken.
     work : TickWork
-        What takes time in a tick; grains play no part.
+        What takes time in a tick; grains are ignored.
     figure : {"first", "full", "period", "reaction"}
-        What is least.
+        The figure to minimise.
     output : str, optional
-        Which output; may be left out where there is one.
+        Which output; may be omitted if there is only one.
 
     Returns
     -------
     tuple of Best
-        From few cores to many: ticks fall and work rises. Those that are best on no number are left out.
+        From few cores to many: ticks fall and work rises. Rollouts that are nowhere best are left out.
 
     Raises
     ------
@@ -464,7 +464,7 @@ def best_over_cores(
             lines[line.ticks] = line.work, rollout
     if not lines:
         raise InputError("best_over_cores: no rollout is given; give one or more")
-    # the lower envelope of the lines over z, from the left, where the least work is best
+    # lower envelope of the lines over z, from the left, where the least work is best
     found: list[tuple[float, float]] = []
     for ticks in sorted(lines, reverse=True):
         begins = -math.inf
@@ -483,23 +483,23 @@ def best_over_cores(
 def least_first_response(
     network: Network, work: TickWork, n_cores: int, output: str | None = None
 ) -> tuple[float, tuple[str, ...]]:
-    """Find the least first response of all patterns, executions and phases on so many cores.
+    """Find the least first response over all patterns, executions and phases on ``n_cores`` cores.
 
     Parameters
     ----------
     network : Network
         The network.
     work : TickWork
-        What takes time in a tick; grains play no part.
+        What takes time in a tick; grains are ignored.
     n_cores : int
         N, 1 or more.
     output : str, optional
-        Which output; may be left out where there is one.
+        Which output; may be omitted if there is only one.
 
     Returns
     -------
     seconds : float
-        The least of D barrier + (D fixed + U) / N over all paths of D edges whose nodes have the work U.
+        The least of D barrier + (D fixed + U) / N over all paths with D edges and work U of their nodes.
     path : tuple of str
         Nodes of the best path; :func:`path_first` makes a rollout of it.
 
@@ -512,7 +512,7 @@ def least_first_response(
 
     streaming = Rollout(network, RolloutPattern.named(network, "streaming"))
     output = _output_of(streaming, output)
-    tick_seconds(streaming, work, n_cores)  # refuses what is no work of this network, and numbers of cores
+    tick_seconds(streaming, work, n_cores)  # checks work and n_cores
     each = n_cores * work.barrier_of(n_cores) + work.fixed
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_weighted_edges_from((u, v, each + work.nodes.get(v, 0.0)) for u, v in network.edges)
@@ -523,7 +523,7 @@ def least_first_response(
 
 
 def path_first(network: Network, path: Sequence[str]) -> Rollout:
-    """Make the rollout that computes the nodes of a path first, one a tick, and all others in one tick more.
+    """Make the rollout that computes the nodes of a path first, one per tick, and all others in one more tick.
 
     Parameters
     ----------
@@ -535,12 +535,12 @@ def path_first(network: Network, path: Sequence[str]) -> Rollout:
     Returns
     -------
     Rollout
-        The path's edges are sequential, all others stream; the frame period is a tick more than the path has edges.
+        The path's edges are sequential, all others stream; the frame period is the number of path edges plus one.
 
     Raises
     ------
     InputError
-        If it is no such path.
+        If ``path`` is not such a path.
     """
     needs("path_first", network, Network)
     steps = list(pairwise(path))

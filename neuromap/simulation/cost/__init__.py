@@ -1,1 +1,1 @@
-"""What a run costs: synaptic events, energy, time of nodes."""
+"""Cost of a run: synaptic events, energy, node times."""

@@ -1,8 +1,7 @@
 """Work, traffic and node times of a program, per frame and in its busiest tick.
 
-A core works through the events of a tick one after the other, all cores at the same time. So a node takes as long
-as that core which has most to do for it; then its spikes are on their way, for as long as the load of the links makes
-them wait.
+Each core processes the events of a tick one after the other; all cores work in parallel. A node therefore takes as
+long as its busiest core; then its spikes travel, and wait as the load of the links requires.
 """
 
 from __future__ import annotations
@@ -33,19 +32,18 @@ from neuromap.simulation.run.tick_run import TickSpikes, run_ticks, together
 
 
 class NodeTime(NamedTuple):
-    """What a node takes in the tick that is its busiest.
+    """Work and time of a node in its busiest tick.
 
     Attributes
     ----------
     events : int
-        Synaptic events that the busiest core does for the node.
+        Synaptic events that the busiest core processes for the node.
     seconds : float or None
-        The same in time, with the updates of the node's neurons on that core and the arrival of its spikes; ``None``
-        where the chip file lacks one of the figures ``synaptic_event_seconds`` and ``neuron_update_seconds``, or
-        traffic is given and the router's figures are absent.
+        Their time on the slowest core, updates of the node's neurons there and the arrival of its spikes included;
+        ``None`` if the chip file lacks ``synaptic_event_seconds`` or ``neuron_update_seconds``, or traffic is given and
+        the router's figures are missing.
     arrival_cycles : int or None
-        Router cycles within which the node's spikes arrive in any tick of the run, a bound; ``None`` where no traffic
-        is given.
+        Bound on the router cycles until the node's spikes arrive in any tick of the run; ``None`` without traffic.
     """
 
     events: int
@@ -54,26 +52,26 @@ class NodeTime(NamedTuple):
 
 
 def node_times(work: Work, chip: ChipSpec, traffic: Traffic | None = None) -> dict[str, NodeTime]:
-    """Say how long every node takes, as a run has shown.
+    """Time of every node, measured in a run.
 
     Parameters
     ----------
     work : Work
-        Of a run that drives the network as hard as it will be driven: nodes take what that run made them take.
+        Work of a run that drives the network as hard as it will be driven: times hold for that run's load.
     chip : ChipSpec
-        Its figures of time, if it has any.
+        Chip whose timing figures are used, if it has any.
     traffic : Traffic, optional
-        Of the same run: then the way of a node's spikes is part of its time.
+        Traffic of the same run; if given, a node's time includes the travel of its spikes.
 
     Returns
     -------
     dict of str to NodeTime
-        For every node but the inputs. Relays and splitters are left out: they take ticks of their own. Where nodes
-        share a core each is counted alone.
+        For every node but the inputs. Relays and splitters are left out: they take ticks of their own. Nodes that
+        share a core are each counted alone.
     """
     arrivals = {name: None if traffic is None else traffic.node_arrivals[name] for name in work.node_peak}
     event, update = (chip.timing.get(key) for key in ("synaptic_event_seconds", "neuron_update_seconds"))
-    # timed ticks know links by the time of a hop alone, which is short beside what cores do
+    # timed ticks know links only by the time of a hop, which is short compared with the work of cores
     cycle = 0.0 if traffic is None or chip.is_timed else traffic.clock.cycle_seconds
     if event is None or update is None or cycle is None:
         return {name: NodeTime(events, None, arrivals[name]) for name, events in work.node_peak.items()}
@@ -90,20 +88,20 @@ def node_times(work: Work, chip: ChipSpec, traffic: Traffic | None = None) -> di
     }
 
 
-# What a program does while it runs: its traffic and its work.
+# Activity of a running program: its traffic and its work.
 
 
-# What the cores of a program did in a run: synaptic events, by core and by node.
+# Work of a program's cores in a run: synaptic events, by core and by node.
 @dataclass(frozen=True, eq=False)
 class NodeShares(ReadOnly, Card):
-    """Which neurons of a core belong together: those of one node, relays apart (S shares)."""
+    """Neurons of every core grouped by node, relays apart (S shares)."""
 
-    # A core that holds neurons of several nodes has several shares; neurons without a label make one too.
+    # A core with neurons of several nodes has several shares; neurons without a label form one too.
 
     core: NDArray[np.int64]  # (S,): the core; ascending
     node: NDArray[np.int64]  # (S,): position in ``Program.nodes``; -1 for neurons without a label
-    is_relay: NDArray[np.bool_]  # (S,): whether these are relays or splitters, which bear the label of their source
-    neurons: NDArray[np.int64]  # (S,): neurons of the share
+    is_relay: NDArray[np.bool_]  # (S,): whether these are relays or splitters, which carry the label of their source
+    neurons: NDArray[np.int64]  # (S,): number of neurons in the share
     peak_events: NDArray[np.int64]  # (S,): most synaptic events of these neurons in one tick
 
     def __len__(self) -> int:
@@ -112,32 +110,32 @@ class NodeShares(ReadOnly, Card):
 
 @dataclass(frozen=True, eq=False)
 class Work(ReadOnly, Card):
-    """What the cores of a program did in a run of ticks; C cores.
+    """Work of a program's C cores over a run.
 
     Attributes
     ----------
     n_ticks : int
-        Ticks that were counted.
+        Number of ticks counted.
     spikes : int
-        Neurons that fired, counted once per tick; those that are read out too.
+        Neurons that fired, counted once per tick, including those read out.
     axon_events : int
         Axons that were due, counted once per tick.
     synaptic_events : int
         Synapses on those axons.
     neuron_updates : int
-        Neurons times ticks. A crossbar core goes through all of its neurons in every tick, idle ones too; a core with
-        synapse lists through those that are in use.
+        Neurons times ticks. A crossbar core updates all of its neurons in every tick, idle ones too; a synapse-list
+        core only those in use.
     core_events : ndarray of int64, shape (C,)
         Synaptic events of every core, summed over the ticks.
     peak_core_events : ndarray of int64, shape (C,)
         Most synaptic events of every core in one tick.
     nodes : tuple of str
-        Names of all nodes of the program, which the shares count through.
+        Names of all nodes of the program, indexed by ``shares.node``.
     shares : NodeShares
-        The same per node on every core.
+        Peak synaptic events per node on every core.
     node_peak : mapping of str to int
-        Most synaptic events that one core does for one node in one tick, for all nodes but the inputs; relays are
-        left out. 0 for a node that never has any.
+        Most synaptic events that one core processes for the node in one tick, for all nodes but the inputs; relays are
+        left out. 0 for a node without events.
     """
 
     n_ticks: int
@@ -154,7 +152,7 @@ class Work(ReadOnly, Card):
 
 @dataclass(frozen=True, eq=False)
 class Activity(Card):
-    """Traffic and work of the same run.
+    """Traffic and work of one run.
 
     Attributes
     ----------
@@ -165,7 +163,7 @@ class Activity(Card):
     chips : int
         Chips of the board.
     times : TickTimes or None
-        Time of every tick, where ticks are timed.
+        Time of every tick, if ticks are timed.
     """
 
     traffic: Traffic
@@ -184,13 +182,13 @@ class Activity(Card):
 
     @property
     def counts(self) -> Counts:
-        """What costs energy, for :func:`neuromap.simulation.cost.energy.energy_of`."""
+        """Counts for :func:`neuromap.simulation.cost.energy.energy_of`."""
         return energy_counts(self.traffic.wires, self.work, self.chips, self.times)
 
 
 def energy_counts(wires: WireCounts, work: Work, chips: int, times: TickTimes | None = None) -> Counts:
-    """Say of a run what costs energy."""
-    # Spikes that are read out leave a core and go to the host, so they count in both places.
+    """Count what costs energy in a run."""
+    # spikes that are read out leave a core and go to the host, so they count in both places
     return Counts(
         ticks=work.n_ticks,
         chips=chips,
@@ -218,7 +216,7 @@ def measure_activity(
     noise_seed: int = 0,
     progress: Callable[[int, int], object] | None = None,
 ) -> Activity:
-    """Run a program once and count its traffic and its work, start and end of the run included.
+    """Run a program once and count its traffic and work, start-up and end of the run included.
 
     For figures per frame see :func:`neuromap.simulation.cost.steady_figures.measure_steady_activity`.
 
@@ -227,13 +225,13 @@ def measure_activity(
     program : ChipProgram
         Mapped, or written by hand.
     frames : mapping of str to array_like, shape (n_frames, size), optional
-        Input frames for every input node; without them the host feeds nothing.
+        Input frames for every input node; if omitted, the host feeds nothing.
     n_ticks : int, optional
-        Ticks to run; by default until the slowest output has shown the last frame.
+        Number of ticks; by default until the slowest output has shown the last frame.
     engine, threads, noise_seed
         As in :func:`neuromap.simulation.run.simulate.simulate`.
     progress : callable, optional
-        Called as ``progress(ticks done, ticks in all)``.
+        Called as ``progress(ticks_done, total_ticks)``.
 
     Returns
     -------
@@ -256,7 +254,7 @@ def measure_activity(
 
 
 def count_activity(program: ChipProgram, ticks: Iterable[TickSpikes]) -> Activity:
-    """Count traffic and work of ticks, from tick 0 on, and time them where ticks last as long as their work."""
+    """Count traffic and work of a run from tick 0 on; time its ticks if they last as long as their work."""
     traffic = TrafficCounter(program)
     counter = RunCounter(program, traffic)
     for spikes in ticks:
@@ -265,10 +263,10 @@ def count_activity(program: ChipProgram, ticks: Iterable[TickSpikes]) -> Activit
 
 
 class RunCounter:
-    """Counts a run, tick by tick: spikes on their ways, work and, where ticks are timed, their lengths."""
+    """Counts a run tick by tick: traffic, work and, if ticks are timed, their lengths."""
 
     def __init__(self, program: ChipProgram, wires: TrafficCounter | WireSums) -> None:
-        self.wires: TrafficCounter | WireSums = wires  # of all that happens to spikes, or the sums alone
+        self.wires: TrafficCounter | WireSums = wires  # full traffic, or only its sums
         self.work, self._clock = WorkCounter(program), tick_clock(program)
         self._chips = math.prod(program.chip.chips)
 
@@ -280,30 +278,30 @@ class RunCounter:
             self._clock.add(spikes)
 
     def follow(self, before: Sequence[TickSpikes]) -> None:
-        """Begin another stretch of ticks, with what the ticks just before it have under way."""
+        """Begin another stretch of ticks; spikes of the ticks ``before`` it are still pending."""
         self.work.follow(before)
         if self._clock is not None:
             self._clock.follow(before)
 
     @property
     def times(self) -> TickTimes | None:
-        """Time of every tick so far, where ticks are timed."""
+        """Time of every tick so far, if ticks are timed."""
         return None if self._clock is None else self._clock.result()
 
     @property
     def counts(self) -> Counts:
-        """What costs energy, so far."""
+        """Energy counts so far."""
         return energy_counts(self.wires.counts, self.work.result(), self._chips, self.times)
 
 
-# What the cores of a program do in each tick: synaptic events, counted core by core and node by node.
+# Work of a program's cores in each tick: synaptic events, counted by core and by node.
 #
-# The engines keep totals only. Here every tick's spikes are followed to their axons, so that it is also known where
-# the work is done and how much of it falls into one tick: a core works through its synaptic events one after the
-# other, so its busiest tick says how long a tick it needs.
+# Engines keep totals only. Here every tick's spikes are followed to their axons, which also tells where the work is
+# done and how much of it falls into one tick: a core processes its synaptic events one after the other, so its
+# busiest tick determines how long a tick it needs.
 
 
-# Ticks times shares of cores that are counted at once; bounds the memory beside the program.
+# Ticks times shares counted at once; bounds the memory beyond the program.
 _CELLS = 1 << 18
 
 
@@ -334,7 +332,7 @@ class WorkCounter:
             self._count()
 
     def follow(self, before: Sequence[TickSpikes]) -> None:
-        """Begin another stretch of ticks, with what the ticks just before it have under way."""
+        """Begin another stretch of ticks; spikes of the ticks ``before`` it are still pending."""
         self._count()
         arrivals = self._sent(before, self._tick - len(before)) if before else np.empty(0, np.int64)
         self._under_way = arrivals[arrivals >= self._tick * self._n_axons]
@@ -344,7 +342,7 @@ class WorkCounter:
         return int(self._first_axon[-1])
 
     def _count(self) -> None:
-        """Count the ticks that were kept, all at once."""
+        """Count all kept ticks at once."""
         if not self._kept:
             return
         first = self._tick - len(self._kept)
@@ -361,7 +359,7 @@ class WorkCounter:
         self._kept.clear()
 
     def _sent(self, ticks: Sequence[TickSpikes], first: int) -> NDArray[np.int64]:
-        """Arrivals of the spikes of ticks from ``first`` on: the tick times all axons, plus the axon."""
+        """Arrivals of the spikes of ticks from ``first`` on, encoded as tick times number of axons plus axon."""
         spikes = together(ticks)
         sent = self._program.sent_by(spikes.cores, spikes.neurons)
         when = first + _positions([len(tick.cores) for tick in ticks])[sent.spike] + sent.delay
@@ -379,7 +377,7 @@ class WorkCounter:
         self._core_events += of_core.sum(axis=0)
 
     def result(self) -> Work:
-        """Return what was counted so far."""
+        """Return the work counted so far."""
         self._count()
         shares = self._shares
         is_relay, node = shares.label % 2 == 1, shares.label // 2 - 1
@@ -403,21 +401,21 @@ class WorkCounter:
 
 
 def _positions(counts: Sequence[int]) -> NDArray[np.int64]:
-    """Position of the tick of every spike, where ticks have so many."""
+    """Position of every spike's tick, given the number of spikes per tick."""
     return np.repeat(np.arange(len(counts)), counts)
 
 
-# Synapses of a program by axon and by node: how many events every share of a core has where axons are reached.
+# Synapses of a program by axon and node: events of every share when axons are reached.
 
 
 class CoreShares(ABC):
-    """Neurons of every core by node, relays apart (S shares, ordered by core), and the synapses onto them."""
+    """Neurons of every core grouped by node, relays apart (S shares, ordered by core), and the synapses onto them."""
 
-    # core, label, neurons: (S,): core of every share; 2 (node + 1), one more for relays; how many neurons it has
+    # core, label, neurons: (S,): core of every share; 2 (node + 1), plus 1 for relays; number of neurons
     # shapes: labels (C, N)
 
-    # neurons that are computed in every tick: those of all cores in use, idle ones too, where a core goes through all
-    # of them; those in use where it goes through these alone, as cores with synapse lists do
+    # neurons updated in every tick: all neurons of the cores in use, idle ones too, or only the neurons in use for
+    # cores that update only these (synapse lists)
     updates: int
 
     def __init__(self, program: ChipProgram, labels: Ints) -> None:
@@ -432,7 +430,7 @@ class CoreShares(ABC):
 
     @abstractmethod
     def events(self, ticks: Ints, axons: Ints, n_ticks: int) -> Ints:
-        """Count synaptic events where axons are reached."""
+        """Count synaptic events by tick and share for the reached axons."""
         # shapes: ticks, axons (n,); returns (T, S)
 
     def _added(self, ticks: Ints, shares: Ints, events: NDArray[np.integer], n_ticks: int) -> Ints:
@@ -441,10 +439,10 @@ class CoreShares(ABC):
 
 
 class SynapseShares(CoreShares):
-    """Of any program: for every axon the shares that it has synapses onto, and how many."""
+    """Shares of any program, with the number of synapses from every axon onto every share."""
 
     def __init__(self, program: ChipProgram) -> None:
-        # what a joined current costs is cost of the neuron to which it is joined
+        # the cost of a joined current counts for the neuron it is joined to
         super().__init__(program, share_labels(program).ravel()[program.soma].reshape(program.shape))
         self.updates = (
             self._numbers.size if program.chip.kind.structure.UPDATES_ALL else int(program.neurons_in_use.sum())
@@ -458,7 +456,7 @@ class SynapseShares(CoreShares):
         del self._labels, self._numbers, self._keys
 
     def events(self, ticks: Ints, axons: Ints, n_ticks: int) -> Ints:
-        """Count synaptic events where axons are reached: an axon does all its synapses."""
+        """Count synaptic events by tick and share: a reached axon activates all its synapses."""
         first = self._first[axons]
         each = self._first[axons + 1] - first
         rows = ragged_ranges(first, each)
@@ -466,6 +464,6 @@ class SynapseShares(CoreShares):
 
 
 def share_labels(program: ChipProgram) -> Ints:
-    """Give every neuron the label of its share, shape (C, N)."""
+    """Label of every neuron's share, shape (C, N)."""
     labels: Ints = 2 * (program.neuron_node.astype(np.int64) + 1) + program.is_relay
     return labels

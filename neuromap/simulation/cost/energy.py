@@ -1,8 +1,8 @@
-"""Energy of a run: what was counted times what the chip file says of it, every term apart.
+"""Energy of a run: counts times the chip file's figures, term by term.
 
-``docs/energy.md`` has the formulas. A figure that the chip file lacks makes a term without joules: it is named,
-never taken for zero. A figure that the others hold already is shown and never added. The average energy per
-synaptic event, which includes everything, is no marginal cost and enters no sum.
+``docs/energy.md`` has the formulas. A figure that the chip file lacks gives a term without joules: it is named,
+never taken as zero. A figure that others already include is shown but never added. The average energy per
+synaptic event, which includes everything, is not a marginal cost and enters no sum.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.render.numbers import joules
 from neuromap.render.value import Card
 
-# What the ports of a chip carry together: their ratio is the bits of a spike.
+# Rates of all ports of a chip together; their ratio is the number of bits per spike.
 _FOR_BITS = ("boundary_bits_per_second", "boundary_spikes_per_second")
 
 
 @dataclass(frozen=True)
 class Counts(Card):
-    """What costs energy, counted over a run.
+    """Counts of everything that costs energy, over a run.
 
     Attributes
     ----------
     ticks : int
         Ticks of the run.
     chips : int
-        Chips of the whole board, idle ones too.
+        Chips of the whole board, including idle ones.
     neuron_updates : int
         Neurons of the cores in use times ticks.
     synaptic_events : int
@@ -38,22 +38,22 @@ class Counts(Card):
     spikes : int
         Spikes that leave a core.
     hops : int
-        Links of the mesh that they cross, summed.
+        Mesh links that these spikes cross, summed.
     hops_x : int
-        Those of them along x.
+        Hops along x.
     active, fired, arrivals : int
-        Neurons that were active, neurons that fired, and spikes that came into a core, where ticks are timed.
+        Active neurons, neurons that fired, and spikes that entered a core, if ticks are timed.
     seconds : float
-        Time that the ticks took, where ticks are timed.
+        Duration of the ticks, if ticks are timed.
     crossings : int
-        Chip boundaries among them.
+        Hops that cross a chip boundary.
     host_spikes : int
         Spikes between host and chip.
 
     Raises
     ------
     InputError
-        If a number is below 0, or there is no chip.
+        If a count is below 0, or there is no chip.
     """
 
     ticks: int
@@ -80,22 +80,22 @@ class Counts(Card):
 
 @dataclass(frozen=True)
 class EnergyTerm:
-    """One term of an energy.
+    """One term of the energy.
 
     Attributes
     ----------
     key : str
-        The figure's key in the table ``[energy]`` of the chip file.
+        The figure's key in the ``[energy]`` table of the chip file.
     title : str
-        What is counted, in words: its unit.
+        What is counted, in words.
     count : int
-        How many there were in the run.
+        Number in the run.
     joules_each : float or None
-        Energy of one; ``None`` where the chip file does not say.
+        Energy of one; ``None`` if the chip file lacks the figure.
     joules : float or None
-        Of all: count times energy of one, 0 only where nothing was counted or the figure is 0.
+        Count times energy of one; 0 only if nothing was counted or the figure is 0.
     included_in : str or None
-        "fit" where the other figures hold this one already, so that it is not added; else ``None``.
+        "fit" if the other figures already include this one, so that it is not added; else ``None``.
     """
 
     key: str
@@ -107,7 +107,7 @@ class EnergyTerm:
 
     @property
     def is_added(self) -> bool:
-        """Whether the term is part of the sum: known, and not held by the others already."""
+        """Whether the term is part of the sum: known, and not already included in others."""
         return self.joules is not None and self.included_in is None
 
 
@@ -118,11 +118,11 @@ class Energy(Card):
     Attributes
     ----------
     counts : Counts
-        What was counted.
+        Counts of the run.
     seconds : float
-        How long the run took on the chip.
+        Duration of the run on the chip.
     terms : tuple of EnergyTerm
-        All of them, absent ones too, always in the same order.
+        All terms, including absent ones, in a fixed order.
     average_joules_each : float or None
         Published average energy per synaptic event, everything included: a reference, part of no sum.
     """
@@ -138,23 +138,23 @@ class Energy(Card):
 
     @property
     def joules(self) -> float | None:
-        """Sum of the known terms that no other holds; ``None`` where the chip file has no figure at all."""
+        """Sum of the known terms that no others include; ``None`` if the chip file has no such figure."""
         known = [term.joules for term in self.terms if term.is_added and term.joules is not None]
         return math.fsum(known) if known else None
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """Keys whose figure the chip file neither has nor says to be held by others: missing in the sum."""
+        """Keys of figures that the chip file neither has nor marks as included in others: missing from the sum."""
         return tuple(term.key for term in self.terms if term.joules_each is None and term.included_in is None)
 
     @property
     def average_joules(self) -> float | None:
-        """What the average per synaptic event would give, for comparison at its own operating point only."""
+        """Energy by the average per synaptic event; comparable only at that figure's operating point."""
         return None if self.average_joules_each is None else self.average_joules_each * self.counts.synaptic_events
 
     @property
     def joules_per_tick(self) -> float | None:
-        """Mean energy of one tick in joules; ``None`` where no figure is known or no tick ran."""
+        """Mean energy of one tick in joules; ``None`` if no figure is known or no tick ran."""
         return None if self.joules is None or self.counts.ticks == 0 else self.joules / self.counts.ticks
 
     def joules_per_frame(self, frame_period_ticks: Time) -> float | None:
@@ -168,7 +168,7 @@ class Energy(Card):
         Returns
         -------
         float or None
-            Energy per tick times the period; ``None`` where no figure is known or no tick ran.
+            Energy per tick times the period; ``None`` if no figure is known or no tick ran.
         """
         return None if self.joules_per_tick is None else self.joules_per_tick * float(frame_period_ticks)
 
@@ -178,13 +178,13 @@ class Energy(Card):
         Parameters
         ----------
         seconds : float, optional
-            Time that the run takes, above 0; by default that of the chip file's tick. Static power is the same
-            however long it takes, all other energy is shared out over the time.
+            Duration of the run, above 0; by default :attr:`seconds`. Static power does not depend on it; all other
+            energy is spread over this time.
 
         Returns
         -------
         float or None
-            ``None`` where no figure is known or no tick ran.
+            ``None`` if no figure is known or no tick ran.
 
         Raises
         ------
@@ -203,14 +203,14 @@ class Energy(Card):
 
 def bits_off_chip(chip: ChipSpec) -> float | None:
     """Bits of one spike on the wire between chips."""
-    # gives bits per second over spikes per second of the chip's ports (34 for TrueNorth, whose spikes have 32 bits
-    # between routers); ``None`` where the chip file lacks one of them
+    # bits per second over spikes per second of the chip's ports (34 for TrueNorth, whose spikes have 32 bits between
+    # routers); ``None`` if the chip file lacks either
     bits, spikes = (chip.router.get(key) for key in _FOR_BITS)
     return None if bits is None or not spikes else bits / spikes
 
 
 def figures_lacking(chip: ChipSpec, absent: Iterable[str]) -> tuple[str, ...]:
-    """Name the figures without which terms are absent."""
+    """Name the figures whose lack makes terms absent."""
     for_bits = [key for key in _FOR_BITS if not chip.router.get(key)]
     return tuple(
         f"{' and '.join(for_bits)} (needed beside off_chip_bit_joules)"
@@ -221,14 +221,14 @@ def figures_lacking(chip: ChipSpec, absent: Iterable[str]) -> tuple[str, ...]:
 
 
 def energy_of(chip: ChipSpec, counts: Counts) -> Energy:
-    """Work out the energy of a run.
+    """Compute the energy of a run.
 
     Parameters
     ----------
     chip : ChipSpec
-        Its figures; static power and energy per tick are those of one chip.
+        Chip whose figures are used; static power and energy per tick are per chip.
     counts : Counts
-        What was counted; :attr:`neuromap.simulation.cost.activity.Activity.counts` gives it.
+        Counts of the run, such as :attr:`neuromap.simulation.cost.activity.Activity.counts`.
 
     Returns
     -------
@@ -256,15 +256,15 @@ def energy_of(chip: ChipSpec, counts: Counts) -> Energy:
     return Energy(counts, seconds, terms, chip.energy.get("average_synaptic_event_joules"))
 
 
-# Terms that are left out where a chip file lacks their figure: others hold it there.
+# Terms left out if a chip file lacks their figure, as others then include it.
 _OF_SOME_CHIPS = ("neuron_access_joules", "fire_joules", "arrival_joules")
 
 
 def _counted(chip: ChipSpec, counts: Counts, bits: float | None) -> list[tuple[str, str, int]]:
-    """Give the key of every figure, what it is the energy of, and how many of these there were."""
+    """Key, title and count of every term."""
     off_chip = "spikes between chips, or chip and host" + ("" if bits is None else f", {bits:g} bits each")
     updates = ("neuron updates", counts.neuron_updates)
-    if "neuron_access_joules" in chip.energy:  # then all neurons are looked at, and the active ones updated
+    if "neuron_access_joules" in chip.energy:  # then all neurons are accessed, and the active ones updated
         updates = ("updates of active neurons", counts.active)
     hops = [("hop_joules", "hops", counts.hops)]
     if "hop_x_joules" in chip.energy:

@@ -1,10 +1,10 @@
-"""Work of a frame, node by node, and from it the seconds of rollouts on any number of cores, before anything is mapped.
+"""Work of a frame by node, and the resulting seconds of rollouts on any number of cores, before mapping.
 
-Every core holds an equal part of every node, neurons side by side, nodes in the order of the network. Counted are the
-spikes of the reference, the synapses that they reach and the cores to which they go; seconds are those of the chip
-file. As in ``tick_times.py`` a core sends and takes in at the same time, and takes in what a node sends from when that
-node's turn came; a tick lasts as long as the slowest core, and what a spike sets off belongs to the tick in which it is
-fired. The ways of spikes are not counted: they depend on places.
+Every core holds an equal part of every node, neurons side by side, nodes in the order of the network. The model counts
+the spikes of the reference, the synapses they reach and the cores they go to, and takes seconds from the chip file. As
+in ``tick_times.py``, a core sends and receives in parallel, and can receive from a node once that node's turn has come;
+a tick lasts as long as the slowest core, and the work that a spike causes belongs to the tick in which it is fired.
+Travel times of spikes are not counted: they depend on the placement.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from neuromap.simulation.reference_frames import reference
 
 @dataclass(frozen=True, eq=False)
 class FrameWork(ReadOnly, Card):
-    """What frames ask of every node of a network, on a chip.
+    """Work of frames for every node of a network on a chip.
 
     Attributes
     ----------
     network : Network
         The network.
     chip : ChipSpec
-        Whose figures of time are taken.
+        Chip whose timing figures are used.
     frames : mapping of str to ndarray of bool, shape (n_frames, size)
         Spikes of all nodes.
     """
@@ -67,12 +67,12 @@ class FrameWork(ReadOnly, Card):
 
     @cached_property
     def spikes(self) -> Mapping[str, float]:
-        """Spikes of every node per frame."""
+        """Mean spikes per frame of every node."""
         return ReadOnlyMapping({name: float(rows.sum() / len(rows)) for name, rows in self.frames.items()})
 
     @cached_property
     def synaptic_events(self) -> float:
-        """Synaptic events of a frame."""
+        """Mean synaptic events per frame."""
         sums = (running for source in self._sources.values() for _, running in source.events)
         return sum(float(running[:, -1].mean()) for running in sums)
 
@@ -93,31 +93,31 @@ class FrameWork(ReadOnly, Card):
 
     @property
     def n_neurons(self) -> int:
-        """Neurons of all computed nodes."""
+        """Number of neurons in all computed nodes."""
         return sum(node.size for name, node in self.network.nodes.items() if name not in self.network.inputs)
 
     @property
     def least_cores(self) -> int:
-        """Cores that the neurons fill."""
+        """Number of cores that the neurons fill."""
         return max(1, -(-self.n_neurons // self.chip.neurons))
 
     @property
     def most_cores(self) -> int:
-        """Cores of the board."""
+        """Number of cores on the board."""
         return math.prod(self.chip.cores) * math.prod(self.chip.chips)
 
     def on(self, n_cores: int) -> tuple[TickWork, TickWork]:
-        """Give the work of sending, and of taking in, on so many cores: means over frames, for the closed forms.
+        """Work of sending and of receiving on a number of cores: means over frames, for the closed forms.
 
         Parameters
         ----------
         n_cores : int
-            N, 1 or more: spikes go once to every core that reads them, so messages depend on it.
+            N, 1 or more: a spike goes once to every core that reads it, so the number of messages depends on N.
 
         Returns
         -------
         tuple of TickWork
-            Where ticks are of fixed length there is no work, and the barrier is the tick.
+            With ticks of fixed length there is no work, and the barrier is the tick.
 
         Raises
         ------
@@ -136,16 +136,16 @@ class FrameWork(ReadOnly, Card):
         return TickWork(sending, self.n_neurons * costs.access, barrier), TickWork(receiving, 0.0, barrier)
 
     def seconds(self, rollout: Rollout, n_cores: int, output: str | None = None) -> Seconds:
-        """Give the times of an output of a rollout on so many cores.
+        """Compute the times of an output of a rollout on a number of cores.
 
         Parameters
         ----------
         rollout : Rollout
-            Of the network.
+            A rollout of the network.
         n_cores : int
             N, 1 or more.
         output : str, optional
-            Which output; may be left out where there is one.
+            The output; may be omitted if there is only one.
 
         Returns
         -------
@@ -160,12 +160,12 @@ class FrameWork(ReadOnly, Card):
         return seconds_of_ticks(rollout, self.tick_seconds(rollout, n_cores), output)
 
     def tick_seconds(self, rollout: Rollout, n_cores: int) -> tuple[float, ...]:
-        """Give the length of every tick of a schedule, until it repeats: means over frames of the slowest core.
+        """Length of every tick of a schedule until it repeats: mean over frames of the slowest core.
 
         Parameters
         ----------
         rollout : Rollout
-            Of the network.
+            A rollout of the network.
         n_cores : int
             N, 1 or more.
 
@@ -183,7 +183,7 @@ class FrameWork(ReadOnly, Card):
         loads = _loads(self, whole_number("n_cores", n_cores))
         if costs is None:
             return (self.chip.tick_seconds,) * period.numerator
-        order = sorted(loads, key=lambda name: name not in self.network.inputs)  # the host's spikes are there at once
+        order = sorted(loads, key=lambda name: name not in self.network.inputs)  # host spikes arrive at once
         shape = next(iter(loads.values())).shape[1:]
         first_spike = costs.access + costs.update + costs.fire + costs.spike
         sent, done = (np.zeros((period.numerator, *shape)) for _ in range(2))
@@ -191,12 +191,12 @@ class FrameWork(ReadOnly, Card):
             for frame in range(period.denominator):
                 tick = tick_of_frame(rollout.phases[name], period, frame) + (name in self.network.inputs)
                 tick %= period.numerator
-                # what its spikes set off begins when the first is sent, and lasts until all of it is done
+                # the work its spikes cause begins when the first is sent
                 begin = sent[tick] + first_spike if name not in self.network.inputs else 0.0
                 work = loads[name][1]
                 done[tick] = np.where(work > 0, np.maximum(done[tick], begin) + work, done[tick])
                 sent[tick] += loads[name][0]
-            if name not in self.network.inputs:  # a core goes through all of its neurons in every tick
+            if name not in self.network.inputs:  # a core accesses all of its neurons in every tick
                 sent += costs.access * np.diff(_ends(self.network.nodes[name].size, n_cores))
         n_tiles = -(-n_cores // math.prod(self.chip.tile))
         lengths = np.maximum(sent, done).max(axis=2).mean(axis=1) + costs.barrier_of(n_tiles)
@@ -210,18 +210,18 @@ class FrameWork(ReadOnly, Card):
         Parameters
         ----------
         rollout, other : Rollout
-            Of the network.
+            Rollouts of the network.
         figure : {"first", "full", "period", "reaction"}
-            What is compared.
+            Figure to compare.
         output : str, optional
-            Which output; may be left out where there is one.
+            The output; may be omitted if there is only one.
 
         Returns
         -------
         tuple of (int, int)
-            First and last number of every range, from :attr:`least_cores` to :attr:`most_cores`. With messages, and
-            two kinds of work, there may be several, other than for
-            :func:`neuromap.rollout.schedule.tick_seconds.crossing`.
+            First and last number of every range, from :attr:`least_cores` to :attr:`most_cores`. Unlike for
+            :func:`neuromap.rollout.schedule.tick_seconds.crossing`, there may be several ranges, because of messages
+            and two kinds of work.
 
         Raises
         ------
@@ -236,11 +236,11 @@ class FrameWork(ReadOnly, Card):
     def leads(
         self, rollout: Rollout, others: Sequence[Rollout], figures: Sequence[str], output: str | None = None
     ) -> list[list[tuple[tuple[int, int], ...]]]:
-        """Find on which numbers of cores a rollout is strictly ahead of each of several: a list for every figure."""
+        """Find the numbers of cores on which a rollout is strictly ahead of each other one: a list per figure."""
         least, most = self.least_cores, max(self.least_cores, self.most_cores)
-        # where ticks are of fixed length one number of cores stands for all
+        # with ticks of fixed length, one number of cores stands for all
         numbers = range(least, most + 1) if self.chip.is_timed else (least,) * (most + 1 - least)
-        # one number after the other: what so many cores do is counted once, for all rollouts
+        # one number after the other: the loads for each are counted once, for all rollouts
         times = {n: [self.seconds(r, n, output) for r in (rollout, *others)] for n in {*numbers}}
         found = []
         for figure in figures:
@@ -250,7 +250,7 @@ class FrameWork(ReadOnly, Card):
 
 
 def _ranges(is_ahead: NDArray[np.bool_], first: int) -> tuple[tuple[int, int], ...]:
-    """Give the first and last number of every run of true values; the first value is that of the number ``first``."""
+    """First and last number of every run of true values; numbers start at ``first``."""
     turns = np.flatnonzero(np.diff(is_ahead, prepend=False, append=False)) + first
     return tuple((int(a), int(b) - 1) for a, b in list(pairwise(turns))[::2])
 
@@ -265,25 +265,25 @@ def count_frame_work(
     density: float | None = None,
     pattern: RolloutPattern | str = "streaming",
 ) -> FrameWork:
-    """Count what a frame asks of every node, in the reference.
+    """Count the work per frame of every node, in the reference.
 
     Parameters
     ----------
     network : Network
         With weights and thresholds.
     chip : ChipSpec or str
-        A chip or its name, as :func:`neuromap.hardware.chip.chip_file.load_chip` takes it.
+        A chip, or a name for :func:`neuromap.hardware.chip.chip_file.load_chip`.
     frames : mapping of str to array_like of shape (n_frames, size), or path, optional
         Input frames; random ones by default.
     n_frames, seed, density : int, int, float or None
         Number, seed and density of random frames.
     pattern : RolloutPattern or str
-        Under which the spikes are counted: those of other behaviour classes differ somewhat.
+        Pattern whose spikes are counted: those of other behaviour classes differ somewhat.
 
     Returns
     -------
     FrameWork
-        Means over the frames in which the network is past its silent beginning.
+        Work of the frames after the network's silent start.
 
     Raises
     ------
@@ -316,7 +316,7 @@ def count_frame_work(
 
 
 def _ends(size: int, n_cores: int) -> Ints:
-    """Give the first neuron of a node on every core, and the number of its neurons; shape (n_cores + 1,)."""
+    """First neuron of a node on every core, followed by the node's size; shape (n_cores + 1,)."""
     return -(-np.arange(n_cores + 1, dtype=np.int64) * size // n_cores)
 
 
@@ -324,7 +324,7 @@ _Indices: TypeAlias = NDArray[np.int32]
 
 
 class _Source(NamedTuple):
-    """What does not depend on the number of cores: spikes of a node, and what they set off."""
+    """Spikes of a node and the work they cause, as far as independent of the number of cores."""
 
     spikes: Floats  # (n_frames, size)
     synapses: tuple[tuple[str, _Indices, _Indices], ...]  # targets; rows and columns of synapses, by column
@@ -333,7 +333,7 @@ class _Source(NamedTuple):
 
 @lru_cache(maxsize=8)
 def _loads(work: FrameWork, n_cores: int) -> dict[str, Floats]:
-    """Count what every core sends and takes in for a node in a frame, in seconds; shapes (2, n_frames, n_cores)."""
+    """Seconds that every core sends and receives for a node in a frame; shapes (2, n_frames, n_cores)."""
     if n_cores < 1:
         raise InputError(f"n_cores = {n_cores}: must be 1 or more")
     costs, network = tick_costs(work.chip), work.network
@@ -345,7 +345,7 @@ def _loads(work: FrameWork, n_cores: int) -> dict[str, Floats]:
         pairs = []
         for target, rows, columns in synapses:
             core = np.repeat(np.arange(n_cores, dtype=np.int32), np.diff(ends[target]))[rows]
-            # the first of the synapses that a neuron has on a core stands for all of them
+            # a neuron's first synapse on a core stands for all of them
             is_first = np.append(True, (core[1:] != core[:-1]) | (columns[1:] != columns[:-1]))[: len(rows)]
             pairs.append((core[is_first], columns[is_first]))
         cores, sources = np.concatenate([np.zeros((2, 0), np.int32), *pairs], axis=1)

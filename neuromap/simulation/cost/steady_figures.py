@@ -1,4 +1,4 @@
-"""What a program takes per frame in steady operation, over the windows of several stimuli."""
+"""Figures per frame of a program in steady operation, over the windows of several stimuli."""
 
 from __future__ import annotations
 
@@ -49,29 +49,29 @@ def measure_steady_activity(
     threads: int | None = None,
     noise_seed: int = 0,
 ) -> SteadyActivity:
-    """Count what a program takes per frame in steady operation.
+    """Measure a program's figures per frame in steady operation.
 
-    The frames of every stimulus are fed in a circle; when everything depends on them, as many whole frame periods are
-    counted as there are frames. So no start-up is in the figures, a program has the same ones however its frames are
-    labelled, and reports and explorations have them from here.
+    The frames of every stimulus are fed cyclically; once everything depends on them, as many whole frame periods are
+    counted as there are frames. The figures thus exclude start-up and do not depend on how a program labels its
+    frames. Reports and explorations use these figures.
 
     Parameters
     ----------
     program : ChipProgram
         Mapped, or written by hand, with input nodes.
     stimuli : mapping of str to array_like of shape (n_frames, size), path, or sequence of such mappings, optional
-        Input frames of one stimulus, a file of them, or of several stimuli that are as long; random ones by default.
+        Input frames of one stimulus, a file of them, or several stimuli of equal length; random ones by default.
     n_stimuli : int
-        Random stimuli, 1 to 100, with the seeds ``seed``, ``seed + 1``, ...
+        Number of random stimuli, 1 to 100, with seeds ``seed``, ``seed + 1``, ...
     n_frames, seed, density : int, int, float or None
-        Number, first seed and density of the random frames; without one every frame draws its own.
+        Number, first seed and density of the random frames; without a density, every frame draws its own.
     engine, threads, noise_seed
         As in :func:`neuromap.simulation.run.simulate.simulate`.
 
     Returns
     -------
     SteadyActivity
-        Figures per frame over all stimuli with their spread, and traffic and work of the first.
+        Figures per frame over all stimuli with their spread, and traffic and work of the first stimulus.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def count_steady_activity(program: ChipProgram, stimuli: Stimuli, choice: Engine
     counter = RunCounter(program, traffic)
     first = _count(program, stimuli[:1], choice, counter)
     activity = Activity(traffic.result(), counter.work.result(), math.prod(program.chip.chips), counter.times)
-    # arrivals take several times as long as the sums: what single ticks need is of the first stimulus
+    # arrivals take several times as long as the sums: figures of single ticks are those of the first stimulus
     counter.wires = wires
     others = _count(program, stimuli[1:], choice, counter)
     sums = WireCounts(*(a + b for a, b in zip(traffic.counts, wires.counts, strict=True)))
@@ -116,7 +116,7 @@ def count_steady_activity(program: ChipProgram, stimuli: Stimuli, choice: Engine
 
 
 def steady_figures(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice = DEFAULT_ENGINE) -> SteadyFigures:
-    """Count the figures of :func:`measure_steady_activity` alone, without what happens to spikes on their ways."""
+    """Count only the figures of :func:`measure_steady_activity`, without link loads and arrivals of spikes."""
     # shapes: stimuli (n_frames, size)
     stimuli = [whole_turns(program, frames) for frames in stimuli]
     n_frames, wires = _frames_each(stimuli), WireSums(program)
@@ -131,7 +131,7 @@ def _frame_seconds(program: ChipProgram, times: TickTimes | None, n_stimuli: int
 
 
 def _count(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice, counter: RunCounter) -> tuple[Counts, ...]:
-    """Count the windows of the stimuli one after the other; what each adds."""
+    """Count the windows of the stimuli one after the other; return the counts of each."""
     sums = [counter.counts]
     for frames in stimuli:
         window = steady_window(program, frames, choice, sums[-1].ticks)
@@ -148,7 +148,7 @@ def _less(after: Counts, before: Counts) -> Counts:
 
 
 def _frames_each(stimuli: Stimuli) -> int:
-    """Frames of every stimulus."""
+    """Return the number of frames of every stimulus; refuse unequal ones."""
     lengths = sorted({frame_count(frames) for frames in stimuli})
     if len(lengths) != 1:
         found = "none given" if not lengths else f"of {lengths[0]} to {lengths[-1]} frames"
@@ -156,11 +156,11 @@ def _frames_each(stimuli: Stimuli) -> int:
     return lengths[0]
 
 
-# A program in steady operation: frames follow each other without end, and whole frame periods of that are looked at.
+# A program in steady operation: frames follow each other without end, and a window of whole frame periods is measured.
 #
-# The given frames are fed in a circle. After enough of them the window begins; it ends as many frame periods later as
-# there are frames in the circle. So every input edge delivers every frame just once within it, wherever the program's
-# clock begins: programs that are equal up to the labels of their frames do the same in it. (Networks with cycles may
+# The given frames are fed cyclically. After enough of them the window begins; it ends as many frame periods later as
+# there are frames. So every input edge delivers every frame exactly once within it, wherever the program's clock
+# begins: programs that are equal up to the labels of their frames do the same in it. (Networks with cycles may
 # remember how they began; they begin in silence, which is the same for all whose thresholds are 1 or more.)
 Frames = Mapping[str, NDArray[np.bool_]]
 
@@ -168,22 +168,23 @@ Frames = Mapping[str, NDArray[np.bool_]]
 class SteadyWindow(NamedTuple):
     """Whole frame periods of a run, as many as there are frames."""
 
-    # the ticks just before, as many as the longest delay (or all there are): what is under way as the window begins
+    # the ticks just before, as many as the longest delay (or all there are): their spikes may be pending as the window
+    # begins
     before: tuple[TickSpikes, ...]
-    ticks: Iterator[TickSpikes]  # the ticks of the window, numbered anew; to be gone through once
+    ticks: Iterator[TickSpikes]  # the ticks of the window, renumbered; to be iterated once
 
 
 def steady_window(
     program: ChipProgram, frames: Frames, choice: EngineChoice = DEFAULT_ENGINE, first_tick: int = 0
 ) -> SteadyWindow:
-    """Run a program on frames in a circle until it is in steady operation."""
+    """Run a program on cyclic frames until it is in steady operation, and return the window that follows."""
     # shapes: frames (n_frames, size)
     frames = whole_turns(program, frames)
     n_frames = frame_count(frames)
     if not n_frames:
         raise ProgramError(f"program {program.name}: has no input node, so no frames; count a run of ticks instead")
-    # silence puts networks that keep still in it into one state, whatever their first frame is called; then the circle,
-    # until everything depends on it
+    # silence brings networks that stay silent into one state, whatever their first frame is called; then cyclic frames,
+    # until everything depends on them
     silent, warm = _warm_up(program)
     fed = {name: _in_a_circle(rows, silent, warm) for name, rows in frames.items()}
     begin = max(0, tick_of_frame(input_samples(program)[0], program.period, silent + warm))
@@ -194,7 +195,7 @@ def steady_window(
 
 
 def _warm_up(program: ChipProgram) -> tuple[int, int]:
-    """Frames before the window: silent ones, then those of the circle."""
+    """Numbers of frames before the window: silent ones, then cyclic ones."""
     return len(program.nodes) + 1, max(3 * len(program.nodes), _longest_way(program))
 
 
@@ -207,30 +208,30 @@ def whole_turns(program: ChipProgram, frames: Frames) -> Frames:
 
 def _longest_way(program: ChipProgram) -> int:
     """Bound the frame periods that a frame takes along any path to any node."""
-    # The delay of an edge from u to v is the difference of their phases, and a frame period more where it streams. A
-    # way of n nodes without a circle has n - 1 edges.
+    # The delay of an edge from u to v is the difference of their phases, plus a frame period if it streams. A path of
+    # n nodes has n - 1 edges.
     ticks = [port.sample_tick for port in program.nodes]
     return -(-(max(ticks) - min(ticks)) // program.period) + len(ticks)
 
 
 def _in_a_circle(rows: NDArray[np.bool_], silent: int, warm: int) -> NDArray[np.bool_]:
-    """Give silent frames, then the circle, turned so that after ``warm`` of its frames the first one comes."""
+    """Silent frames, then cyclic ones, rotated so that the first frame comes after ``warm`` of them."""
     n_frames, size = rows.shape
     circle = np.resize(np.roll(rows, warm, axis=0), (warm + 2 * n_frames + warm, size))
     return np.concatenate([np.zeros((silent, size), np.bool_), circle])
 
 
-# Figures per frame in steady operation: whole numbers counted over whole frame periods, summed first, divided once.
+# Figures per frame in steady operation: integer counts over whole frame periods, summed first, divided once.
 @dataclass(frozen=True, eq=False)
 class SteadyFigures(Card):
-    """What a program takes per frame in steady operation, over several stimuli."""
+    """Figures per frame of a program in steady operation, over several stimuli."""
 
     chip: ChipSpec  # the program's chip
     n_frames: int  # frames of every stimulus; each was counted once, over as many frame periods
-    each: tuple[Counts, ...]  # what costs energy, stimulus by stimulus
-    wires: WireCounts  # what left and entered the cores, over all stimuli
+    each: tuple[Counts, ...]  # energy counts of every stimulus
+    wires: WireCounts  # spikes that left and entered the cores, over all stimuli
     firing: int  # neurons that fired, counted once per tick, over all stimuli
-    seconds: FrameSeconds | None  # time of every tick, where ticks are timed
+    seconds: FrameSeconds | None  # time of every tick, if ticks are timed
 
     def _facts(self) -> dict[str, object]:
         spread = self.joules_spread
@@ -245,12 +246,12 @@ class SteadyFigures(Card):
 
     @property
     def total_frames(self) -> int:
-        """Frames of all stimuli."""
+        """Number of frames of all stimuli."""
         return self.n_frames * len(self.each)
 
     @cached_property
     def counts(self) -> Counts:
-        """What was counted over all stimuli."""
+        """Sum of the counts over all stimuli."""
         parts = [asdict(counts) for counts in self.each]
         summed = {name: sum(part[name] for part in parts) for name in parts[0]}
         return Counts(**{**summed, "chips": parts[0]["chips"]})
@@ -262,13 +263,13 @@ class SteadyFigures(Card):
 
     @property
     def joules_per_frame(self) -> float | None:
-        """Energy of a frame in joules, mean over all stimuli; ``None`` where the chip has no figures."""
+        """Energy per frame in joules, mean over all stimuli; ``None`` if the chip file has no figures."""
         total = self.energy.joules
         return None if total is None else total / self.total_frames
 
     @cached_property
     def joules_spread(self) -> Spread | None:
-        """How far the energy of a frame spreads over the stimuli; ``None`` where the chip has no figures."""
+        """Spread of the energy per frame over the stimuli; ``None`` if the chip file has no figures."""
         mean = self.joules_per_frame
         known = [energy_of(self.chip, counts).joules for counts in self.each]
         return (
@@ -277,12 +278,12 @@ class SteadyFigures(Card):
 
     @property
     def spikes_per_frame(self) -> float:
-        """Spikes that leave a core, those that are read out included."""
+        """Spikes that leave a core, including those read out."""
         return self.per_frame(self.counts.spikes)
 
     @property
     def hops_per_frame(self) -> float:
-        """Links of the mesh that they cross."""
+        """Mesh links that spikes cross."""
         return self.per_frame(self.counts.hops)
 
     @property
@@ -301,13 +302,13 @@ class SteadyFigures(Card):
         return self.per_frame(self.counts.host_spikes)
 
     def per_frame(self, count: float) -> float:
-        """Give what was counted over all stimuli per frame."""
+        """Divide a count over all stimuli by the number of frames."""
         return count / self.total_frames
 
 
 @dataclass(frozen=True, eq=False)
 class SteadyActivity(SteadyFigures):
-    """The same with traffic and work: what happens in single ticks.
+    """Steady figures with traffic and work, which tell what happens in single ticks.
 
     Attributes
     ----------
@@ -320,12 +321,12 @@ class SteadyActivity(SteadyFigures):
     activity: Activity
 
 
-# How far a figure spreads over several stimuli, and how well its mean is known.
+# Spread of a figure over several stimuli, and confidence of its mean.
 
 
 # Level of the confidence intervals.
 CONFIDENCE = 0.95
-# Quantiles of Student's t at that level, two-sided, by degrees of freedom: those of SciPy, slow to import.
+# Two-sided quantiles of Student's t at that level, by degrees of freedom: values of SciPy, which is slow to import.
 QUANTILES: Mapping[int, float] = ReadOnlyMapping(
     {1: 12.706204736174694, 2: 4.302652729749462, 3: 3.1824463052837078, 4: 2.7764451051977934, 9: 2.262157162798205}
 )
@@ -338,14 +339,13 @@ class Spread:
     Attributes
     ----------
     n : int
-        Stimuli.
+        Number of stimuli.
     mean : float
-        Over them.
+        Mean over the stimuli.
     deviation : float or None
-        Standard deviation of a sample, ``n - 1`` in its denominator; ``None`` for a single stimulus.
+        Sample standard deviation, with ``n - 1`` in its denominator; ``None`` for a single stimulus.
     half_width : float or None
-        The 95 % confidence interval of the mean reaches so far to both sides, by Student's t; ``None`` for a single
-        stimulus.
+        Half the width of the 95 % confidence interval of the mean, by Student's t; ``None`` for a single stimulus.
     """
 
     n: int
@@ -355,7 +355,7 @@ class Spread:
 
 
 def spread_of(values: Sequence[float], mean: float) -> Spread:
-    """Say how far values spread."""
+    """Compute the spread of values around their mean."""
     # values: one per stimulus, at least one
     n = len(values)
     if n < 2:
@@ -365,7 +365,7 @@ def spread_of(values: Sequence[float], mean: float) -> Spread:
 
 
 def _quantile(freedom: int) -> float:
-    """Give the factor of Student's t for the confidence, two-sided."""
+    """Two-sided quantile of Student's t at the confidence level."""
     if freedom in QUANTILES:
         return QUANTILES[freedom]
     from scipy.special import stdtrit  # slow to import

@@ -1,12 +1,12 @@
-"""The compiled clock of timed ticks: cores send in the order of their neurons, and work through what comes in.
+"""The compiled clock of timed ticks: cores send in the order of their neurons and process incoming spikes.
 
 Times are whole multiples of a unit that divides all costs: sums are exact, so no order of adding makes a bound smaller
-than what it bounds, and a tick has so few units that its spikes are put in order by counting.
+than what it bounds, and a tick has so few units that its spikes are sorted by counting.
 
-Neurons in use stand in words of 64 bits, those of a core in words of its own, in their order: what is active, and how
-many of these come before a spike, is counted word by word.
+Neurons in use are bits of 64-bit words, in order, every core with its own words: active neurons, and those before a
+spiking one, are counted word by word.
 
-It is imported when ticks are timed, and never before: Numba is slow to import.
+This module is imported only when ticks are timed: Numba is slow to import.
 """
 
 from __future__ import annotations
@@ -22,51 +22,51 @@ from neuromap.compiling import INSIDE
 from neuromap.simulation.engine.kernel.compiled import cached_under, kernel_stamp
 from neuromap.simulation.engine.kernel.words import count_ones, trailing_zeros
 
-# Bits of a time by which spikes are put in order at once: few rounds, each over counters that stay in a cache.
+# Bits of a time sorted per round: few rounds, each over counters that fit a cache.
 _DIGIT = 10
-# Neurons of a core whose spikes the bound takes to leave together, after the last of them: those of a word.
+# Neurons of a core whose spikes leave together in the bound, after the last of them: those of a word.
 BLOCK = 64
 
 
 class ClockTables(NamedTuple):
-    """What a program does in a tick, laid out for the clock: C cores, N neurons each, W words, L axons, T ways.
+    """A program laid out for the clock: C cores, N neurons each, W words, L axons, T ways.
 
-    The synapses of an axon stand in E entries, one for all neurons of a word: reading them one by one is waiting for
-    memory. Axons are numbered as the ways come to them, so that a neuron's ways read what lies together.
+    The synapses of an axon form E entries, each for all neurons of a word: reading them one by one would wait for
+    memory. Axons are numbered in the order in which ways reach them, so that a neuron's ways read adjacent memory.
     """
 
     first: Ints  # (C + 1,): words of core c are ``first[c]`` to ``first[c + 1] - 1``
     in_use: Words  # (W,): bits that are neurons: the lowest ones
-    place: Ints  # (C * N,): bit of all words together at which a neuron stands, -1 for those that are not in use
+    place: Ints  # (C * N,): bit of a neuron, counted over all words; -1 for neurons not in use
     has_bias: Words  # (W,)
     way: Ints  # (64 W + 1,): ways of a neuron
-    # target, axon, ticks, hops: (T,): core and axon of a way, ticks to the axon, and time of the hops
+    # target, axon, ticks, hops: (T,): target core and axon of a way, its delay in ticks, and time of the hops
     target: Ints
     axon: Ints
     ticks: Ints
     hops: Ints
     axon_core: Ints  # (L,)
-    work: Ints  # (L,): time that a spike to an axon takes its core
+    work: Ints  # (L,): time that a core needs for a spike to an axon
     entry: Ints  # (L + 1,): entries of an axon
-    # due, reached: (E,): ticks of an entry times W and its word; neurons that it reaches
+    # due, reached: (E,): delay of an entry in ticks times W, plus its word; neurons that it reaches
     due: Ints
     reached: Words
 
 
 class ClockState(NamedTuple):
-    """What the clock keeps between ticks, and room for one tick."""
+    """State of the clock between ticks, and working memory for one tick."""
 
     touched: Words  # (slots * W,): neurons that a synapse reaches, by tick modulo the slots
     fired: Words  # (W,): 0 between ticks
-    # to, work, when, latest: room for the spikes of a tick: core, work there, arrival, and a bound of it
+    # to, work, when, latest: spikes of a tick: core, work there, arrival, and its bound
     to: Ints
     work: Ints
     when: Ints
     latest: Ints
-    # order, spare: room for their order
+    # order, spare: working memory to sort them
     order: Ints
     spare: Ints
-    # send, receive, free: (C,): work of every core in this tick, and when it has worked through what came in
+    # send, receive, free: (C,): work of every core in this tick, and when it has processed its incoming spikes
     send: Ints
     receive: Ints
     free: Ints
@@ -81,7 +81,7 @@ _part = njit(error_model="numpy", **INSIDE)
 
 @_part
 def _touch(tables, touched, now, axon):  # type: ignore[no-untyped-def]
-    """Mark the neurons that an axon's synapses reach, an axon that is reached in the slot that begins there."""
+    """Mark the neurons that an axon's synapses reach; the axon is reached in the slot that begins at ``now``."""
     size = len(touched)
     for entry in range(tables.entry[axon], tables.entry[axon + 1]):
         at = now + tables.due[entry]  # below twice the size
@@ -91,7 +91,7 @@ def _touch(tables, touched, now, axon):  # type: ignore[no-untyped-def]
 
 @_part
 def _in_order(state, n, when):  # type: ignore[no-untyped-def]
-    """Order spikes by their times; those that come together keep the order of sending."""
+    """Sort spikes by time, stably: ties keep the order of sending."""
     order, other = state.order, state.spare
     order[:n] = np.arange(n)
     last, shift = when[:n].max() if n else 0, 0
@@ -111,7 +111,7 @@ def _in_order(state, n, when):  # type: ignore[no-untyped-def]
 
 @_part
 def _finish(state, n, when):  # type: ignore[no-untyped-def]
-    """Let every core work through what comes in, first come first served; when the last one is done, and which."""
+    """Let every core process its incoming spikes, first come first served; return when the last is done, and which."""
     free = state.free
     free[:] = 0
     for k in _in_order(state, n, when):
@@ -125,7 +125,7 @@ def _finish(state, n, when):  # type: ignore[no-untyped-def]
 
 
 def _time_tick(tables, state, held, spikes, host, tick, costs):  # type: ignore[no-untyped-def]
-    """Time one tick: in the simulation, by the bound, and at the least; neurons that were active, and spikes sent."""
+    """Time one tick: simulated, upper bound and lower bound; also count active neurons and spikes sent."""
     access, update, fire, spike = costs
     n_words = len(tables.in_use)
     slots = max(1, len(state.touched) // max(1, n_words))
@@ -136,7 +136,7 @@ def _time_tick(tables, state, held, spikes, host, tick, costs):  # type: ignore[
             state.fired[place // BLOCK] |= uint64(1) << uint64(place % BLOCK)
     state.receive[:] = 0
     n = 0
-    for axon in host:  # what the host feeds is there when the tick begins
+    for axon in host:  # host spikes are there when the tick begins
         core = tables.axon_core[axon]
         state.to[n], state.when[n], state.latest[n], state.work[n] = core, 0, 0, tables.work[axon]
         state.receive[core] += state.work[n]
@@ -175,8 +175,8 @@ def _time_tick(tables, state, held, spikes, host, tick, costs):  # type: ignore[
         if state.send[core] > state.send[slowest]:
             slowest = core
     sending = state.send[slowest]
-    # A queue that never idles while work waits ends no earlier for later arrivals, whatever order it serves them in: so
-    # arrivals at the ends of blocks bound the end.
+    # A queue that never idles while work waits ends no earlier if arrivals are later, whatever order it serves them in:
+    # so arrivals at the ends of blocks bound the end.
     bound = max(sending, _finish(state, n, state.latest)[0])
     done, last = _finish(state, n, state.when)
     if done > sending:
@@ -187,5 +187,5 @@ def _time_tick(tables, state, held, spikes, host, tick, costs):  # type: ignore[
 
 @cache
 def clock_kernel() -> Any:
-    """Give the compiled clock."""
+    """Return the compiled clock."""
     return cached_under(kernel_stamp(), _time_tick)  # the cache sees edits of this file itself

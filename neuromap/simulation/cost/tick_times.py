@@ -1,8 +1,8 @@
-"""How long the ticks of a run take, where a tick lasts as long as its slowest core and a barrier.
+"""Duration of a run's ticks, if a tick lasts as long as its slowest core plus a barrier.
 
-In a tick a core accesses its neurons in use one after the other, computes the active ones, and sends the spikes of
-those that fire to every core that reads them; each is on its way at once. At the same time the core works through what
-comes in, first come first served: what a spike of tick t sets off belongs to tick t, though neurons add it later. The
+In a tick, a core accesses its neurons in use one after the other, updates the active ones, and sends the spikes of
+those that fire to every core that reads them; each spike departs at once. In parallel, the core processes incoming
+spikes, first come first served: the work of a spike of tick t belongs to tick t, though neurons add it later. The
 tick ends with the last core; then comes the barrier. ``docs/timed-ticks.md`` has the formulas and proves the bound.
 """
 
@@ -36,24 +36,24 @@ _FEMTO = 1e-15
 
 @dataclass(frozen=True, eq=False)
 class TickTimes(ReadOnly, Card):
-    """Seconds of every tick of a run (T ticks), and what the cores (C of them) were busy with.
+    """Seconds of every tick of a run (T ticks), and the load of its C cores.
 
     Attributes
     ----------
     seconds : ndarray of float64, shape (T,)
         Each tick in the event simulation, its barrier included.
     bound : ndarray of float64, shape (T,)
-        At most so long, by counts of what every block of neurons sends to every core; barrier included.
+        Upper bound, from counts of what every block of neurons sends to every core; barrier included.
     least : ndarray of float64, shape (T,)
-        At least so long: the most that one core sends, or takes in, and the barrier.
+        Lower bound: the most that one core sends, or receives, and the barrier.
     barrier : float
-        Seconds of it, the same in every tick.
+        Seconds of the barrier, the same in every tick.
     sending, receiving : ndarray of float64, shape (C,)
-        Seconds that every core works, summed over the ticks.
+        Seconds of work of every core, summed over the ticks.
     critical : ndarray of int64, shape (C,)
-        Ticks that each core ended, as the last one.
+        Number of ticks in which each core was the last to finish.
     active, fired, arrivals : int
-        Neurons that were active and that fired, and spikes that came into a core, summed over the ticks.
+        Active neurons, neurons that fired, and spikes that entered a core, summed over the ticks.
     """
 
     seconds: Floats
@@ -83,7 +83,7 @@ class TickTimes(ReadOnly, Card):
 
 
 def tick_clock(program: ChipProgram) -> TickClock | None:
-    """Make the clock of a program's chip; None where ticks are of fixed length."""
+    """Make the clock of a program's chip; None if ticks are of fixed length."""
     costs = tick_costs(program.chip)
     return None if costs is None else TickClock(program, costs)
 
@@ -128,7 +128,7 @@ class TickClock:
         self._n_arrivals += sent + len(host)
 
     def follow(self, before: Sequence[TickSpikes]) -> None:
-        """Begin another stretch of ticks, with what the ticks just before it have under way; they are not counted."""
+        """Begin another stretch of ticks; spikes of the ticks ``before`` it are still pending but not counted."""
         self._state = _state(self._program, len(self._tables.in_use))
         kept = self._times, self._n_active, self._n_fired, self._n_arrivals
         self._times = []
@@ -138,7 +138,7 @@ class TickClock:
         self._times, self._n_active, self._n_fired, self._n_arrivals = kept
 
     def result(self) -> TickTimes:
-        """Give what was timed so far."""
+        """Return the times so far."""
         done, bound, least = np.array(self._times, np.int64).reshape(-1, 3).T * self._unit + self._barrier
         return TickTimes(
             done,
@@ -155,7 +155,7 @@ class TickClock:
 
 
 def _tables(program: ChipProgram, arrival: int, event: int, hop_x: int, hop_y: int) -> tuple[ClockTables, Ints, Ints]:
-    """Lay out the tables; neurons bit by bit, as C * N + n, 0 where none stands; and numbers of all axons in them."""
+    """Lay out the tables; also return the neuron C * N + n of every bit (0 if none) and the numbers of all axons."""
     from neuromap.simulation.cost.tick_kernel import BLOCK, ClockTables
 
     n_cores, n_neurons = program.shape
@@ -180,7 +180,7 @@ def _tables(program: ChipProgram, arrival: int, event: int, hop_x: int, hop_y: i
     synapses = program.synapses_of(of_axon, order - first_axon[of_axon])
     reached = place[of_axon[synapses.row] * n_neurons + synapses.neuron]
     due = synapses.delay * np.int64(n_words) + reached // BLOCK
-    # neighbours in a word make an entry; lists are in the order of delays and neurons, or have a few entries more
+    # synapses onto one word form an entry; lists not sorted by delay and neuron have a few entries more
     is_first = np.append(True, (np.diff(synapses.row) != 0) | (np.diff(due) != 0))[: len(due)]
     entries = np.flatnonzero(is_first)
     bits = np.uint64(1) << (reached % BLOCK).astype(np.uint64)
@@ -225,7 +225,7 @@ def _state(program: ChipProgram, n_words: int) -> ClockState:
 
 
 Which = Literal["measured", "bound"]
-# In a second.
+# Femtoseconds in a second.
 _FEMTOSECONDS = 1e15
 
 
@@ -233,19 +233,18 @@ _FEMTOSECONDS = 1e15
 class FrameSeconds(ReadOnly, Card):
     """Seconds from sample to response, and from sample to sample, over whole frame periods of S stimuli of W ticks.
 
-    Frames follow each other in a circle, so a span that leaves the window goes on at its beginning. What a frame
-    brings is computed from the tick after its sample on: a response of r ticks takes those from the first to the r-th
-    after it.
+    Frames are cyclic, so a span that leaves the window continues at its beginning. A frame is processed from the tick
+    after its sample on: a response of r ticks takes the first to the r-th tick after it.
 
     Attributes
     ----------
     measured, bound : ndarray of float64, shape (S, W)
-        Seconds of every tick, in the event simulation and by its bound from counts; see
+        Seconds of every tick, in the event simulation and by the bound from counts; see
         :class:`neuromap.simulation.cost.tick_times.TickTimes`.
     period : int or Fraction
         Ticks between two frames of a node.
     first_frame, first_tick : int
-        The frame with whose sample the window begins, and that tick.
+        The frame whose sample begins the window, and the tick of that sample.
     """
 
     measured: Floats
@@ -256,7 +255,7 @@ class FrameSeconds(ReadOnly, Card):
 
     @property
     def n_frames(self) -> int:
-        """Frames of the window."""
+        """Number of frames in the window."""
         return int(self.measured.shape[1] / self.period)
 
     def frame_period(self, which: Which = "measured") -> Floats:
@@ -264,13 +263,13 @@ class FrameSeconds(ReadOnly, Card):
         return np.asarray(self._sums(which)[:, self.measured.shape[1]] / (self.n_frames * _FEMTOSECONDS))
 
     def _sums(self, which: Which) -> NDArray[np.int64]:
-        """Add up the window twice over, shape (S, 2 W + 1), in whole femtoseconds: equal ticks make equal spans."""
+        """Sum the window twice over, shape (S, 2 W + 1), in whole femtoseconds: equal ticks give equal spans."""
         each: Floats = getattr(self, which)
         twice = np.rint(np.concatenate([np.zeros((len(each), 1)), each, each], axis=1) * _FEMTOSECONDS).astype(np.int64)
         return np.asarray(twice.cumsum(axis=1))
 
     def span(self, sample_tick: Time, ticks: Time, which: Which = "measured", early: Time = 0) -> Floats:
-        """Mean seconds of a span over the frames.
+        """Seconds of a span, mean over the frames.
 
         Parameters
         ----------
@@ -281,7 +280,7 @@ class FrameSeconds(ReadOnly, Card):
         which : {"measured", "bound"}
             The event simulation, or the bound from counts.
         early : int or Fraction
-            Ticks before the sample that are counted too.
+            Ticks before the sample to include.
 
         Returns
         -------
@@ -300,7 +299,7 @@ class FrameSeconds(ReadOnly, Card):
         return np.asarray((spans + turns * sums[:, n_ticks]) / _FEMTOSECONDS)
 
     def tick(self, number: int) -> float:
-        """Mean seconds of the ticks that do what tick ``number`` of the run does: those whole frame periods apart."""
+        """Mean seconds of tick ``number`` of the run and of its equivalents, whole frame periods apart."""
         turn = Fraction(self.period).numerator
         return float(self.measured[:, (number - self.first_tick) % turn :: turn].mean())
 
@@ -313,7 +312,7 @@ class FrameSeconds(ReadOnly, Card):
 
 
 class ResponseSeconds:
-    """Converts responses in ticks into seconds: at a tick of fixed length, or as ticks were timed."""
+    """Converts responses in ticks into seconds, with ticks of fixed length or as timed."""
 
     def __init__(self, program: ChipProgram, frames: FrameSeconds | None) -> None:
         self._chip, self.frames = program.chip, frames
@@ -321,9 +320,9 @@ class ResponseSeconds:
         self._sample_of = {port.name: port.sample_tick for port in program.nodes}
 
     def of(self, ticks: Time | None, which: Which = "measured", early: Time = 0) -> float | None:
-        """Give the mean seconds of a response over frames and stimuli; of several inputs the longest.
+        """Mean seconds of a response over frames and stimuli; the longest over several inputs.
 
-        None where there is no response, or where this chip's ticks are to be timed and nothing was run.
+        None if there is no response, or this chip's ticks are timed and nothing was run.
         """
         if ticks is None:
             return None
@@ -334,14 +333,14 @@ class ResponseSeconds:
         return max(float(self.frames.span(sample, ticks, which, early).mean()) for sample in self._samples)
 
     def reaction(self, answers: Mapping[str, int], early: int, which: Which = "measured") -> float | None:
-        """Give the mean seconds of a reaction to an event at the input where they are most.
+        """Mean seconds of the reaction to an event, at the input where it is slowest.
 
         Parameters
         ----------
         answers : mapping of str to int
             Ticks from a sample of every input to the first output that depends on it.
         early : int
-            Ticks before the sample, in which the event waits for it.
+            Ticks that the event waits for the sample.
         which : {"measured", "bound"}
             As in :meth:`FrameSeconds.span`.
 
@@ -358,7 +357,7 @@ class ResponseSeconds:
         return max(float(seconds.mean()) for seconds in spans)
 
     def frequency(self, period: Time, which: Which = "measured") -> float | None:
-        """Give the frames that are sampled in a second; None as in :meth:`of`, and where a frame takes no time."""
+        """Frames sampled per second; None as in :meth:`of`, and if a frame takes no time."""
         if not self._chip.is_timed:
             return float(1 / (period * self._chip.tick_seconds))
         each = None if self.frames is None else float(self.frames.frame_period(which).mean())
@@ -366,7 +365,7 @@ class ResponseSeconds:
 
 
 def frame_seconds(program: ChipProgram, times: TickTimes, n_stimuli: int, first_frame: int) -> FrameSeconds:
-    """Cut the ticks of several stimuli, windows of equal length, into those of each."""
+    """Split the ticks of several stimuli, windows of equal length, by stimulus."""
     return FrameSeconds(
         times.seconds.reshape(n_stimuli, -1),
         times.bound.reshape(n_stimuli, -1),
@@ -377,6 +376,6 @@ def frame_seconds(program: ChipProgram, times: TickTimes, n_stimuli: int, first_
 
 
 def input_samples(program: ChipProgram) -> list[Time]:
-    """List the ticks in which the inputs' frame 0 is sampled, rising; without inputs, those of what is computed."""
+    """Sorted ticks in which the inputs' frame 0 is sampled; without inputs, those of all nodes."""
     ticks = {port.sample_tick for port in program.nodes if port.kind == "input"}
     return sorted(ticks or {port.sample_tick for port in program.nodes})

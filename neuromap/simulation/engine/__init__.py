@@ -1,1 +1,1 @@
-"""Engines: the readable one, the fast one, and what both offer."""
+"""Engines: the readable one, the fast one, and their common protocol."""

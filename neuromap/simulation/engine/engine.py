@@ -1,7 +1,7 @@
-"""What every engine offers: the same program, the same events, the same spikes.
+"""Protocol of every engine: the same program, the same events, the same spikes.
 
-An engine is the only place with mutable state. Whatever runs the ticks, NumPy or compiled kernels, one thread
-or many, answers this protocol with equal values, bit by bit; ``tests/simulation`` holds all engines to it.
+An engine is the only place with mutable state. All implementations, in NumPy or compiled, on one thread or many,
+return bit-identical values; ``tests/simulation`` holds all engines to it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class HostEvents(ReadOnly, Value):
     """Axons that the host feeds in a run of ticks, ordered by tick."""
 
     start: Ints  # (n_ticks + 1,): events ``start[t]`` to ``start[t + 1] - 1`` are fed in the run's tick t
-    # cores, axons: (n,): the axons. Two spikes on one axon in one tick are one
+    # cores, axons: (n,): the axons. Two spikes on one axon in one tick count as one
     cores: NDArray[np.int32]
     axons: NDArray[np.int32]
-    values: NDArray[np.int32] | None = None  # (n,): what each carries, never 0; None of spikes
+    values: NDArray[np.int32] | None = None  # (n,): value of each event, never 0; None for spikes
 
     @classmethod
     def none(cls, n_ticks: int) -> Self:
@@ -38,7 +38,7 @@ class HostEvents(ReadOnly, Value):
 
     @classmethod
     def of_tick(cls, cores: ArrayLike, axons: ArrayLike, values: NDArray[np.int32] | None = None) -> Self:
-        """Events of a single tick; one core may stand for several axons, or one axon for several cores."""
+        """Events of a single tick; cores and axons broadcast."""
         columns = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (cores, axons)]
         try:
             core, axon = np.broadcast_arrays(*columns)
@@ -46,7 +46,7 @@ class HostEvents(ReadOnly, Value):
             raise StimulusError(
                 f"events: {len(columns[0])} cores and {len(columns[1])} axons; give as many of each"
             ) from None
-        least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max  # what is beyond is refused as beyond the program
+        least, most = np.iinfo(np.int32).min, np.iinfo(np.int32).max  # refused later, as outside the program
         core, axon = (c.clip(least, most).astype(np.int32) for c in (core, axon))
         return cls(np.array([0, len(core)]), core, axon, values)
 
@@ -56,7 +56,7 @@ class HostEvents(ReadOnly, Value):
         return len(self.start) - 1
 
     def of_ticks(self, first: int, n_ticks: int) -> HostEvents:
-        """Give the events of some ticks of the run alone."""
+        """Select the events of some ticks of the run."""
         start = self.start[first : first + n_ticks + 1]
         mine = slice(int(start[0]), int(start[-1]))
         values = None if self.values is None else self.values[mine]
@@ -65,14 +65,14 @@ class HostEvents(ReadOnly, Value):
 
 @dataclass(frozen=True, eq=False)
 class FeedPlan(ReadOnly, Value):
-    """Axons that a stimulus may feed, ordered by tick, and what decides whether it does."""
+    """Axons that a stimulus may feed, ordered by tick, and the values that decide it."""
 
     start: Ints  # (n_ticks + 1,): rows ``start[t]`` to ``start[t + 1] - 1`` are those of tick t
     # cores, axons: (n,): the axons
     cores: NDArray[np.int32]
     axons: NDArray[np.int32]
-    # (n,): value of the stimulus that says whether the axon is fed, from its frames laid side by side; -1 where it is
-    # in any case
+    # (n,): index of the value that decides whether the axon is fed, in the stimulus's frames laid side by side; -1 if
+    # it is always fed
     columns: NDArray[np.int32]
 
     @property
@@ -90,7 +90,7 @@ class Spikes(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """The same of graded neurons: those that sent a value, which is never 0."""
+    """Graded neurons that sent a value, which is never 0; ordered and shaped as :class:`Spikes`."""
 
     ticks: Ints
     cores: Ints
@@ -98,22 +98,22 @@ class Messages(NamedTuple):
     values: Ints
 
 
-# What engines hand out: spikes, or the messages of graded neurons.
+# Output of engines: spikes, or the messages of graded neurons.
 Sent: TypeAlias = Spikes | Messages
 
 
 def values_of(sent: Sent) -> Ints | None:
-    """Give what messages carry; ``None`` of spikes."""
+    """Values of messages; ``None`` for spikes."""
     return sent.values if isinstance(sent, Messages) else None
 
 
 def sent_of(ticks: Ints, cores: Ints, neurons: Ints, values: Ints | None = None) -> Sent:
-    """Make spikes, or messages where there are values."""
+    """Make spikes, or messages if there are values."""
     return Spikes(ticks, cores, neurons) if values is None else Messages(ticks, cores, neurons, values)
 
 
 def joined(parts: Sequence[Sent]) -> Sent:
-    """Put parts of a run, of which there is one at least, one after the other."""
+    """Concatenate the parts of a run, at least one."""
     return sent_of(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
@@ -136,8 +136,7 @@ def check_run(program: ChipProgram, events: HostEvents, watched: Bools | None = 
 
 
 def require_inside(name: str, column: NDArray[np.integer], bound: Ints | int) -> None:
-    """Refuse events with a number below 0, or that reaches its bound."""
-    # bound: what each must stay below
+    """Refuse events with a number below 0, or not below its bound."""
     # shapes: column (n,); bound (n,)
     wrong = np.flatnonzero((column < 0) | (column >= bound))
     if len(wrong):
@@ -147,7 +146,7 @@ def require_inside(name: str, column: NDArray[np.integer], bound: Ints | int) ->
 
 
 class Totals(NamedTuple):
-    """What an engine has done since tick 0."""
+    """Activity counted by an engine since tick 0."""
 
     spikes: int  # neurons that fired, counted once per tick
     axon_events: int  # axons that were due, counted once per tick
@@ -157,8 +156,8 @@ class Totals(NamedTuple):
 class Footprint(NamedTuple):
     """Memory of a program in the engine."""
 
-    hot_bytes: int  # what ticks may touch: crossbars, parameters, targets, potentials, due axons
-    visit_bytes: int  # moved between memory and processor for one visit of a core in a tick, on average over the cores
+    hot_bytes: int  # memory that ticks may touch: crossbars, parameters, targets, potentials, due axons
+    visit_bytes: int  # moved between memory and processor per visit of a core in a tick, averaged over the cores
     # event_bytes, spike_bytes: moved for one due axon, and for one spike
     event_bytes: int
     spike_bytes: int
@@ -169,7 +168,7 @@ class Engine(Protocol):
 
     @property
     def program(self) -> ChipProgram:
-        """What is loaded."""
+        """The loaded program."""
 
     @property
     def tick(self) -> int:
@@ -177,16 +176,16 @@ class Engine(Protocol):
 
     @property
     def potentials(self) -> Ints:
-        """Potentials of all neurons after the last tick, a copy, shape (C, N); voltages where there are currents."""
+        """Copy of all potentials after the last tick, shape (C, N); voltages for neurons with currents."""
 
     def potentials_of(self, cores: Ints) -> Ints:
-        """Potentials of some cores, in this order, a copy, shape (n, N)."""
+        """Copy of the potentials of some cores, in this order, shape (n, N)."""
 
     @property
     def pending(self) -> Ints:
-        """What is under way as sorted rows (tick at which it is due, core, place), shape (n, 3)."""
-        # Of crossbars: spikes, and the axons they will reach. Of synapse lists, whose delays lie behind the axons:
-        # neurons to whose currents something will be added.
+        """Pending spikes or synaptic input as sorted rows (due tick, core, place), shape (n, 3)."""
+        # For crossbars, spikes and the axons they will reach. For synapse lists, whose delays lie behind the axons,
+        # neurons whose currents will receive input.
 
     @property
     def totals(self) -> Totals:
@@ -196,26 +195,26 @@ class Engine(Protocol):
         """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
 
     def run(self, events: HostEvents, watched: Bools | None = None) -> Sent:
-        """Run ``events.n_ticks`` ticks from the present one; graded engines give messages."""
+        """Run ``events.n_ticks`` ticks from the present one; graded engines return messages."""
         # shapes: watched (C, N)
 
     @property
     def state(self) -> EngineState:
-        """All that the ticks to come depend on, but for the seed of the noise."""
+        """Everything that future ticks depend on, except the noise seed."""
 
     def restore(self, state: EngineState) -> None:
-        """Go on from a state of this program, whatever engine it comes from."""
+        """Continue from a state of this program, taken from any engine."""
 
     def reset(self, noise_seed: int | None = None) -> None:
-        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
+        """Reset to the state before tick 0; ``noise_seed``, if given, replaces the seed."""
 
     def fork(self) -> Self:
-        """Make another engine at tick 0 that shares what is only read (parameters, crossbars) with this one."""
+        """Make another engine at tick 0 that shares read-only data (parameters, crossbars) with this one."""
 
 
 @runtime_checkable
 class BlockEngine(Protocol):
-    """An engine that takes many short runs at once, without coming back to Python between them."""
+    """An engine that executes many short runs at once, without returning to Python between them."""
 
     def run_each(
         self,
@@ -225,33 +224,33 @@ class BlockEngine(Protocol):
         noise_seed: int = 0,
         is_called_off: Callable[[], bool] = ...,
     ) -> Sent:
-        """Run runs of equal length one after the other, each from the state before tick 0, on this thread alone."""
-        # Afterwards the engine is where the last run ended.
+        """Execute runs of equal length one after the other, each from the state before tick 0, on this thread only."""
+        # Afterwards the engine is in the state after the last run.
         # shapes: watched (C, N)
 
 
 @runtime_checkable
 class HoldingEngine(Protocol):
-    """An engine that tells for many ticks at once which neurons hold a potential as each begins."""
+    """An engine that reports, for many ticks at once, which neurons hold a potential as each tick begins."""
 
     def run_holding(self, events: HostEvents) -> tuple[Sent, Bools]:
-        """Run ``events.n_ticks`` ticks from the present one."""
+        """Run ``events.n_ticks`` ticks from the present one; also return which neurons held a potential."""
         # shapes: returns Sent, (n_ticks, C, N)
 
 
-# What an engine holds between two ticks, as a value: any engine can go on from the state of another.
+# State of an engine between two ticks, as a value: any engine can continue from the state of another.
 
 
 @dataclass(frozen=True, eq=False)
 class CurrentState(ReadOnly, Value):
-    """What synapse-list cores hold beside voltages."""
+    """State of synapse-list cores beyond voltages."""
 
     current: Ints  # (C, N): u of every neuron
-    resting: Ints  # (C, N): ticks that a neuron rests yet
-    # (m, 3): neurons to whose currents synapses of axons that were reached will add something, as sorted rows (tick,
-    # core, neuron)
+    resting: Ints  # (C, N): remaining refractory ticks
+    # (m, 3): neurons whose currents will receive input from synapses of reached axons, as sorted rows (tick, core,
+    # neuron)
     due: Ints
-    amounts: Ints  # (m,): what is added, wrapped into the width of currents; never 0
+    amounts: Ints  # (m,): the input, wrapped to the width of currents; never 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,12 +258,12 @@ class EngineState(Value):
     """A chip between two ticks; equal for all engines, numbers of threads and numbers of ranks."""
 
     tick: int  # the tick that runs next
-    potentials: Ints  # (C, N): after the last tick; voltages where there are currents
-    # (n, 3): spikes that have not reached their axons, as sorted rows (tick at which it is due, core, axon)
+    potentials: Ints  # (C, N): after the last tick; voltages for neurons with currents
+    # (n, 3): spikes that have not reached their axons, as sorted rows (due tick, core, axon)
     spikes: Ints
     totals: tuple[int, int, int]  # the fields of :class:`~neuromap.simulation.engine.engine.Totals`
     currents: CurrentState | None = None  # of synapse-list cores
-    values: Ints | None = None  # (n,): what each of ``spikes`` carries; None of spikes
+    values: Ints | None = None  # (n,): value of each row of ``spikes``; None unless neurons send values
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -272,17 +271,17 @@ class EngineState(Value):
 
     @property
     def under_way(self) -> Ints:
-        """``spikes``, with what each carries as a fourth column where they carry values."""
+        """``spikes``, with a fourth column of values if they carry values."""
         return self.spikes if self.values is None else np.append(self.spikes, self.values[:, None], axis=1)
 
     def with_under_way(self, rows: Ints) -> EngineState:
-        """Put other rows, as :attr:`under_way` gives them, in their place."""
+        """Replace the pending spikes by rows as in :attr:`under_way`."""
         values = None if self.values is None else np.ascontiguousarray(rows[:, 3])
         return replace(self, spikes=np.ascontiguousarray(rows[:, :3]), values=values)
 
 
 def check_state(program: ChipProgram, state: EngineState) -> None:
-    """Refuse the state of another program, or one that no run leads to."""
+    """Refuse a state of another program, or one that no run can reach."""
     low, high = program.chip.potential_range
     tables = [state.potentials]
     if state.currents is not None:
@@ -325,7 +324,7 @@ def _check_under_way(rows: Ints, tick: int, delay: int, places: Ints) -> None:
 
 
 def state_of_cores(state: EngineState, cores: Ints, totals: tuple[int, int, int]) -> EngineState:
-    """Take some cores out of a state, renumbered from 0."""
+    """Extract the state of some cores, renumbered from 0."""
     # shapes: cores (n,)
     part = replace(state, potentials=state.potentials[cores], totals=totals)
     part = part.with_under_way(_rows_of(state.under_way, cores))
@@ -343,6 +342,6 @@ def _rows_of(rows: Ints, cores: Ints) -> Ints:
 
 
 def make_engine(program: ChipProgram, choice: EngineChoice = DEFAULT_ENGINE) -> Engine:
-    """Load a program into an engine; the readable one where its kind of core has no other, which is equal."""
+    """Load a program into an engine; into the equivalent readable one if its kind of core has no other."""
     made = program.chip.kind.engines.ENGINES
     return made.get(choice.engine, made["numpy"])(program, choice)

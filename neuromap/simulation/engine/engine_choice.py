@@ -1,4 +1,4 @@
-"""Which engine runs the ticks, on how many threads and with which noise seed."""
+"""Choice of the engine that runs the ticks, with its threads and noise seed."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from neuromap.render.value import Card
 
 
 class EngineKind(NamedTuple):
-    """What can be said of an engine before it is loaded."""
+    """Properties of an engine, known before it is loaded."""
 
-    has_threads: bool  # whether it runs on as many threads as it is given; else on one
+    has_threads: bool  # whether it runs on several threads; else on one
     is_compiled: bool  # whether Numba compiles it
 
 
-# Names and kinds of the engines, the default first; ``engines.py`` makes them.
+# Names and kinds of the engines, the default first; ``engines.py`` of each kind of core makes them.
 ENGINES: Mapping[str, EngineKind] = ReadOnlyMapping(
     {
         "fast": EngineKind(has_threads=True, is_compiled=True),
@@ -47,21 +47,21 @@ class EngineChoice(Card):
         choices=tuple(ENGINES),
         must=f"is not known; engines are {', '.join(ENGINES)}",
     )
-    # of the fast engine; NumPy runs on one
+    # for the fast engine; NumPy runs on one thread
     threads: int | None = option(
         "N  Threads to run on; the results are the same.  [default: the cores of the machine]",
         within=(1, MAX_THREADS),
         must=f"must be a whole number from 1 to {MAX_THREADS}",
     )
-    # without neurons with stochastic modes it has no effect
+    # no effect without neurons with stochastic modes
     noise_seed: int = option(
         "N  Seed of neurons with stochastic modes.",
         0,
         within=(0, 2**64 - 1),
         must=f"is not allowed; give an integer from 0 to {2**64 - 1}",
     )
-    # whether the fast engine takes the stimuli of a batch side by side, a bit for each, on cores where it can
-    # (``docs/fast-engine.md``); ``None`` for where that is quicker
+    # whether the fast engine runs the stimuli of a batch side by side, one bit each, on cores that allow it
+    # (``docs/fast-engine.md``); ``None`` to do so if faster
     bit_slicing: bool | None = None
 
     def __post_init__(self) -> None:
@@ -85,14 +85,14 @@ class EngineChoice(Card):
 
 
 def check_seed(seed: int) -> int:
-    """Return the seed of a run if it is one."""
+    """Return a run's seed if it is valid."""
     if isinstance(seed, bool) or not isinstance(seed, Integral) or not 0 <= seed < 2**64:
         raise InputError(f"noise seed {seed!r:.40}: is not allowed; give an integer from 0 to {2**64 - 1}")
     return int(seed)
 
 
 def thread_count(threads: int | None = None) -> int:
-    """Give the number of threads to use."""
+    """Return the number of threads to use; by default one per usable core of the machine."""
     if threads is None:
         return min(MAX_THREADS, _usable_cores())
     if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:

@@ -1,7 +1,7 @@
-"""The fast engine: compiled kernels over vectors, event-driven, on several threads.
+"""The fast engine: compiled, vectorised, event-driven kernels on several threads.
 
-The same protocol and the same results, bit by bit, as :class:`neuromap.simulation.engine.numpy_engine.NumpyEngine`.
-How it works is in :mod:`neuromap.simulation.engine.kernel`.
+Same protocol and bit-identical results as :class:`neuromap.simulation.engine.numpy_engine.NumpyEngine`.
+:mod:`neuromap.simulation.engine.kernel` explains how it works.
 """
 
 from __future__ import annotations
@@ -42,45 +42,45 @@ from neuromap.simulation.engine.kernel.workspace import (
     make_scratch,
 )
 
-# Spike bits that one call of the kernel may write.
+# Most bytes of spike bits that one kernel call may write.
 _RECORD_BYTES = 1 << 23
-# What one call of the kernel should take at most, so that Ctrl-C is heard.
+# Target upper limit for the time of one kernel call, so that Ctrl-C is heard.
 _CALL_SECONDS = 0.05
 
 
 class CompiledRuns(ABC):
-    """What compiled engines share: ``step`` and ``run``, on top of calls of a kernel."""
+    """Base of compiled engines: ``step`` and ``run`` on top of kernel calls."""
 
-    program: ChipProgram  # what is loaded
+    program: ChipProgram  # the loaded program
     tick: int  # the tick that runs next; the first is 0
 
     def _start_runs(self, groups: int) -> None:
-        """Begin with nothing known of runs; a core has ``groups`` words of 32 spike bits."""
+        """Reset what is remembered of runs; a core has ``groups`` words of 32 spike bits."""
         self._groups = groups
         self._watch: tuple[NDArray[np.bool_], Record, NDArray[np.int64]] | None = None
         self._pace = 0.0  # seconds per tick of the last call
 
     @abstractmethod
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
-        """Run some ticks in the kernel, on as many threads as pay; end with :meth:`_count_ticks`."""
+        """Run some ticks in the kernel, on as many threads as pay off; end with :meth:`_count_ticks`."""
 
     @abstractmethod
     def _call_each(
         self, n_runs: int, n_ticks: int, events: Events, event_tick: int, record: Record, noise_seed: int
     ) -> None:
-        """Run runs in a row, each from tick 0, in one call of the kernel on this thread alone."""
+        """Execute consecutive runs, each from tick 0, in one kernel call on this thread only."""
 
     @abstractmethod
     def reset(self, noise_seed: int | None = None) -> None:
-        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
+        """Reset to the state before tick 0; ``noise_seed``, if given, replaces the seed."""
 
     @abstractmethod
     def _counts(self) -> NDArray[np.int64]:
-        """Add up what all threads have counted since tick 0: SPIKES and so on of ``kernel/workspace.py``."""
+        """Sum the counts of all threads since tick 0: SPIKES and so on of ``kernel/workspace.py``."""
 
     @property
     def totals(self) -> Totals:
-        """Activity since tick 0; axon events and their synapses count in the tick in which the axon is reached."""
+        """Activity since tick 0; axon events and their synapses count in the tick that reaches the axon."""
         totals = self._counts()
         return Totals(int(totals[SPIKES]), int(totals[AXON_EVENTS]), int(totals[SYNAPTIC_EVENTS]))
 
@@ -90,11 +90,11 @@ class CompiledRuns(ABC):
         return int(self._counts()[VISITS])
 
     def _remote(self, remote: Remote) -> Remote:
-        """Say how the next call hands spikes to other ranks; an engine that is alone has none."""
+        """Boxes by which the next call sends spikes to other ranks; unchanged for an engine without other ranks."""
         return remote
 
     def _together(self, work: Callable[[int], None], n_threads: int, barrier: NDArray[np.uint64], n_ticks: int) -> None:
-        """Run ``work(thread)`` of a call of ``n_ticks`` on all threads of a team."""
+        """Run ``work(thread)`` of a call of ``n_ticks`` ticks on all threads of a team."""
         run_together(work, n_threads, barrier)
 
     def _count_ticks(self, n_ticks: int, seconds: float) -> None:
@@ -124,7 +124,7 @@ class CompiledRuns(ABC):
         noise_seed: int = 0,
         is_called_off: Callable[[], bool] = lambda: False,
     ) -> Spikes:
-        """Run many runs in a row; see :meth:`neuromap.simulation.engine.engine.BlockEngine.run_each`."""
+        """Execute many consecutive runs; see :meth:`neuromap.simulation.engine.engine.BlockEngine.run_each`."""
         check_run(self.program, events, watched)
         record, cores = self._record(watched)
         fed, n_ticks = _fed(events), events.n_ticks // n_runs
@@ -137,7 +137,7 @@ class CompiledRuns(ABC):
                 bits = self._bits(n * n_ticks, record)
                 self._call_each(n, n_ticks, fed, first, record._replace(fired=bits), seed)
                 found.append(self._listed(bits, first, record, cores))
-            else:  # one alone is too long for a call
+            else:  # a single run is too long for one call
                 n = 1
                 self.reset(seed)
                 for bits, n_more in self._pieces(fed, first, n_ticks, record):
@@ -150,7 +150,7 @@ class CompiledRuns(ABC):
     def _pieces(
         self, fed: Events, event_tick: int, n_ticks: int, record: Record
     ) -> Iterator[tuple[NDArray[np.uint32], int]]:
-        """Run ticks in as many calls as they need; after each the bits of its spikes, and its number of ticks."""
+        """Run ticks in as many calls as needed; yield the spike bits of each call, and its number of ticks."""
         done = 0
         while done < n_ticks:
             n = min(n_ticks - done, self._ticks_at_once(record))
@@ -160,12 +160,12 @@ class CompiledRuns(ABC):
             yield bits, n
 
     def _ticks_at_once(self, record: Record) -> int:
-        """Ticks that one call should run, by the time and the memory that they take."""
+        """Choose the number of ticks per call, by their time and memory."""
         pace = int(_CALL_SECONDS / self._pace) if self._pace else 16
         return max(1, min(_RECORD_BYTES // max(4 * record.n_rows * self._groups, 1), pace))
 
     def _bits(self, n_ticks: int, record: Record) -> NDArray[np.uint32]:
-        """Room for the spikes of a call."""
+        """Buffer for the spikes of a call."""
         return np.zeros(n_ticks * record.n_rows * self._groups, np.uint32)
 
     def _listed(self, bits: NDArray[np.uint32], first: int, record: Record, cores: NDArray[np.int64]) -> Spikes:
@@ -176,7 +176,7 @@ class CompiledRuns(ABC):
         return Spikes(ticks + first, cores[rows], neurons)
 
     def _record(self, watched: NDArray[np.bool_] | None) -> tuple[Record, NDArray[np.int64]]:
-        """Say what the kernel is to keep, and the core of each of its rows; remembered for the next call."""
+        """Record of the watched neurons for the kernel, and the core of each row; cached for the next call."""
         if self._watch is not None and watched is self._watch[0] and watched is not None:
             return self._watch[1], self._watch[2]
         mask = np.ones(self.program.shape, np.bool_) if watched is None else watched
@@ -188,7 +188,7 @@ class CompiledRuns(ABC):
 
 
 def record_of(watched: NDArray[np.bool_], groups: int) -> tuple[Record, NDArray[np.int64]]:
-    """Say what a kernel is to keep of watched neurons, (C, N), with no room for it yet; and the core of each row."""
+    """Make a kernel's record of watched neurons, (C, N), its buffer still empty; also return the core of each row."""
     cores = np.flatnonzero(watched.any(axis=1))
     row = np.full(len(watched) if len(cores) else 0, -1, np.int32)
     row[cores] = np.arange(len(cores))
@@ -218,7 +218,7 @@ def _fed(events: HostEvents) -> Events:
 def run_together(
     work: Callable[[int], None], n_threads: int, barrier: NDArray[np.uint64], *, apart: bool = False
 ) -> None:
-    """Run ``work(thread)`` on all threads of a team; none is left when this returns or raises."""
+    """Run ``work(thread)`` on all threads of a team; all have ended when this returns or raises."""
     # shapes: barrier (BARRIER_WORDS,)
     if n_threads == 1 and not apart:
         work(0)
@@ -242,7 +242,7 @@ def run_together(
             thread.join()
 
 
-# Visits of cores below which starting threads costs more than it saves.
+# Number of core visits below which starting threads costs more than it saves.
 _ALONE = 4096
 
 
@@ -270,7 +270,7 @@ class FastEngine(CompiledRuns):
         self.reset()
 
     def _teams(self, threads: int) -> tuple[_Workers, _Workers]:
-        """Make who runs short calls, and who runs the others."""
+        """Make the workers of short calls and those of the others."""
         alone = self._workers(make_team(self._image, 1))
         return alone, alone if threads == 1 else self._workers(make_team(self._image, threads))
 
@@ -278,7 +278,7 @@ class FastEngine(CompiledRuns):
         return team, [make_scratch(self._image, size) for size in np.diff(team.first).tolist()]
 
     def reset(self, noise_seed: int | None = None) -> None:
-        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
+        """Reset to the state before tick 0; ``noise_seed``, if given, replaces the seed."""
         if noise_seed is not None:
             self._noise_seed = check_seed(noise_seed)
         self.tick = 0
@@ -289,11 +289,11 @@ class FastEngine(CompiledRuns):
 
     @property
     def state(self) -> EngineState:
-        """All that the ticks to come depend on, a copy."""
+        """Copy of everything that future ticks depend on, except the noise seed."""
         return EngineState(self.tick, self.potentials, self.pending, self.totals)
 
     def restore(self, state: EngineState) -> None:
-        """Go on from a state of this program, whatever engine it comes from; ``visits`` count from 0."""
+        """Continue from a state of this program, taken from any engine; ``visits`` restart at 0."""
         check_state(self.program, state)
         self.reset()
         self.tick = state.tick
@@ -309,18 +309,18 @@ class FastEngine(CompiledRuns):
 
     @property
     def potentials(self) -> NDArray[np.int64]:
-        """Potentials V of all neurons after the last tick, a copy, shape (C, N)."""
+        """Copy of all potentials V after the last tick, shape (C, N)."""
         return self.potentials_of(np.arange(self.program.n_cores))
 
     def potentials_of(self, cores: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Potentials V of some cores, in this order, a copy, shape (n, N)."""
+        """Copy of the potentials V of some cores, in this order, shape (n, N)."""
         n, lanes = self.program.chip.neurons, 32 * extent(self._image.shape.groups)
         narrow, wide = (a.reshape(-1, lanes)[cores, :n] for a in (self._state.narrow, self._state.wide))
         return np.where(self._state.is_wide[cores, None] != 0, wide, narrow).astype(np.int64)
 
     @property
     def pending(self) -> NDArray[np.int64]:
-        """Spikes under way as sorted rows (tick at which it is due, core, axon), shape (n, 3)."""
+        """Pending spikes as sorted rows (due tick, core, axon), shape (n, 3)."""
         shape = self._image.shape
         slots = 1 << shape.slot_bits
         ring = self._state.ring.view(np.uint8).reshape(slots, shape.n_cores, 8 * extent(shape.words))
@@ -336,7 +336,7 @@ class FastEngine(CompiledRuns):
 
     @property
     def footprint(self) -> Footprint:
-        """Memory that the program takes here."""
+        """Memory of the program in this engine."""
         image, shape = self._image, self._image.shape
         header = image.header.reshape(-1, layout.HEADER)
         lanes = 32 * extent(shape.groups)
@@ -356,7 +356,7 @@ class FastEngine(CompiledRuns):
         )
 
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
-        """Run some ticks in the kernel, on as many threads as pay."""
+        """Run some ticks in the kernel, on as many threads as pay off."""
         team, scratches = self._team if n_ticks * self.program.n_cores >= _ALONE else self._alone
         team = team._replace(remote=self._remote(team.remote))
         run, seed = self._run(events, record), np.uint64(self._noise_seed)
@@ -388,7 +388,7 @@ class FastEngine(CompiledRuns):
         self._count_ticks(n_ticks, (time.perf_counter() - began) / n_runs)
 
     def _run(self, events: Events, record: Record) -> Any:
-        """Give the entry point of the kernel, compiled or loaded before any tick and on this thread alone."""
+        """Entry point of the kernel, compiled or loaded before any tick and on this thread only."""
         run = compiled().run
         if not self._pace:
             team, scratches = self._alone  # on a rank as many as all its threads

@@ -14,8 +14,8 @@ F(s, rho) is 1 if |s| >= rho, else 0, and every rho is a random byte of its own:
 
 The potential is fitted into its width after every single event of step 1, after step 2, and after the reset
 of steps 4 and 5. The functions take arrays of any shape that broadcast with the parameters; the letters are
-those of :class:`neuromap.cores.crossbar.program.NeuronTable`. Random bytes are given to them
-(:mod:`neuromap.simulation.engine.engine_choice` draws them); a table without stochastic modes needs none.
+those of :class:`neuromap.cores.crossbar.program.NeuronTable`. They take random bytes as arguments
+(:mod:`neuromap.simulation.engine.numpy_engine` draws them); a table without stochastic modes needs none.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from neuromap.render.value import Card
 
 @dataclass(frozen=True)
 class Width(Card):
-    """Range of the potential and what happens beyond it.
+    """Range of the potential and its overflow rule.
 
     Attributes
     ----------
     low, high : int
         The rails; ``high - low + 1`` is a power of two.
     wrap : bool
-        Whether the potential wraps around (RANC); otherwise it stays at the rail.
+        Whether the potential wraps around (RANC); otherwise it saturates at the rail.
     """
 
     low: int
@@ -62,9 +62,9 @@ class Width(Card):
 
 
 class Parameters(NamedTuple):
-    """What :func:`leak` and :func:`fire` read of a :class:`NeuronTable`, for some of its cores."""
+    """Columns of a :class:`NeuronTable` that :func:`leak` and :func:`fire` read, for some of its cores."""
 
-    # Engines make one in every tick, so nothing is checked or locked here.
+    # Engines make one per tick, so nothing is checked or made read-only here.
 
     leak: NDArray[np.int16]
     leak_reversal: NDArray[np.bool_]
@@ -78,7 +78,7 @@ class Parameters(NamedTuple):
 
     @classmethod
     def of(cls, neurons: NeuronTable, cores: NDArray[np.int64]) -> Parameters:
-        """Take the rows of some cores, in this order."""
+        """Select the rows of some cores, in this order."""
         tables = {name: getattr(neurons, name) for name in cls._fields}
         return cls(**{name: table[cores] for name, table in tables.items() if table is not None})
 
@@ -97,8 +97,8 @@ def integrate(potential: NDArray[np.int64], events: Iterable[NDArray[np.int64]],
     potential : ndarray of int64
         V.
     events : iterable of ndarray of int64
-        For every active axon, in ascending order, what it adds to each neuron: the weight of the axon's type
-        (:func:`by_chance` of it, if stochastic) where there is a synapse, else 0. Shapes broadcast with
+        Contribution of every active axon, in ascending order, to each neuron: the weight of the axon's type
+        (:func:`by_chance` of it, if stochastic) if there is a synapse, else 0. Shapes broadcast with
         ``potential``.
     width : Width
         Applied after every event.
@@ -130,7 +130,7 @@ def leak(
     width : Width
         Applied afterwards.
     rho : ndarray of uint8, optional
-        Random bytes; used where the leak is stochastic only. With 0 every such leak takes its step.
+        Random bytes; used only for stochastic leaks. With 0, every stochastic leak takes its step.
 
     Returns
     -------
@@ -165,7 +165,7 @@ def fire(
     negative_comparison : {"<", "<="}
         Whether V = -beta counts as below the negative threshold; sources disagree.
     rho : ndarray of uint8, optional
-        Random bytes; used where a neuron has threshold noise only. With 0 there is none.
+        Random bytes; used only for neurons with threshold noise. With 0, there is no noise.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def fire(
         Which neurons spike.
     """
     v, gamma, kappa = potential, neurons.reset_mode, neurons.saturate_negative
-    # In int64, since a threshold of 32 bits may be -2**31, which has no opposite in int32.
+    # in int64, since a 32-bit threshold may be -2**31, whose negation overflows int32
     alpha, beta = (bound.astype(np.int64) for bound in (neurons.threshold, neurons.negative_threshold))
     upper, lower = alpha, beta  # alpha + eta and beta + eta
     bound = lower  # of step 5, which kappa frees from noise

@@ -18,10 +18,10 @@ from neuromap.simulation.engine.engine_choice import check_seed
 from neuromap.simulation.engine.neuron import Parameters, Width, by_chance, fire, integrate, leak
 from neuromap.simulation.engine.readable_engine import AxonRing
 
-# Purpose of the numbers that decide on the stochastic leak; axons are below.
+# Purpose of the random numbers of the stochastic leak; purposes below are axons.
 LEAK = 2**32
 
-# Purpose of the numbers that are added to the thresholds.
+# Purpose of the random numbers of threshold noise.
 THRESHOLD = 2**32 + 1
 
 
@@ -37,13 +37,13 @@ def mix(words: Words) -> Words:
 
 
 def streams(seed: int, tick: int, cores: NDArray[np.int64]) -> Words:
-    """Name the noise of cores in one tick by a word each."""
+    """Noise stream of each core in one tick, as a word."""
     of_seed = mix(np.array([(seed + 0x9E3779B97F4A7C15) % 2**64], dtype=np.uint64))
     return mix(mix(of_seed ^ np.uint64(tick)) ^ cores.astype(np.uint64))
 
 
 def keys(stream: Words, purposes: NDArray[np.int64]) -> NDArray[np.uint32]:
-    """Name the noise of cores for one purpose each; shapes broadcast."""
+    """Noise key of each stream for one purpose; shapes broadcast."""
     return (mix(stream ^ purposes.astype(np.uint64)) >> np.uint64(32)).astype(np.uint32)
 
 
@@ -59,7 +59,7 @@ def rho(key: NDArray[np.uint32], neurons: NDArray[np.int64]) -> NDArray[np.uint8
 
 
 def core_numbers(program: ChipProgram) -> NDArray[np.int64]:
-    """Return the places of a program's cores on the board, y * columns + x: they do not depend on the order of rows."""
+    """Board positions of a program's cores, y * columns + x: independent of the order of rows."""
     # shapes: returns (C,)
     places: NDArray[np.int64] = program.coordinates.astype(np.int64) @ np.array([1, program.chip.columns])
     return places
@@ -80,7 +80,7 @@ class Noise:
         purposes: NDArray[np.int64] | int,
         neurons: NDArray[np.int64] | None = None,
     ) -> NDArray[np.uint8]:
-        """Draw rho for some cores, each for one purpose."""
+        """Draw rho for some cores, one purpose each."""
         # shapes: cores (k,); purposes (k,); neurons (n,); returns (k, n)
         key = keys(streams(self.seed, tick, self._places[cores]), np.asarray(purposes, dtype=np.int64))
         return rho(key[:, None], self._neurons if neurons is None else neurons)
@@ -88,9 +88,9 @@ class Noise:
 
 # Largest number of synapse bits that one byte can count.
 _LANE = 255
-# Crossbar rows that are unpacked at once: bounds the memory of a busy tick (a few MiB at 256 neurons).
+# Crossbar rows unpacked at once: bounds the memory of a busy tick (a few MiB at 256 neurons).
 _ROWS = 1 << 13
-# Crossbar rows whose stochastic synapses are drawn at once, for the same reason: their numbers are wider.
+# Crossbar rows whose stochastic synapses are drawn at once: fewer, as their numbers are wider.
 _DRAWS = 1 << 10
 
 
@@ -100,7 +100,7 @@ class NumpyEngine(AxonRing):
     Parameters
     ----------
     program : Program
-        What is loaded; not changed.
+        The program to load; not changed.
     noise_seed : int
         Seed of the stochastic modes, 0 to 2**64 - 1.
 
@@ -114,9 +114,9 @@ class NumpyEngine(AxonRing):
     Raises
     ------
     ProgramError
-        If the program is not well formed, or breaks a rule about indices (``docs/program-file.md``).
+        If the program is malformed, or breaks a rule about indices (``docs/program-file.md``).
     InputError
-        If there is no such seed.
+        If the seed is out of range.
     """
 
     program: Program
@@ -135,7 +135,7 @@ class NumpyEngine(AxonRing):
         self._peak_step = steps.max(axis=2, initial=0)
         self._fixed_weights = np.ascontiguousarray(fixed.transpose(0, 2, 1))
         self._n_synapses = np.bitwise_count(program.crossbar).sum(axis=2, dtype=np.int32)
-        self._restless = np.zeros(program.n_cores, dtype=np.bool_)  # cores that no tick leaves as they are
+        self._restless = np.zeros(program.n_cores, dtype=np.bool_)  # cores with noise in every tick, never at rest
         for table in (neurons.stochastic_leak, neurons.noise_bits):
             if table is not None:
                 self._restless |= table.any(axis=1)
@@ -144,7 +144,7 @@ class NumpyEngine(AxonRing):
         return self.program.neurons.potential.astype(np.int64)
 
     def reset(self, noise_seed: int | None = None) -> None:
-        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
+        """Reset to the state before tick 0; ``noise_seed``, if given, replaces the seed."""
         if noise_seed is not None:
             self._noise = Noise(self.program, noise_seed)
         super().reset(noise_seed)
@@ -174,7 +174,7 @@ class NumpyEngine(AxonRing):
         potential, spikes = fire(potential, neurons, self._width, self._comparison, threshold_rho)
 
         self._potentials[awake] = potential
-        # Without events and noise a tick is a function of the potentials alone: what left them unchanged and
+        # Without events and noise, a tick is a function of the potentials alone: a core that stayed unchanged and
         # silent once does so until the next event.
         unchanged = (potential == before).all(axis=1) & ~spikes.any(axis=1)
         self._at_rest[awake] = unchanged & ~has_events[awake] & ~self._restless[awake]
@@ -199,10 +199,10 @@ class NumpyEngine(AxonRing):
         if self._draws_events.any():
             self._add_drawn(drive, awake, rows, axons)
         if self._width.wrap:
-            # Wrapping once or after every event is the same; without events nothing is fitted.
+            # wrapping once or after every event is the same; without events nothing is wrapped
             return np.where(n_events > 0, self._width.fit(potential + drive), potential)
 
-        # The sum may replace the single events wherever no order of them can leave the range.
+        # the sum may replace single events where no order of them can leave the range
         bound = np.abs(potential) + self._peak_step[awake] * n_events
         safe = bound <= min(self._width.high, -self._width.low)
         result = potential + drive
@@ -225,7 +225,7 @@ class NumpyEngine(AxonRing):
         cores = awake[rows]
         n_neurons, n_types = program.neurons.weights.shape[1:]
         types = program.axon_types[cores, axons].astype(np.int64)
-        # Group rows of one core and type, at most 255 in a group, so that a byte can hold each count.
+        # group rows by core and type, at most 255 per group, so that a byte holds each count
         blocks = -(-program.axon_types.shape[1] // _LANE)
         key = (rows * n_types + types) * blocks + axons // _LANE
         order = np.argsort(key, kind="stable")
@@ -246,7 +246,7 @@ class NumpyEngine(AxonRing):
         rows: NDArray[np.int64],
         axons: NDArray[np.int64],
     ) -> None:
-        """Add to ``drive`` what the stochastic synapses of all events draw."""
+        """Add to ``drive`` the random steps of the stochastic synapses of all events."""
         drawing = np.flatnonzero(self._draws_events[awake[rows]])
         rows, axons = rows[drawing], axons[drawing]
         every = np.arange(drive.shape[1])
@@ -264,8 +264,8 @@ class NumpyEngine(AxonRing):
         *,
         drawn_only: bool = False,
     ) -> NDArray[np.int64]:
-        """List what each event adds to each of ``neurons`` of its core, shape (events, neurons)."""
-        # With ``drawn_only`` fixed weights count as 0. A synapse that is asked twice in a tick draws the same number.
+        """Contribution of each event to each of ``neurons`` of its core, shape (events, neurons)."""
+        # With ``drawn_only``, fixed weights count as 0. A synapse queried twice in a tick draws the same number.
         program, table = self.program, self.program.neurons
         bits = np.unpackbits(program.crossbar[cores, axons], axis=1, bitorder="little")[:, neurons]
         types = program.axon_types[cores, axons]

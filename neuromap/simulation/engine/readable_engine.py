@@ -1,6 +1,6 @@
-"""What readable engines have in common: runs as ticks, one after the other, and spikes on their way to axons.
+"""Base classes of readable engines: runs as a sequence of ticks, and pending spikes.
 
-They are the oracles of the compiled ones, so what a core computes is written in each like its neuron's equations.
+They are the oracles of the compiled engines, so each writes a core's computation like its neuron's equations.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ class ReadableEngine(ABC):
         self.reset(noise_seed)
 
     def _prepare(self) -> None:  # noqa: B027 - not every engine has something
-        """Make what is only read while it runs."""
+        """Make the data that is only read while it runs."""
 
     @abstractmethod
     def reset(self, noise_seed: int | None = None) -> None:
-        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
+        """Reset to the state before tick 0; ``noise_seed``, if given, replaces the seed."""
 
     @abstractmethod
     def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> tuple[Ints, Ints]:
-        """Run one tick on axons that the host feeds; return cores and neurons that fired, in order."""
+        """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
 
     def fork(self) -> Self:
-        """Make another engine at tick 0 that shares what is only read with this one, its noise too."""
+        """Make another engine at tick 0 that shares read-only data and noise with this one."""
         other = copy(self)
-        other.reset()  # makes state of its own
+        other.reset()  # gives it its own state
         return other
 
     @property
     def potentials(self) -> Ints:
-        """Potentials (voltages, where there are currents) of all neurons after the last tick, a copy, shape (C, N)."""
+        """Copy of all potentials (voltages, for neurons with currents) after the last tick, shape (C, N)."""
         return self._potentials.copy()
 
     def potentials_of(self, cores: Ints) -> Ints:
-        """Those of some cores, in this order, a copy, shape (n, N)."""
+        """Copy of the potentials of some cores, in this order, shape (n, N)."""
         return self._potentials[cores]
 
     @property
     def totals(self) -> Totals:
-        """Activity since tick 0; axon events and their synapses count in the tick in which the axon is reached."""
+        """Activity since tick 0; axon events and their synapses count in the tick that reaches the axon."""
         return self._totals
 
     def _count(self, n_spikes: int, n_axons: int, n_synapses: int) -> None:
@@ -77,8 +77,8 @@ class ReadableEngine(ABC):
         Parameters
         ----------
         host_cores, host_axons : array_like of int, shape (n,)
-            Axons that the host feeds in this tick; they are integrated in this tick. Two spikes on one axon
-            in one tick are one.
+            Axons that the host feeds; they are integrated in this tick. Two spikes on one axon
+            in one tick count as one.
 
         Returns
         -------
@@ -103,7 +103,7 @@ class ReadableEngine(ABC):
 
 
 class AxonRing(ReadableEngine):
-    """A readable engine of cores whose synapses have no delay: what is under way are spikes, to axons."""
+    """A readable engine of cores without synaptic delays: only spikes to axons are pending."""
 
     @abstractmethod
     def _potentials_before(self) -> Ints:
@@ -111,10 +111,10 @@ class AxonRing(ReadableEngine):
 
     @abstractmethod
     def _compute(self, cores: Ints, axons: Ints) -> tuple[Ints, Ints, int]:
-        """Take all cores through a tick in which axons are reached; who fires, and how many synapses were."""
+        """Compute a tick of all cores from the reached axons; return the neurons that fire and the synaptic events."""
 
     def reset(self, noise_seed: int | None = None) -> None:
-        """Go back to the state before tick 0."""
+        """Reset to the state before tick 0."""
         check_seed(0 if noise_seed is None else noise_seed)
         program = self.program
         self.tick, self._totals, self._potentials = 0, Totals(0, 0, 0), self._potentials_before()
@@ -125,7 +125,7 @@ class AxonRing(ReadableEngine):
         due = self._due[self.tick % len(self._due)]
         due[cores, axons] = True
         reached = np.nonzero(due)
-        due[reached] = False  # the slot is free for spikes due one turn of the ring later
+        due[reached] = False  # free the slot for spikes due one turn of the ring later
         fired_cores, fired, n_synapses = self._compute(*reached)
         sent = self.program.sent_by(fired_cores, fired)
         self._due[(self.tick + sent.delay) % len(self._due), sent.core, sent.axon] = True
@@ -135,17 +135,17 @@ class AxonRing(ReadableEngine):
 
     @property
     def pending(self) -> Ints:
-        """Spikes under way as sorted rows (tick at which it is due, core, axon), shape (n, 3)."""
+        """Pending spikes as sorted rows (due tick, core, axon), shape (n, 3)."""
         ahead, core, axon = np.nonzero(np.roll(self._due, -(self.tick % len(self._due)), axis=0))
         return np.stack([self.tick + ahead, core, axon], axis=1).astype(np.int64)
 
     @property
     def state(self) -> EngineState:
-        """All that the ticks to come depend on, a copy."""
+        """Copy of everything that future ticks depend on, except the noise seed."""
         return EngineState(self.tick, self._potentials, self.pending, self._totals)
 
     def restore(self, state: EngineState) -> None:
-        """Go on from a state of this program, whatever engine it comes from."""
+        """Continue from a state of this program, taken from any engine."""
         check_state(self.program, state)
         self.reset()
         self.tick, self._totals = state.tick, Totals(*state.totals)

@@ -1,1 +1,1 @@
-"""One run on several processes, which MPI calls ranks: each has some of the cores (``docs/cluster.md``)."""
+"""One run on several processes (MPI ranks), each with some of the cores (``docs/cluster.md``)."""

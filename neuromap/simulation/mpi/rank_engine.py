@@ -1,11 +1,11 @@
-"""The engine of one rank whose spikes go to other ranks in messages, for any engine and any machine.
+"""The engine of one rank that sends spikes to other ranks in messages, for any engine and any machine.
 
-Spikes with wires to other ranks are sent there and enter the engine as if the host fed their axons. That changes
-nothing: two spikes on one axon in one tick are one, and noise is a function of the core's place.
+Spikes with wires to other ranks are sent there and enter the engine as if the host fed their axons. Results stay the
+same: two spikes on one axon in one tick count as one, and noise is a function of the core's place.
 
-Ranks exchange spikes every so many ticks. With d ticks on the shortest way between two ranks, what is fired in the
-ticks t to t + d - 1 is due at t + d or later. With d = 1 a tick is run, then all wait for the parcels. From d = 2 on
-d // 2 ticks are run at once, and nobody waits: their parcels are under way while the next d // 2 are computed.
+Ranks exchange spikes in blocks of ticks. If the shortest delay between two ranks is d ticks, spikes of the
+ticks t to t + d - 1 are due at t + d or later. With d = 1, all ranks run a tick, then wait for the parcels. From d = 2
+on, d // 2 ticks are run at once without waiting: their parcels travel while the next d // 2 are computed.
 """
 
 from __future__ import annotations
@@ -33,60 +33,60 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 
 
 class Exchange(Protocol):
-    """One rank's end of what connects all ranks; every method is called by all of them, in the same order."""
+    """One rank's connection to all ranks; all of them call every method, in the same order."""
 
     @property
     def rank(self) -> int:
-        """Which rank this is, from 0."""
+        """Number of this rank, from 0."""
 
     @property
     def size(self) -> int:
-        """Ranks in all."""
+        """Number of ranks."""
 
     def open(self, most_out: Ints, most_in: Ints, dtype: Any) -> None:
-        """Say how many records parcels to and from every rank hold at most, shape (R,), and their dtype."""
-        # Ranks between which nothing ever goes have 0. What is one rank's ``most_out`` is the other's ``most_in``.
+        """Announce the most records in a parcel to and from every rank, shape (R,), and their dtype."""
+        # 0 between ranks that never exchange anything. One rank's ``most_out`` is the other's ``most_in``.
 
     def start(self, messages: Sequence[NDArray[Any]]) -> None:
-        """Begin to hand a parcel to every rank, one after the other; that to itself is empty."""
+        """Start sending one parcel to every rank, in order; the parcel to itself is empty."""
 
     def finish(self) -> list[NDArray[Any]]:
         """Wait for the parcels of the last :meth:`start`, one from every rank."""
 
     def memory(self, n_bytes: int) -> NDArray[np.uint8] | None:
-        """Make memory that all ranks see, whatever is in it, from a cache line on; None where they share none."""
+        """Make uninitialised memory visible to all ranks, aligned to a cache line; None if they share no memory."""
 
     def share(self, array: Ints) -> list[Ints]:
-        """Give all ranks the array of every rank, each with one axis."""
+        """Give the 1-D arrays of all ranks to every rank."""
 
     def agree(self, value: float) -> float:
         """Give all ranks the value of rank 0."""
 
     def gather(self, array: Ints) -> list[Ints]:
-        """Give rank 0 the array of every rank, each with one axis; other ranks get no array."""
+        """Give the 1-D arrays of all ranks to rank 0; other ranks get no array."""
 
 
-# Ticks that are run at once where no wire leads from rank to rank.
+# Ticks run at once if no wire connects ranks.
 _NO_END = 1 << 30
-# Cores, axons, and what each carries where nodes send values.
+# Cores, axons, and values if nodes send values.
 _Axons = tuple[NDArray[np.int32], ...]
 
 
 class _Block(NamedTuple):
-    """Ticks whose spikes are under way: the first, and how many."""
+    """Ticks whose spikes are in transit: the first, and their number."""
 
     first: int
     n_ticks: int
 
 
 class MessageEngine:
-    """What a rank's cores do, with cores counted on the rank."""
+    """Engine of a rank's cores, numbered on the rank."""
 
     def __init__(self, program: ChipProgram, wires: RemoteWires, exchange: Exchange, choice: EngineChoice) -> None:
         self.program, self._exchange = program, exchange
         self._inside = engine.make_engine(program, choice)
         self._inbox: dict[int, list[_Axons]] = defaultdict(list)
-        self._graded = program.value_ranges is not None  # then a parcel has the records, and behind them the values
+        self._graded = program.value_ranges is not None  # then the values follow the records in a parcel
         leaving = np.bincount(wires.peer, minlength=exchange.size)
         told = exchange.share(np.append(_sizes(program, wires), leaving))
         _, core_bits, axon_bits, delay_bits = np.max(told, axis=0)[:4].tolist()
@@ -111,19 +111,19 @@ class MessageEngine:
         return self._inside.tick
 
     def reset(self, noise_seed: int | None = None) -> None:
-        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
+        """Reset to the state before tick 0; ``noise_seed``, if given, replaces the seed."""
         self._inside.reset(noise_seed)
         self._inbox.clear()
 
     def fork(self) -> Self:
-        """Make another engine at tick 0 that shares what is only read with this one, and the exchange."""
+        """Make another engine at tick 0 that shares read-only data and the exchange with this one."""
         other = copy(self)
         other._inside = self._inside.fork()
         other._inbox = defaultdict(list)
         return other
 
     def run(self, events: engine.HostEvents, watched: Bools | None = None) -> engine.Sent:
-        """Run ``events.n_ticks`` ticks from now on; spikes of the rank's own cores."""
+        """Run ``events.n_ticks`` ticks from now on; return spikes of the rank's own cores."""
         listened = None if watched is None else self._listened(watched)
         found: list[engine.Sent] = []
         ahead: _Block | None = None
@@ -143,13 +143,13 @@ class MessageEngine:
         return engine.joined(found)
 
     def _listened(self, asked: Bools) -> Bools:
-        """Add the neurons that other ranks wait for to those that are asked for; engines know the mask again."""
+        """Add the neurons that other ranks read to the watched ones; cached, so that engines recognise the mask."""
         if self._heard is None or not np.array_equal(self._heard[0], asked):
             self._heard = (asked, adopted(asked | self._sends))
         return self._heard[1]
 
     def _fed(self, host: engine.HostEvents, first: int, n_ticks: int) -> engine.HostEvents:
-        """Put together what the host feeds in some ticks of the run and what other ranks have sent for them."""
+        """Merge the events of the host in some ticks of the run with the spikes that other ranks sent for them."""
         ticks = range(self.tick, self.tick + n_ticks)
         if not any(tick in ticks for tick in self._inbox):
             return replace(host, start=host.start[first : first + n_ticks + 1])
@@ -164,7 +164,7 @@ class MessageEngine:
         return engine.HostEvents(np.cumsum(counts), *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def _pass_on(self, spikes: engine.Sent, block: _Block, ahead: _Block | None) -> _Block | None:
-        """Send the spikes of a block; take those of the block before, or wait where there is no slack."""
+        """Send the spikes of a block; take those of the previous block, or wait for this one if there is no slack."""
         if self._alone:
             return None
         if ahead is not None:
@@ -176,14 +176,14 @@ class MessageEngine:
         return block
 
     def _messages(self, spikes: engine.Sent, block: _Block) -> list[NDArray[Any]]:
-        """Name the spikes that leave, for every rank: the place where they go and the tick of the block."""
+        """Pack the spikes that leave for every rank, with their target and tick within the block."""
         key = spikes.cores * self.program.chip.neurons + spikes.neurons
         ticks, values = spikes.ticks - block.first, engine.values_of(spikes)
         if values is None:
             packed, begin = post_kernel().pack(key, ticks, *self._post, self._bits[0], self._exchange.size)
             records = packed.astype(self._dtype)
             return [records[a:b] for a, b in pairwise(begin.tolist())]
-        # the kernel moves numbers of messages in place of ticks, so that ticks and values are found by them
+        # the kernel moves message numbers instead of ticks, to look up ticks and values
         bits = len(key).bit_length()
         packed, begin = post_kernel().pack(key, np.arange(len(key)), *self._post, bits, self._exchange.size)
         which = packed & ((1 << bits) - 1)
@@ -191,7 +191,7 @@ class MessageEngine:
         return [columns[:, a:b].reshape(-1) for a, b in pairwise(begin.tolist())]
 
     def _take(self, block: _Block) -> None:
-        """Wait for the parcels of a block and lay the spikes out by the ticks in which they are due."""
+        """Wait for the parcels of a block and sort the spikes into the inbox by due tick."""
         parcels = self._exchange.finish()
         if self._graded:
             halves = [parcel.reshape(2, -1) for parcel in parcels]
@@ -208,12 +208,12 @@ class MessageEngine:
             self._inbox[block.first + ahead].append(tuple(column[some] for column in axons))
 
     def potentials_of(self, cores: Ints) -> Ints:
-        """Potentials of some cores, in this order, a copy, shape (n, N)."""
+        """Copy of the potentials of some cores, in this order, shape (n, N)."""
         return self._inside.potentials_of(cores)
 
     @property
     def potentials(self) -> Ints:
-        """Potentials of all neurons of the rank, a copy, shape (C, N)."""
+        """Copy of the potentials of all neurons of the rank, shape (C, N)."""
         return self._inside.potentials
 
     @property
@@ -223,33 +223,33 @@ class MessageEngine:
 
     @property
     def state(self) -> engine.EngineState:
-        """All that the ticks to come depend on, but for the seed of the noise."""
+        """Everything that future ticks depend on, except the noise seed."""
         inside = self._inside.state
         kept = [(tick, axons) for tick, parts in self._inbox.items() for axons in parts]
         remote = [np.stack([np.full(len(axons[0]), tick), *axons], axis=1) for tick, axons in kept]
-        # two spikes on one axon in one tick are one
+        # two spikes on one axon in one tick count as one
         rows = np.concatenate([inside.under_way, *remote]).astype(np.int64)
         return inside.with_under_way(np.unique(rows, axis=0))
 
     def restore(self, state: engine.EngineState) -> None:
-        """Go on from a state of these cores."""
+        """Continue from a state of these cores."""
         self._inbox.clear()
         rows = state.under_way
-        self._inside.restore(state.with_under_way(rows[:0]))  # those of other ranks may be longer under way
+        self._inside.restore(state.with_under_way(rows[:0]))  # spikes of other ranks may have longer delays
         for tick in np.unique(rows[:, 0]).tolist():
             some = rows[rows[:, 0] == tick, 1:]
             self._inbox[tick].append(tuple(column.astype(np.int32) for column in some.T))
 
 
 def _sizes(program: ChipProgram, wires: RemoteWires) -> Ints:
-    """Tell the shortest delay to others (0 without wires), and the bits of cores, axons and delays in records."""
+    """Shortest delay to other ranks (0 without wires), and bits of cores, axons and delays in records."""
     shortest = int(wires.delay.min()) if len(wires.delay) else 0
     largest = (program.n_cores - 1, int(wires.axon.max(initial=0)), int(wires.delay.max(initial=0)))
     return np.array([shortest, *(number.bit_length() for number in largest)])
 
 
 def _post(neuron: Ints, wires: Ints, n_neurons: int) -> tuple[Ints, Ints]:
-    """Lay wires out as the kernel that packs spikes takes them: the first wire of every neuron, and the wires."""
+    """Lay out wires for the packing kernel: the first wire of every neuron, and the wires."""
     each = np.bincount(neuron, minlength=n_neurons)
     if each.max(initial=0) > 1:
         return np.append(0, np.cumsum(each)), wires
@@ -258,29 +258,29 @@ def _post(neuron: Ints, wires: Ints, n_neurons: int) -> tuple[Ints, Ints]:
     return np.zeros(0, np.int64), of_neuron
 
 
-# Compiled loops over spikes that leave for other ranks or come from there.
+# Compiled loops over spikes to and from other ranks.
 #
-# All of the compiled code is in this file, because Numba's cache on disk looks at the file of an entry point only. It
-# is imported when ranks run, and never before: Numba is slow to import.
+# All of the compiled code is in this file, because Numba's disk cache checks only the file of an entry point. It is
+# imported only when ranks run: Numba is slow to import.
 _PLACE = (1 << 40) - 1
 
 
 class PostKernel(NamedTuple):
     """Entry points."""
 
-    # of spikes (neurons as ``core * N + neuron``, and ticks of the block), the first wire of every neuron (empty where
-    # none has two), the wires (``peer << 40 | place``; -1 for a neuron without), the ticks of the block and the number
-    # of ranks: records ordered by rank, and where those of each rank begin, shape (R + 1,). In place of the ticks of
-    # the block their bits are given. A place has the core on its rank, the axon and the delay, from the highest bits
-    # on; a record has the place, and the tick in its lowest bits
+    # Arguments: neurons that spike as ``core * N + neuron``, their ticks in the block, the first wire of every neuron
+    # (empty if none has two), the wires (``peer << 40 | place``; -1 for a neuron without), the bits of a tick and the
+    # number of ranks. Returns records ordered by rank, and where those of each rank begin, shape (R + 1,). A place has
+    # the core on its rank, the axon and the delay, from the highest bits on; a record has the place, and the tick in
+    # its lowest bits
     pack: Any
-    # of records, the bits of a tick, an axon and a delay, and the ticks that are asked for: cores and axons in the
-    # order in which they are due, and how many are due in each tick from the block's first on
+    # Arguments: records, the bits of a tick, an axon and a delay, and a number of ticks. Returns cores and axons sorted
+    # by due tick, and how many are due in each tick from the block's first on
     unpack: Any
 
 
 def _pack(neurons, ticks, start, wires, tick_bits, n_ranks):  # type: ignore[no-untyped-def]
-    # a load per spike that waits for no other one: the tables are larger than caches
+    # one independent load per spike: the tables are larger than caches
     fans_out = len(start) > 0
     n = 0
     if fans_out:
@@ -331,30 +331,30 @@ def _unpack(records, tick_bits, axon_bits, delay_bits, span):  # type: ignore[no
 
 @cache
 def post_kernel() -> PostKernel:
-    """Entry points for this machine; they compile when they are first called."""
+    """Entry points for this machine, compiled on first call."""
     return PostKernel(cached(_pack), cached(_unpack))
 
 
-# What one rank runs: the program of its cores, and the wires that leave them for other ranks or come from there.
+# Part of one rank: the program of its cores, and its wires to other ranks.
 
 
-# Cores whose wires are looked at together: bounds the memory.
+# Cores whose wires are processed together: bounds the memory.
 _AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
 class RemoteWires(ReadOnly, Value):
-    """The W wires that lead from the cores of one rank to those of others, by neuron."""
+    """The W wires from the cores of one rank to those of others, by neuron."""
 
-    neuron: Ints  # (W,): who sends: ``core * N + neuron``, with the core's number on this rank; ascending
-    peer: Ints  # (W,): rank that the wire leads to
-    core: Ints  # (W,): the core's number on that rank
+    neuron: Ints  # (W,): sender, ``core * N + neuron`` with the core's number on this rank; ascending
+    peer: Ints  # (W,): rank of the target
+    core: Ints  # (W,): number of the target core on that rank
     axon: Ints  # (W,)
     delay: Ints  # (W,): ticks from the spike to the axon
 
 
 def remote_wires(program: ChipProgram, rank_of: Ints, me: int) -> RemoteWires:
-    """Find the wires from a rank to others; nothing but the targets of its own cores is looked at."""
+    """Find the wires from a rank to others; reads only the targets of its own cores."""
     # shapes: rank_of (C,)
     cores, local = np.flatnonzero(rank_of == me), numbers_on_ranks(rank_of)
     parts = [_remote_wires(program, rank_of, local, cores[k : k + _AT_ONCE]) for k in range(0, len(cores), _AT_ONCE)]
@@ -362,7 +362,7 @@ def remote_wires(program: ChipProgram, rank_of: Ints, me: int) -> RemoteWires:
 
 
 def _remote_wires(program: ChipProgram, rank_of: Ints, local: Ints, cores: Ints) -> tuple[Ints, ...]:
-    """Find those of some cores of a rank."""
+    """Find the wires of some cores of a rank to other ranks."""
     neurons, origin = program.chip.neurons, f"program {program.name}"
     sent = program.sent_by(np.repeat(cores, neurons), np.tile(np.arange(neurons), len(cores)))
     if sent.core.min(initial=0) < 0 or sent.core.max(initial=0) >= len(rank_of):
@@ -376,7 +376,7 @@ def _remote_wires(program: ChipProgram, rank_of: Ints, local: Ints, cores: Ints)
 
 
 def numbers_on_ranks(rank_of: Ints) -> Ints:
-    """Give every core its number among those of its rank, shape (C,)."""
+    """Rank-local number of every core, shape (C,)."""
     local = np.empty(len(rank_of), np.int64)
     order = np.argsort(rank_of, kind="stable")
     local[order] = rank_in_run(rank_of[order])
@@ -384,9 +384,9 @@ def numbers_on_ranks(rank_of: Ints) -> Ints:
 
 
 def program_of_cores(program: ChipProgram, cores: Ints) -> ChipProgram:
-    """Take some cores out of a program, renumbered from 0; spikes to others go nowhere."""
+    """Extract some cores of a program, renumbered from 0; spikes to other cores are dropped."""
     # shapes: cores (n,)
-    local = np.full(program.n_cores + 1, -1, np.int64)  # the last one is that of neurons without a target
+    local = np.full(program.n_cores + 1, -1, np.int64)  # the last entry is for neurons without a target
     local[cores] = np.arange(len(cores))
     tables: dict[str, Any] = {
         name: None if (table := getattr(program, name)) is None else table[cores]
@@ -398,7 +398,7 @@ def program_of_cores(program: ChipProgram, cores: Ints) -> ChipProgram:
 
 
 def rows_of_cores(table: Any, local: Ints) -> Any:
-    """Take the rows of a table of ports that lie in some cores, and renumber these; others have -1 in ``local``."""
+    """Select the rows of a table of ports on some cores, and renumber these; other cores have -1 in ``local``."""
     kept = local[table.core] >= 0
     columns = {name: column[kept] for name, column in vars(table).items() if isinstance(column, np.ndarray)}
     return replace(table, **columns | {"core": local[table.core[kept]].astype(np.int32)})

@@ -16,29 +16,29 @@ from neuromap.simulation.engine.kernel.barrier import ABORT
 from neuromap.simulation.engine.kernel.remote import LINE, Remote, RemoteTargets
 from neuromap.simulation.mpi.rank_engine import Exchange, RemoteWires
 
-# Boxes for spikes in memory that all ranks of a machine see; the compiled kernels fill and empty them.
+# Boxes for spikes in memory visible to all ranks of a machine; the compiled kernels fill and empty them.
 
 _LINE_BYTES = 64
-# Ticks that ranks may be apart beyond what a delay of 1 allows: more would take more memory for little.
+# Most ticks that ranks may drift apart beyond what a delay of 1 allows: more would cost memory for little gain.
 _MOST_LAG = 3
 
 
 class Meeting(NamedTuple):
-    """What all ranks know of each other; T threads in all, and G of this rank's."""
+    """Division of cores and threads that all ranks know; T threads in all."""
 
     me: int  # this rank
-    first: list[Ints]  # of every rank the first core of every thread, and its number of cores
-    thread: Ints  # (R + 1,): first thread of every rank, and their number
-    base: Ints  # (R,): what number the first core of every rank has here, where cores of this rank begin at 0
-    n_cores: int  # cores that are counted so
-    block: int  # cores that no two threads share, counted from the first of a rank
-    # least_delay, most_delay: shortest between ranks and longest of all, in ticks
+    first: list[Ints]  # for every rank, the first core of every thread, then its number of cores
+    thread: Ints  # (R + 1,): first thread of every rank, then the number of threads
+    base: Ints  # (R,): number of every rank's first core in this rank's numbering, where its own cores begin at 0
+    n_cores: int  # cores in this numbering
+    block: int  # size of blocks of cores, from a rank's first core on, that no two threads share
+    # least_delay, most_delay: shortest delay between ranks and longest of all, in ticks
     least_delay: int
     most_delay: int
 
     @classmethod
     def of(cls, exchange: Exchange, wires: RemoteWires, most_delay: int, first: Ints, block: int) -> Self:
-        """Let every rank say what it has; all of them call this."""
+        """Collect the division of every rank; all ranks call this."""
         firsts, me = exchange.share(first), exchange.rank
         delays = exchange.share(np.array([wires.delay.min(initial=_MOST_LAG + 1), most_delay]))
         n_blocks = np.array([-(-part[-1] // block) for part in firsts])
@@ -51,31 +51,31 @@ class Meeting(NamedTuple):
 
     @property
     def lag(self) -> int:
-        """Ticks that spikes may stay in their boxes."""
+        """Number of ticks that spikes may stay in their boxes."""
         return (1 << (min(self.least_delay, _MOST_LAG + 1).bit_length() - 1)) - 1
 
     def thread_of(self, rank: int, cores: Ints) -> Ints:
-        """Give the thread of some cores of a rank, among those of all ranks."""
+        """Find the thread that owns each of some cores of a rank, numbered among all ranks' threads."""
         found: Ints = self.thread[rank] + np.searchsorted(self.first[rank], cores, side="right") - 1
         return found
 
 
 class SharedBoxes:
-    """The boxes of one rank, and the clock of all of them; forks of an engine have them together."""
+    """The boxes of one rank, and their clock; shared by forks of an engine."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote, self._clock = remote, 0
 
     def remote(self) -> Remote:
-        """Give the boxes as they are at the present clock."""
+        """Boxes at the present clock."""
         return self._remote._replace(clock=self._clock)
 
     def advance(self, n_ticks: int) -> None:
-        """Count ticks that this rank has run."""
+        """Advance the clock by ticks that this rank has run."""
         self._clock += n_ticks
 
     def call_off(self) -> None:
-        """Let no rank wait for another one any more."""
+        """Stop all ranks from waiting for others."""
         self._remote.done[0] = 1
 
 
@@ -83,11 +83,11 @@ def shared_boxes(
     exchange: Exchange, meeting: Meeting, wires: RemoteWires, neurons: int, dtype: Any, per_core: int
 ) -> SharedBoxes | None:
     """Make the boxes of all ranks; each of them calls this."""
-    # gives none where the ranks share no memory
+    # returns None if the ranks share no memory
     me, thread = meeting.me, meeting.thread
     sent = _sent(exchange, meeting, wires, neurons)
     mine = slice(thread[me], thread[me + 1])
-    pairs = np.argwhere(sent)  # each has a box; and each rank has an empty one for pairs without
+    pairs = np.argwhere(sent)  # each has a box; each rank also has an empty one for pairs without wires
     number = np.full(sent.shape, len(pairs) + me)
     number[tuple(pairs.T)] = np.arange(len(pairs))
     line = _LINE_BYTES // np.dtype(dtype).itemsize
@@ -144,7 +144,7 @@ def _sent(exchange: Exchange, meeting: Meeting, wires: RemoteWires, neurons: int
 def _memory(
     exchange: Exchange, n_threads: int, start: Ints, slots: int, dtype: Any
 ) -> tuple[NDArray[np.uint64], Ints, NDArray[Any]] | None:
-    """Make what ranks share of the boxes: ticks that are done, counts, and records."""
+    """Make the shared part of the boxes: finished ticks, counts and records."""
     words = np.cumsum([0, (1 + n_threads) * LINE, (len(start) - 1) * slots * LINE])
     head = int(words[-1]) * 8
     memory = exchange.memory(head + int(start[-1]) * slots * np.dtype(dtype).itemsize)
@@ -158,7 +158,7 @@ def _memory(
 
 
 class SharedRuns(CompiledRuns):
-    """Calls of the kernel on a thread of their own, so that this one hears interrupts while ranks wait."""
+    """Kernel calls on separate threads, so that this one hears interrupts while ranks wait."""
 
     _boxes: SharedBoxes
 
@@ -177,13 +177,13 @@ class SharedRuns(CompiledRuns):
 
 
 def targets(meeting: Meeting, wires: RemoteWires, axon: Ints) -> RemoteTargets:
-    """Say where wires to other ranks lead; ``axon`` as the kernel counts axons."""
+    """Targets of wires to other ranks; ``axon`` in the kernel's numbering."""
     core = meeting.base[wires.peer] + wires.core
     return RemoteTargets(wires.neuron, core, axon, wires.delay, meeting.n_cores, meeting.most_delay)
 
 
 def started(kind: Any, program: ChipProgram, boxes: SharedBoxes, *start: Any) -> Any:
-    """Make an engine of a class that has these boxes."""
+    """Make an engine of class ``kind`` with these boxes."""
     engine = kind.__new__(kind)
     engine.program, engine._boxes = program, boxes
     engine._start(*start)

@@ -58,31 +58,31 @@ def simulate_on_ranks(
     progress: Callable[[int, int], object] | None = None,
     checkpoints: Checkpoints | None = None,
 ) -> Trace | None:
-    """Run a program as :func:`neuromap.simulate` does, with its cores divided among ranks; all of them call this.
+    """Run a program like :func:`neuromap.simulate`, with its cores divided among ranks; all ranks call this.
 
     Parameters
     ----------
     program, frames
-        The same on every rank.
+        As in :func:`neuromap.simulate`; the same on every rank.
     exchange : Exchange
-        To the other ranks, such as :class:`neuromap.simulation.mpi.start_ranks.MpiExchange`.
+        Connection to the other ranks, such as :class:`neuromap.simulation.mpi.start_ranks.MpiExchange`.
     engine : {"fast", "numpy"}
-        What runs the cores of each rank.
+        Engine that runs the cores of each rank.
     threads : int
-        Of each rank.
+        Number of threads per rank.
     noise_seed, record, progress, checkpoints
         As in :func:`neuromap.simulate`.
 
     Returns
     -------
     Trace or None
-        What was recorded, equal to that of one machine; on other ranks than 0 None.
+        The recorded trace, equal to that of a run on one machine; None on ranks other than 0.
 
     Raises
     ------
     StimulusError, InputError, ProgramError
         As :func:`neuromap.simulate`; also if there are more ranks than cores. A rank that fails leaves the others
-        waiting: start scripts with ``python -m mpi4py``, which ends them all.
+        waiting: start scripts with ``python -m mpi4py``, which then ends all ranks.
     """
     load = _loader(exchange, EngineChoice(engine, threads, noise_seed))
     trace = record_run(program, frames, load, record, progress, checkpoints or Checkpoints())
@@ -92,19 +92,19 @@ def simulate_on_ranks(
 def simulate_on_ranks_to_file(
     path: str | Path, program: ChipProgram, frames: Mapping[str, ArrayLike], exchange: Exchange, **how: Any
 ) -> FrameCounts | None:
-    """Run a program as :func:`simulate_on_ranks` does, and let rank 0 write what is recorded while it runs.
+    """Run a program like :func:`simulate_on_ranks`; rank 0 writes the recording to a file during the run.
 
     Parameters
     ----------
     path : str or Path
-        An HDF5 file, which appears when the run is complete.
+        HDF5 file, which appears when the run is complete.
     program, frames, exchange, **how
         As in :func:`simulate_on_ranks`.
 
     Returns
     -------
     FrameCounts or None
-        Spikes of the recorded nodes by frame; on other ranks than 0 None.
+        Spikes of the recorded nodes by frame; None on ranks other than 0.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def simulate_on_ranks_to_file(
 
 
 def _loader(exchange: Exchange, choice: EngineChoice) -> Callable[[ChipProgram], Loaded]:
-    """Say how this rank loads a program: its own cores, fed by their own rows of the host table."""
+    """Make the function with which this rank loads a program: its own cores, fed by their rows of the host table."""
 
     def load(program: ChipProgram) -> Loaded:
         chip = RankEngine(program, exchange, choice)
@@ -136,18 +136,17 @@ def _loader(exchange: Exchange, choice: EngineChoice) -> Callable[[ChipProgram],
     return load
 
 
-# The engine of one rank among several: it runs its own cores, and together they are one chip.
+# The engine of one rank among several: each runs its own cores, and together they are one chip.
 #
-# Ranks that share memory hand spikes to each other in compiled code (``shared_engines.py``), others in messages
-# (``parcel_engine.py``). What comes from outside is cut into the parts of ranks here, and what they give is put
-# together.
+# Ranks that share memory exchange spikes in compiled code (``shared_engines.py``), others in messages
+# (``rank_engine.py``). Here, input is split by rank, and the ranks' results are combined.
 
 
 class RankEngine:
     """One rank's part of a chip that runs a program; an :class:`neuromap.simulation.engine.engine.Engine`."""
 
-    # Every method and property is called by all ranks, in the same order and with the same ticks. What they give is
-    # whole on rank 0; other ranks give what is theirs.
+    # All ranks call every method and property, in the same order and with the same ticks. Rank 0 returns complete
+    # results, other ranks their own part.
     # program: as given
     # cores: (n,): cores of this rank, as rows of the program
 
@@ -169,11 +168,11 @@ class RankEngine:
         return self._inside.tick
 
     def reset(self, noise_seed: int | None = None) -> None:
-        """Go back to the state before tick 0; ``noise_seed``, if given, is the seed from now on."""
+        """Reset to the state before tick 0; ``noise_seed``, if given, replaces the seed."""
         self._inside.reset(noise_seed)
 
     def fork(self) -> Self:
-        """Make another engine at tick 0 that shares what is only read with this one, and the exchange."""
+        """Make another engine at tick 0 that shares read-only data and the exchange with this one."""
         other = copy(self)
         other._inside = self._inside.fork()
         return other
@@ -185,7 +184,7 @@ class RankEngine:
 
     def run(self, events: HostEvents, watched: Bools | None = None) -> Sent:
         """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
-        # Each rank takes the events of its own cores; it need not be given those of others.
+        # each rank takes the events of its own cores; those of others may be missing
         check_run(self.program, events, watched)
         spikes = self._inside.run(self._own(events), None if watched is None else watched[self.cores])
         values = values_of(spikes)
@@ -194,7 +193,7 @@ class RankEngine:
         return sent_of(*(np.ascontiguousarray(column) for column in every.T))
 
     def _own(self, events: HostEvents) -> HostEvents:
-        """Keep the events of this rank's cores, with their numbers here."""
+        """Select the events of this rank's cores, renumbered."""
         core = self._local[events.cores]
         kept = core >= 0
         values = None if events.values is None else events.values[kept]
@@ -202,11 +201,11 @@ class RankEngine:
 
     @property
     def potentials(self) -> Ints:
-        """Potentials of all neurons after the last tick, a copy, shape (C, N)."""
+        """Copy of all potentials after the last tick, shape (C, N)."""
         return gathered_table(self._exchange, self._inside.potentials, self.cores, self.program.shape)
 
     def potentials_of(self, cores: Ints) -> Ints:
-        """Potentials of some cores, in this order, a copy, shape (n, N)."""
+        """Copy of the potentials of some cores, in this order, shape (n, N)."""
         local = self._local[cores]
         mine = np.flatnonzero(local >= 0)
         table = self._inside.potentials_of(local[mine].astype(np.int64))
@@ -220,7 +219,7 @@ class RankEngine:
 
     @property
     def pending(self) -> Ints:
-        """What is under way, see :attr:`neuromap.simulation.engine.engine.Engine.pending`; on other ranks nothing."""
+        """Pending spikes or input, see :attr:`neuromap.simulation.engine.engine.Engine.pending`; only on rank 0."""
         state = self.state
         if self._exchange.rank > 0:
             return np.zeros((0, 3), np.int64)
@@ -232,11 +231,11 @@ class RankEngine:
 
     @property
     def state(self) -> EngineState:
-        """All that the ticks to come depend on, but for the seed of the noise."""
+        """Everything that future ticks depend on, except the noise seed."""
         return gathered_state(self._exchange, self._inside.state, self.cores, self.program.shape)
 
     def restore(self, state: EngineState) -> None:
-        """Go on from a state of this program, whatever engine, and however many ranks, it comes from."""
+        """Continue from a state of this program, taken from any engine and any number of ranks."""
         check_state(self.program, state)
         part = state_of_cores(state, self.cores, state.totals if self._exchange.rank == 0 else (0, 0, 0))
         self._inside.restore(part)
@@ -245,7 +244,7 @@ class RankEngine:
 def _engine_of(
     program: ChipProgram, wires: RemoteWires, exchange: Exchange, choice: EngineChoice
 ) -> Engine | MessageEngine:
-    """Load the program of a rank's cores; with memory that all ranks share if there is any."""
+    """Load the program of a rank's cores; use memory shared by all ranks if available."""
     if exchange.size == 1:
         return make_engine(program, choice)
     own = program.chip.kind.shared_engine if choice.engine == "fast" else None
@@ -257,9 +256,9 @@ def _engine_of(
     return MessageEngine(program, wires, exchange, choice)
 
 
-# Parts of ranks put together at rank 0; other ranks keep what is theirs.
+# Results of ranks combined on rank 0; other ranks keep their own part.
 def gathered_rows(exchange: Exchange, rows: Ints) -> Ints:
-    """Put the rows of all ranks in order, by their first column, then the second, and so on; none on other ranks."""
+    """Rows of all ranks on rank 0, sorted by the first column, then the second, and so on; none on other ranks."""
     # shapes: rows (n, k)
     parts = exchange.gather(rows.ravel())
     whole = np.concatenate([*parts, np.zeros(0, np.int64)]).reshape(-1, rows.shape[1])
@@ -268,7 +267,7 @@ def gathered_rows(exchange: Exchange, rows: Ints) -> Ints:
 
 
 def gathered_table(exchange: Exchange, part: Ints, rows: Ints, shape: tuple[int, int]) -> Ints:
-    """Put the rows of a table together."""
+    """Table combined from the rows of all ranks."""
     # shapes: part (n, N); rows (n,)
     values, places = exchange.gather(part.ravel()), exchange.gather(rows)
     table = np.zeros(shape, np.int64)
@@ -278,7 +277,7 @@ def gathered_table(exchange: Exchange, part: Ints, rows: Ints, shape: tuple[int,
 
 
 def gathered_state(exchange: Exchange, part: EngineState, cores: Ints, shape: tuple[int, int]) -> EngineState:
-    """Put the state of a chip together."""
+    """State of a chip combined from the states of all ranks."""
     # shapes: cores (n,)
     totals = exchange.gather(np.array(part.totals))
     rows = gathered_rows(exchange, _renumbered(part.under_way, cores))
@@ -303,21 +302,21 @@ def _renumbered(rows: Ints, cores: Ints) -> Ints:
     return renumbered
 
 
-# Which rank has which cores: equal work, few wires between ranks, and neighbours on the board together.
-# Pairs of cores, shape (n, 2), and how many wires each has.
+# Division of cores among ranks: equal work, few wires between ranks, and neighbours on the board together.
+# Pairs of cores, shape (n, 2), and their numbers of wires.
 _Wires = tuple[Ints, Ints]
 # Cores whose wires are counted at once: bounds the memory.
 _AT_ONCE = 1024
-# What visiting a core costs beside the axons that are fed: as much as so many of them.
+# Cost of visiting a core, in units of one fed axon.
 _VISIT = 64
-# By how much of the work a cut may miss its share, where fewer wires cross it there.
+# Fraction of the work by which a cut may miss its share, to cross fewer wires.
 _SLACK = 0.02
 
 
 def cut_cores(program: ChipProgram, n_ranks: int) -> Ints:
-    """Give every core a rank: halves of the board, halves of these, and so on."""
-    # Each cut goes through the rows or the columns of the board, whichever fewer wires cross; the placement has put
-    # cores that talk to each other side by side. The result depends on the program and the number of ranks alone.
+    """Assign every core to a rank by recursive bisection of the board."""
+    # Each cut goes through the rows or the columns of the board, whichever fewer wires cross; placement has put
+    # communicating cores side by side. The result depends only on the program and the number of ranks.
     # shapes: returns (C,)
     if not 1 <= n_ranks <= program.n_cores:
         raise InputError(
@@ -334,7 +333,7 @@ def cut_cores(program: ChipProgram, n_ranks: int) -> Ints:
 
 
 def _pairs(program: ChipProgram) -> _Wires:
-    """List the pairs of cores that have wires, from and to, and count these; some cores at a time."""
+    """List the pairs of cores (from, to) with wires, and count the wires; some cores at a time."""
     neurons, pairs, counts = np.arange(program.chip.neurons), [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for start in range(0, program.n_cores, _AT_ONCE):
         cores = np.arange(start, min(start + _AT_ONCE, program.n_cores))
@@ -346,7 +345,7 @@ def _pairs(program: ChipProgram) -> _Wires:
 
 
 def _divide(rank: Ints, cores: Ints, n_ranks: int, places: Ints, work: Ints, wires: _Wires) -> None:
-    """Add to the ranks of some cores so that they are ``n_ranks`` ranks from the present one on."""
+    """Divide some cores among ``n_ranks`` ranks, from their present rank on; changes ``rank``."""
     if n_ranks == 1:
         return
     first = n_ranks // 2
@@ -364,7 +363,7 @@ def _divide(rank: Ints, cores: Ints, n_ranks: int, places: Ints, work: Ints, wir
 
 
 def _cut(ordered: Ints, first: int, n_ranks: int, work: Ints, wires: _Wires) -> tuple[int, Ints, int]:
-    """Cut cores in an order near the share of ``first`` ranks: wires that cross, the order, cores before the cut."""
+    """Cut ordered cores near the share of ``first`` ranks; return crossing wires, the order and the cut's position."""
     done = np.append(0, np.cumsum(work[ordered]))
     aim, room = done[-1] * first / n_ranks, done[-1] * _SLACK
     allowed = np.arange(first, len(ordered) - (n_ranks - first) + 1)  # every rank needs a core
@@ -376,7 +375,7 @@ def _cut(ordered: Ints, first: int, n_ranks: int, work: Ints, wires: _Wires) -> 
 
 
 def _crossing(ordered: Ints, wires: _Wires) -> Ints:
-    """Count the wires between the cores before and after every cut of an order, shape (n + 1,)."""
+    """Count the wires across every cut of an order, shape (n + 1,)."""
     position = np.zeros(int(ordered.max()) + 1, np.int64)
     position[ordered] = np.arange(len(ordered))
     low, high = np.sort(position[wires[0]], axis=1).T

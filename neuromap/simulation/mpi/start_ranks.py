@@ -1,7 +1,7 @@
-"""Ranks on this machine, started by one that is none of them: what they say is passed on, without what MPI adds.
+"""Ranks on this machine, started by a parent process that passes on their output without MPI's additions.
 
-MPI's starter prints a banner of its own where a rank fails or is killed, and ends those that could say more. Who starts
-the starter can leave that out, and say in one line what has happened.
+``mpiexec`` prints its own banner if a rank fails or is killed, and ends ranks that could report more. The process that
+starts ``mpiexec`` can leave the banner out and report in one line what has happened.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program_file import map_program
 from neuromap.simulation.mpi.rank_engine import Exchange
 
-# Times that a rank looks for what it waits for before it sleeps in between.
+# Polls of a waiting rank before it sleeps in between.
 _SPINS = 200
-# Seconds of such a sleep. Who sleeps has the core sooner than who yields: five times as quick on a busy machine.
+# Seconds of one sleep. A sleeping rank gets the core back sooner than a yielding one: five times as fast on a busy
+# machine.
 _NAP = 5e-5
 
 
 def import_mpi() -> Any:
-    """Import MPI, which begins then."""
+    """Import MPI, which also initialises it."""
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError):
@@ -52,7 +53,7 @@ def import_mpi() -> Any:
 
 
 def _has_room(n_bytes: int) -> bool:
-    """Say whether shared memory takes so much; it may have less room than the machine."""
+    """Whether shared memory has room for ``n_bytes``; it may have less than the machine."""
     try:
         return shutil.disk_usage(SHARED).free > n_bytes
     except OSError:
@@ -60,10 +61,10 @@ def _has_room(n_bytes: int) -> bool:
 
 
 class MpiExchange:
-    """One rank's end; see :class:`neuromap.simulation.mpi.rank_engine.Exchange`.
+    """One rank's connection by MPI; see :class:`neuromap.simulation.mpi.rank_engine.Exchange`.
 
-    Parcels go from point to point, to ranks with which there are wires; nobody waits for a rank that it has no wires
-    with. A rank sends what there is, and receives into room for all that may come.
+    Parcels go point to point between ranks with common wires; no rank waits for one that it has no wires
+    with. A rank sends what there is, and receives into buffers for the most that may come.
 
     Raises
     ------
@@ -86,21 +87,21 @@ class MpiExchange:
         self._windows: list[Any] = []  # MPI ends them
 
     def open(self, most_out: Ints, most_in: Ints, dtype: Any) -> None:
-        """Make room for what may come."""
+        """Allocate buffers for incoming parcels."""
         self._to = np.flatnonzero(most_out).tolist()
         self._room = {int(peer): np.empty(most_in[peer], dtype) for peer in np.flatnonzero(most_in)}
         self._nothing = np.zeros(0, dtype)
 
     def start(self, messages: Sequence[NDArray[Any]]) -> None:
-        """Begin to receive and to send."""
+        """Start receiving and sending."""
         byte = self._mpi.BYTE
         receive = [self._ranks.Irecv([room, byte], peer) for peer, room in self._room.items()]
-        self._sent = [np.ascontiguousarray(messages[peer]) for peer in self._to]  # kept until they are gone
+        self._sent = [np.ascontiguousarray(messages[peer]) for peer in self._to]  # kept until they are sent
         send = [self._ranks.Isend([part, byte], peer) for part, peer in zip(self._sent, self._to, strict=True)]
         self._under_way = receive + send
 
     def finish(self) -> list[NDArray[Any]]:
-        """Wait until all has come and gone."""
+        """Wait until everything is received and sent."""
         states = self._wait(self._under_way)
         found = [self._nothing] * self.size
         for (peer, room), state in zip(self._room.items(), states, strict=False):
@@ -108,7 +109,7 @@ class MpiExchange:
         return found
 
     def memory(self, n_bytes: int) -> NDArray[np.uint8] | None:
-        """Take a window of shared memory, if all ranks are on one machine and it has room for that."""
+        """Allocate a window of shared memory, if all ranks are on one machine with enough room."""
         machine = self._ranks.Split_type(self._mpi.COMM_TYPE_SHARED)
         if machine.size < self.size or not self.agree(_has_room(n_bytes)):
             return None
@@ -117,7 +118,7 @@ class MpiExchange:
         return np.frombuffer(window.Shared_query(0)[0], np.uint8)
 
     def share(self, array: Ints) -> list[Ints]:
-        """Take the arrays of all ranks."""
+        """Return the arrays of all ranks."""
         mine, counts = np.ascontiguousarray(array, np.int64), np.zeros(self.size, np.int64)
         self._wait([self._ranks.Iallgather(np.array([len(mine)]), counts)])
         whole = np.empty(int(counts.sum()), np.int64)
@@ -125,13 +126,13 @@ class MpiExchange:
         return np.split(whole, np.cumsum(counts)[:-1])
 
     def agree(self, value: float) -> float:
-        """Take the value of rank 0."""
+        """Return the value of rank 0."""
         told = np.array([value])
         self._wait([self._ranks.Ibcast(told)])
         return float(told[0])
 
     def gather(self, array: Ints) -> list[Ints]:
-        """Take the arrays of all ranks, on rank 0."""
+        """Return the arrays of all ranks, on rank 0; else nothing."""
         mine, counts = np.ascontiguousarray(array, np.int64), np.zeros(self.size, np.int64)
         length = np.array([len(mine)])
         self._wait([self._ranks.Igather(length, counts)])
@@ -140,7 +141,7 @@ class MpiExchange:
         return np.split(whole, np.cumsum(counts)[:-1]) if self.rank == 0 else []
 
     def _wait(self, requests: list[Any]) -> list[Any]:
-        """Wait for all of them, and let others have the core after a while; how each has ended."""
+        """Wait for all requests, sleeping in between after a while; return the status of each."""
         states, spins = [self._mpi.Status() for _ in requests], 0
         while not self._mpi.Request.Testall(requests, states):
             spins += 1
@@ -153,31 +154,31 @@ class MpiExchange:
         self._ranks.Abort(exit_code)
 
 
-# Shared memory that MPI makes by name, removed where a killed run has left it.
+# Named shared memory of MPI, removed if a killed run left it behind.
 #
-# MPI's names do not say whose they are. So a run writes down, beside them, what it has; the name of that note tells
-# its process, and the next run removes what notes of dead processes name.
+# MPI's names do not tell the owner. So a run writes a note of its segments beside them, whose name tells the process;
+# the next run removes the segments that notes of dead processes list.
 
 
-# Where Linux keeps memory that processes share by name.
+# Where Linux keeps named shared memory.
 SHARED = Path("/dev/shm")
-# What MPICH and Open MPI call theirs; other names are never removed.
+# Names of MPICH and Open MPI; other names are never removed.
 _OF_MPI = re.compile(r"(mpich_|ucx_|vader_segment|sm_segment|osc_)[\w.-]+")
 
 
 def mapped_segments(process: str = "self") -> set[str]:
-    """Names of MPI's shared memory that a process has mapped; none where the system does not say."""
+    """Names of MPI's shared memory that a process has mapped; empty if the system does not tell."""
     found = set()
     with suppress(OSError):
         for line in Path(f"/proc/{process}/maps").read_text(errors="replace").splitlines():
             name = line.partition(f" {SHARED}/")[2]
-            if _OF_MPI.fullmatch(name):  # and not one that is deleted, which the system tells behind its name
+            if _OF_MPI.fullmatch(name):  # and not a deleted one, which is marked behind its name
                 found.add(name)
     return found
 
 
 def note_segments() -> None:
-    """Write down what MPI has made for this process; the note goes when the process ends by itself."""
+    """Write a note of this process's MPI segments; it is removed when the process ends normally."""
     lines = []
     for name in sorted(mapped_segments()):
         with suppress(OSError):
@@ -185,7 +186,7 @@ def note_segments() -> None:
     if not lines:
         return
     note = SHARED / unfinished_name()
-    with suppress(OSError):  # a run does without
+    with suppress(OSError):  # the note is optional
         handle = os.open(note, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         with os.fdopen(handle, "w") as file:
             file.write("\n".join(lines) + "\n")
@@ -193,13 +194,13 @@ def note_segments() -> None:
 
 
 def _forget(note: Path, process: int) -> None:
-    if os.getpid() == process:  # and not one that it has forked
+    if os.getpid() == process:  # not in a forked process
         with suppress(OSError):
             note.unlink(missing_ok=True)
 
 
 def sweep_segments() -> None:
-    """Remove shared memory that runs of dead processes have noted, where nobody has it mapped."""
+    """Remove shared memory noted by dead processes, unless a process has it mapped."""
     if not sys.platform.startswith("linux"):
         return
     notes = list(left_in(SHARED))
@@ -222,7 +223,7 @@ def _noted(note: Path) -> Iterator[tuple[int, str]]:
 
 
 def _removed(number: int, name: str, used: set[str]) -> bool:
-    """Remove a segment unless it is used; say whether it is gone. One of another number has taken the name since."""
+    """Remove a segment unless it is in use; return whether it is gone, or its name was reused for another inode."""
     if name in used:
         return False
     path = SHARED / name
@@ -235,18 +236,18 @@ def _removed(number: int, name: str, used: set[str]) -> bool:
     return True
 
 
-# As many as a float holds.
+# As many as a float holds exactly.
 _STAMP_BYTES = 6
-# Pieces of a file that are compared, and their length.
+# Number and length of the pieces of a file that are compared.
 _SAMPLES, _SAMPLE_BYTES = 64, 1 << 14
 
 
 def load_on_ranks(path: str | Path, exchange: Exchange) -> ChipProgram:
-    """Open a program file on all ranks; each calls this."""
-    # The file is mapped into memory, and nothing of it is copied before a rank takes out its cores. Rank 0 checks all
-    # of it, as :func:`neuromap.load_program` does, while the others wait. What a rank takes out is asked again for all
-    # that could make an engine read or write past an array.
-    # path: the same file, or one of the same bytes. It must not be changed while the ranks run
+    """Open a program file on all ranks; all of them call this."""
+    # The file is memory-mapped, and nothing is copied before a rank extracts its cores. Rank 0 checks all of it, like
+    # :func:`neuromap.load_program`, while the others wait. The cores of a rank are checked again for everything that
+    # could make an engine read or write out of bounds.
+    # path: the same file, or one with the same bytes. It must not change while the ranks run
     program = map_program(path, check=exchange.rank == 0)
     mine = _stamp(Path(path))
     if exchange.agree(mine) != mine:
@@ -255,7 +256,7 @@ def load_on_ranks(path: str | Path, exchange: Exchange) -> ChipProgram:
 
 
 def _stamp(path: Path) -> float:
-    """Tell files apart by their size and samples; a small file is read as a whole."""
+    """Digest of a file's size and samples; a small file is read completely."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         digest = hashlib.blake2b(str(size).encode(), digest_size=_STAMP_BYTES)
@@ -267,30 +268,30 @@ def _stamp(path: Path) -> float:
 
 # More than a machine has cores for.
 MOST_RANKS = 1024
-# In the environment of a process that MPI has started.
+# Environment variables of a process started by MPI.
 _RANK_WORDS = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "MPI_LOCALRANKID")
-# How long ranks that are interrupted may take to end.
+# Seconds that interrupted ranks may take to end.
 _SECONDS = 10.0
 _INTERRUPTED = 130
 _OURS = re.compile(rb"neuromap( [a-z]+)?: ")
-# Lines of MPICH and Open MPI.
+# Lines that MPICH and Open MPI print themselves.
 _NOISE = re.compile(
     rb"={40,}$|=   .*|YOUR APPLICATION TERMINATED WITH |This typically refers to a problem with your application"
     rb"|Please see the FAQ page |\[(mpiexec|proxy[:\d]*)@|Abort\(\d+\) on node |\[[\w.-]+:\d+\] "
 )
-# Open MPI has its messages between two of these, on stderr.
+# Open MPI encloses its messages on stderr in two of these.
 _RULE = re.compile(rb"-{60,}$")
 _SIGNAL = re.compile(rb"\(signal (\d+)\)|on signal (\d+)")
 
 
 def is_rank() -> bool:
-    """Say whether MPI has started this process."""
+    """Whether MPI started this process."""
     return any(word in os.environ for word in _RANK_WORDS)
 
 
 def start_ranks(n_ranks: int, words: Sequence[str]) -> int:
-    """Run ``neuromap`` with some words on ranks of this machine, and wait for them."""
-    # What they print is passed on, but for what MPI adds. An interrupt ends them. They read nothing.
+    """Run ``neuromap`` with these arguments on ranks of this machine, and wait for them."""
+    # Their output is passed on, except what MPI adds. An interrupt ends them. Their stdin is empty.
     if not 1 <= n_ranks <= MOST_RANKS:
         raise InputError(f"--ranks {n_ranks}: must be 1 to {MOST_RANKS}")
     mpiexec = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]))
@@ -326,7 +327,7 @@ def start_ranks(n_ranks: int, words: Sequence[str]) -> int:
 
 
 def _apart() -> dict[str, Any]:
-    """Start the starter so that it hears a Ctrl-C from here only, and ends where this process is killed."""
+    """Options so that ``mpiexec`` gets Ctrl-C only from this process, and ends if this process is killed (Linux)."""
     if sys.platform == "win32":
         return {}
     found: dict[str, Any] = {"process_group": 0}
@@ -337,7 +338,7 @@ def _apart() -> dict[str, Any]:
 
 
 def _end(ranks: subprocess.Popen[bytes]) -> None:
-    """End the ranks, in their own way if they can."""
+    """End the ranks, gracefully if they can."""
     with suppress(subprocess.TimeoutExpired):
         ranks.send_signal(signal.SIGINT)
         ranks.wait(_SECONDS)
@@ -346,9 +347,9 @@ def _end(ranks: subprocess.Popen[bytes]) -> None:
 
 
 class Passed:
-    """What ranks say, on its way to the streams of this process."""
+    """Passes the output of ranks on to the streams of this process."""
 
-    # told: whether one of them has said a line of ours
+    # told: whether a rank printed one of neuromap's own messages
     # failure: why the rest was not passed on
 
     def __init__(self) -> None:
@@ -358,7 +359,7 @@ class Passed:
         self._left_out: list[bytes] = []
 
     def on(self, source: BinaryIO, target: Any, is_error: bool) -> None:
-        """Pass lines on until there are no more."""
+        """Pass lines on until the stream ends."""
         blank, inside = b"", False
         for line in source:
             text = line.rstrip()
@@ -368,14 +369,14 @@ class Passed:
                 self._left_out.append(text)
                 blank = b""
             elif not text:
-                blank += line  # a banner may begin so
+                blank += line  # a banner may begin with one
             elif not self._is_told_again(text):
                 self._write(target, blank + line)
                 blank = b""
         self._write(target, blank)
 
     def _write(self, target: Any, data: bytes) -> None:
-        """Write what is passed on, while that can be written; the ranks are read to their end in any case."""
+        """Write passed-on output as long as possible; the ranks' streams are read to their end in any case."""
         try:
             if self.failure is None:
                 target.write(data.decode(errors="replace"))
@@ -384,7 +385,7 @@ class Passed:
             self.failure = error
 
     def _is_told_again(self, text: bytes) -> bool:
-        """Say whether a line of ours was said by another rank, or will be said here."""
+        """Whether a neuromap message repeats one of another rank, or will be printed by this process."""
         if not _OURS.match(text):
             return False
         again = text in self._lines or text == b"neuromap: interrupted"
@@ -393,7 +394,7 @@ class Passed:
         return again
 
     def reason(self, code: int) -> str:
-        """Say why the ranks have ended, of which none has said anything."""
+        """Explain why the ranks ended, if none of them printed a message."""
         if code < 0:
             return f"mpiexec was killed (signal {-code}); start again, with --resume FILE where there is a checkpoint"
         every = b" ".join(self._left_out)

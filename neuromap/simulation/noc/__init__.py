@@ -1,1 +1,1 @@
-"""Network-on-chip: links between routers, their load, and when spikes arrive (docs/network-on-chip.md)."""
+"""Network-on-chip: links between routers, their loads, and arrivals of spikes (docs/network-on-chip.md)."""

@@ -1,7 +1,7 @@
-"""The compiled event simulation of the mesh: a heap of (cycle, spike), and for every link the cycle when it is free.
+"""The compiled event simulation of the mesh: a heap of (cycle, spike), and the cycle at which every link is free.
 
-All of the compiled code is in this file, because Numba's cache on disk looks at the file of an entry point only. It is
-imported when an event simulation is run, and never before: Numba is slow to import.
+All of the compiled code is in this file, because Numba's disk cache checks only the file of an entry point. It is
+imported only when an event simulation runs: Numba is slow to import.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from numba import njit
 
 from neuromap.compiling import INSIDE, cached
 
-# Where a spike waits: for the link into its router, there, there with the chip's ports behind it, at the next chip's
-# ports.
+# Where a spike waits: for the link into its router, at a router, at a router after the chip's ports, at the next
+# chip's ports.
 IN_CORE, AT_ROUTER, PAST_PORT, AT_PORT = 0, 1, 2, 3
 _part = njit(error_model="numpy", **INSIDE)
 
 
 @_part
 def _replace_top(heap, n, key):  # type: ignore[no-untyped-def]
-    """Put a key, no less than the least, in the place of the least of the first n."""
+    """Replace the least of the first n keys of the heap by a key that is not smaller."""
     hole = 0
     child = 1
     while child < n:
@@ -36,9 +36,9 @@ def _replace_top(heap, n, key):  # type: ignore[no-untyped-def]
 
 
 def _advance(heap, n, bits, until, state, arrival, free, sizes, times):  # type: ignore[no-untyped-def]
-    """Serve what is ready before the cycle ``until``, in the order of readiness; return how many spikes are left."""
+    """Serve spikes that are ready before cycle ``until``, in order of readiness; return how many spikes are left."""
     # ``heap`` holds ``ready << bits | spike`` of n spikes. A row of ``state`` is x and y of a spike, x and y of its
-    # end, and where it waits; ``arrival`` is set for those that arrive. ``free`` has one place per link, then one per
+    # end, and where it waits; ``arrival`` is set for spikes that arrive. ``free`` has one entry per link, then one per
     # chip for its ports.
     columns, rows, chip_columns, chip_rows = sizes
     hop, crossing, port = times
@@ -101,5 +101,5 @@ def _advance(heap, n, bits, until, state, arrival, free, sizes, times):  # type:
 
 @cache
 def compiled() -> Any:
-    """Entry point for this machine; it compiles when it is first called."""
+    """Entry point for this machine, compiled on first call."""
     return cached(_advance)

@@ -1,4 +1,4 @@
-"""Arrivals of spikes on the mesh: events, late spikes, and runs in which what is late stays in the mesh."""
+"""Arrivals of spikes on the mesh: the event simulation, and late spikes, which stay in the mesh."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from neuromap.simulation.run.tick_run import TickSpikes
 def find_late_spikes(
     program: ChipProgram, ticks: Iterable[TickSpikes], tick_cycles: int, clock: RouterClock | None = None
 ) -> LateSpikes:
-    """Simulate the mesh over a run at a length of tick, and find the spikes that are late.
+    """Simulate the mesh over a run with a given tick length, and find late spikes.
 
-    Spikes that have not arrived when their tick ends stay in the mesh and meet those of the next ticks. What neurons
-    compute does not change: late spikes are found, their effect on the network is not followed.
+    Spikes that have not arrived when their tick ends stay in the mesh and meet those of the next ticks. Neurons are
+    not affected: late spikes are found, their effect on the network is not followed.
 
     Parameters
     ----------
     program : ChipProgram
         Mapped, or written by hand.
     ticks : iterable of TickSpikes
-        The run, ticks in order, as :func:`neuromap.simulation.run.tick_run.run_ticks` gives them.
+        Ticks of the run in order, as from :func:`neuromap.simulation.run.tick_run.run_ticks`.
     tick_cycles : int
         Length of a tick in router cycles, 1 or more.
     clock : RouterClock, optional
-        By default that of the program's chip.
+        Router clock; by default that of the program's chip.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def find_late_spikes(
     Raises
     ------
     InputError
-        If the length is not positive, or ticks do not rise.
+        If the length is not positive, or ticks are not in increasing order.
     """
     if tick_cycles < 1:
         raise InputError(f"tick_cycles = {tick_cycles}; must be 1 or more router cycles")
@@ -67,7 +67,7 @@ class _LateSearch:
         self._last: int | None = None
 
     def add(self, spikes: TickSpikes) -> None:
-        """Let the mesh run until a tick begins, and send the tick's spikes."""
+        """Run the mesh until a tick begins, then send the tick's spikes."""
         tick = spikes.tick
         if self._last is not None and tick <= self._last:
             raise InputError(f"ticks: tick {tick} comes after tick {self._last}; give the ticks of a run in order")
@@ -84,7 +84,7 @@ class _LateSearch:
         self._n_spikes += len(cores)
 
     def _take(self, arrivals: Arrivals) -> None:
-        """Keep the late ones of the spikes that have arrived."""
+        """Keep the late spikes among those that have arrived."""
         rows = self._sent[arrivals.spikes - self._first]
         cycles = arrivals.cycles - rows[:, 0] * self._tick_cycles
         self._worst = max(self._worst, int(cycles.max(initial=0)))
@@ -92,7 +92,7 @@ class _LateSearch:
         self._late.append(np.column_stack([arrivals.spikes, rows, cycles])[is_late])
 
     def result(self) -> LateSpikes:
-        """Let all spikes arrive, and list the late ones in the order of firing."""
+        """Let all spikes arrive, and list the late ones in firing order."""
         self._take(self._events.run())
         late = np.concatenate(self._late)
         late = late[np.argsort(late[:, 0])]
@@ -114,19 +114,20 @@ class _LateSearch:
         )
 
 
-# Late and overdue spikes: those that have not arrived when the tick in which they are fired ends.
+# Late spikes have not arrived at the end of the tick in which they are fired; overdue ones come after their due tick
+# has begun.
 class LateSpike(NamedTuple):
-    """One spike that is late."""
+    """A late spike."""
 
     tick: int  # the tick in which it is fired
     # core, neuron: the neuron that fires, by row of the program and place in its core
     core: int
     neuron: int
     node: str | None  # its node by the program's labels; ``None`` without a label
-    node_index: int  # its place in the node
+    node_index: int  # its index in the node
     arrival_cycles: int  # router cycles from the start of the tick to the arrival
-    delay: int  # ticks from the tick in which it is fired to the one in which it is due
-    is_overdue: bool  # whether it arrives after the start of the tick in which it is due
+    delay: int  # ticks from firing until it is due
+    is_overdue: bool  # whether it arrives after the start of its due tick
 
     def __str__(self) -> str:
         label = "no label" if self.node is None else f"{self.node}[{self.node_index}]"
@@ -139,7 +140,7 @@ class LateSpike(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LateSpikes(ReadOnly, Card):
-    """Spikes that have not arrived when the tick in which they are fired ends, in the order of firing.
+    """Spikes that have not arrived at the end of the tick in which they are fired, in firing order.
 
     Attributes
     ----------
@@ -148,15 +149,15 @@ class LateSpikes(ReadOnly, Card):
     n_ticks : int
         Ticks of the run.
     spikes : int
-        Spikes that were sent, late or not.
+        Number of spikes sent, late or not.
     worst_cycles : int
         Latest arrival, in cycles after the start of the spike's own tick; 0 without a spike.
     tick, core, neuron : ndarray of int64, shape (n,)
-        When and where each late spike is fired.
+        Tick and neuron of each late spike.
     arrival_cycles : ndarray of int64, shape (n,)
-        Cycles from the start of that tick to its arrival.
+        Cycles from the start of that tick to the arrival.
     delay : ndarray of int64, shape (n,)
-        Ticks from that tick to the one in which it is due.
+        Ticks from that tick to the due tick.
     node, node_index : ndarray of int64, shape (n,)
         Labels of the neurons that fire; node -1 without a label.
     node_names : tuple of str
@@ -181,22 +182,22 @@ class LateSpikes(ReadOnly, Card):
 
     @property
     def is_overdue(self) -> Bools:
-        """Whether each of them arrives after the start of the tick in which it is due, shape (n,)."""
+        """Whether each late spike arrives after the start of its due tick, shape (n,)."""
         overdue: Bools = self.arrival_cycles > self.delay * self.tick_cycles
         return overdue
 
     @property
     def n_overdue(self) -> int:
-        """Late spikes that arrive after the start of the tick in which they are due."""
+        """Number of late spikes that arrive after the start of their due tick."""
         return int(np.count_nonzero(self.is_overdue))
 
     def named(self, most: int = 10) -> tuple[LateSpike, ...]:
-        """Name the first late spikes.
+        """List the first late spikes by name.
 
         Parameters
         ----------
         most : int
-            How many at most.
+            Maximum number.
 
         Returns
         -------
@@ -218,15 +219,15 @@ class LateSpikes(ReadOnly, Card):
         )
 
 
-# What the mesh delivers: the axons at which the spikes of a tick end up, and when they are due there.
+# Deliveries of the mesh: the axons that the spikes of a tick reach, and when they are due there.
 
 
 def delivered(program: ChipProgram, spikes: TickSpikes) -> Ints:
     """Send the spikes of a tick through the mesh, and list what the cores receive."""
-    # The core is the one at the router where the event simulation gives a spike out; so the list is equal to what an
-    # engine of crossbar cores has under way (:attr:`neuromap.simulation.engine.engine.Engine.pending`) if both agree.
-    # gives sorted rows (tick in which it is due, core, axon), each once: two spikes for one axon and tick are one. Core
-    # -1 where a spike ends at a router that has no core of the program
+    # The core is the one at the router where the event simulation outputs a spike; so the list equals the pending
+    # spikes of an engine of crossbar cores (:attr:`neuromap.simulation.engine.engine.Engine.pending`) if both agree.
+    # returns sorted rows (due tick, core, axon), each once: two spikes on one axon in one tick count as one. Core -1 if
+    # a spike ends at a router without a core of the program
     # shapes: returns (n, 3)
     mesh = Mesh.of(program.chip)
     sent = program.sent_by(spikes.cores, spikes.neurons)
@@ -244,21 +245,20 @@ _NEVER = 2**62
 
 
 class Arrivals(NamedTuple):
-    """Spikes that have arrived, in the order in which they were sent; ndarrays of int64, shape (n,)."""
+    """Spikes that have arrived, in sending order; ndarrays of int64, shape (n,)."""
 
-    spikes: Ints  # their numbers: spikes are numbered from 0 in the order in which they are sent
+    spikes: Ints  # their numbers, from 0 in sending order
     cycles: Ints  # cycle at whose end each has reached its core, counted from cycle 0 of the simulation
-    # x, y: where it has arrived
+    # x, y: router of arrival
     x: Ints
     y: Ints
 
 
 class MeshEvents:
-    """The mesh with its spikes under way: a spike is served when it is ready."""
+    """The mesh with its spikes in transit; each link serves spikes in order of readiness."""
 
-    # On each link in the order of readiness.
-    # Of spikes that are ready in the same cycle, the one that was sent first comes first; so the result is a function
-    # of what is sent, and of nothing else.
+    # Spikes that are ready in the same cycle are served in sending order, so the result is a function of the spikes
+    # sent alone.
 
     def __init__(self, mesh: Mesh, clock: RouterClock) -> None:
         from neuromap.simulation.noc.arrival_kernel import compiled
@@ -271,11 +271,11 @@ class MeshEvents:
         self._sent = 0
         self._number = np.zeros(0, np.int64)
         self._ready = np.zeros(0, np.int64)
-        self._state = np.zeros((0, 8), np.int32)  # as the kernel wants it; 32 bytes, so that a row is in one cache line
+        self._state = np.zeros((0, 8), np.int32)  # for the kernel; 32 bytes, so that a row is in one cache line
 
     @property
     def oldest(self) -> int:
-        """Number of the first spike that has not arrived, or of the next to be sent."""
+        """Number of the first spike that has not arrived; if there is none, of the next to be sent."""
         return int(self._number[0]) if len(self._number) else self._sent
 
     def send(self, ways: Ways, cycle: int) -> Ints:
@@ -292,13 +292,13 @@ class MeshEvents:
         return numbers
 
     def run(self, until: int | None = None) -> Arrivals:
-        """Serve every link up to a cycle, or until all have arrived."""
+        """Run the mesh until a cycle, or until all spikes have arrived."""
         from neuromap.compiling import announced
 
         n = len(self._number)
         bits = max(1, n.bit_length())
         self._require_room(n, bits)
-        heap = np.sort((self._ready << bits) | np.arange(n))  # an array in order is a heap
+        heap = np.sort((self._ready << bits) | np.arange(n))  # a sorted array is a heap
         arrival = np.full(n, -1, np.int64)
         end = _NEVER if until is None else until
         with announced("the network-on-chip for this processor"):
@@ -313,7 +313,7 @@ class MeshEvents:
         return result
 
     def _require_room(self, n: int, bits: int) -> None:
-        """Refuse what could overflow: a spike takes all its links, and at each waits for all others at most."""
+        """Refuse runs that could overflow: in the worst case, a spike waits for all others at each of its links."""
         columns, rows, chip_columns, chip_rows = self._sizes
         hop, crossing, port = self._times
         links, ports = columns + rows + 2, 2 * (columns // chip_columns + rows // chip_rows + 2)
@@ -326,7 +326,7 @@ class MeshEvents:
 
 
 def simulate_arrivals(mesh: Mesh, clock: RouterClock, ways: Ways) -> Ints:
-    """Cycles in which spikes arrive that are released together into an empty mesh."""
+    """Arrival cycles of spikes that are released together into an empty mesh."""
     # shapes: returns (n,)
     events = MeshEvents(mesh, clock)
     events.send(ways, 0)

@@ -1,4 +1,4 @@
-"""Counting the traffic of a run, tick by tick, and what a tick needs if every neuron fires."""
+"""Count the traffic of a run tick by tick, and bound a tick in which every neuron fires."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from neuromap.simulation.noc.delivery import simulate_arrivals
 from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
 _T = TypeVar("_T", bound=np.generic)
-# Neurons whose ways are looked at together.
+# Neurons whose ways are processed together.
 _CHUNK = 2**20
 
 
@@ -33,7 +33,7 @@ class TrafficCounter:
         self._peak_ticks = np.full(self._window.mesh.shape, -1, np.int64)
         self._port_peaks = np.zeros(self._board.chips, np.int64)
         self._chip = _chip_of_cores(program, self._board)
-        self._readouts = np.zeros(program.shape, np.int64)  # how often each neuron is read out
+        self._readouts = np.zeros(program.shape, np.int64)  # number of output rows per neuron
         np.add.at(self._readouts, (program.outputs.core, program.outputs.neuron), 1)
         self._n_ticks = 0
         self._worst_at: int | None = None
@@ -43,7 +43,7 @@ class TrafficCounter:
 
     @property
     def counts(self) -> traffic.WireCounts:
-        """The sums so far."""
+        """Sums so far."""
         return self._wires.counts
 
     def add(self, spikes: TickSpikes) -> None:
@@ -68,7 +68,7 @@ class TrafficCounter:
             np.maximum.at(self._node_arrivals, self._node[cores[sent.spike], neurons[sent.spike]], bounds)
             bound = int(bounds.max())
             self._safe = max(self._safe, bound)
-            if bound > self._worst:  # else no spike of this tick is worse than the worst so far
+            if bound > self._worst:  # else no arrival of this tick exceeds the worst so far
                 self._simulated += 1
                 worst = int(simulate_arrivals(mesh, self._clock, ways).max())
                 if worst > self._worst:
@@ -76,7 +76,7 @@ class TrafficCounter:
         np.maximum(self._port_peaks, ports, out=self._port_peaks)
 
     def result(self) -> traffic.Traffic:
-        """Give what was counted so far."""
+        """Return the traffic counted so far."""
         full, safe_any = _all_fire(self._program, self._window, self._clock)
         return traffic.Traffic(
             n_ticks=self._n_ticks,
@@ -112,7 +112,7 @@ def measure_traffic(
     n_ticks: int | None = None,
     choice: EngineChoice = DEFAULT_ENGINE,
 ) -> traffic.Traffic:
-    """Run a program and count what its spikes do to the network-on-chip."""
+    """Run a program and count its traffic on the network-on-chip."""
     # shapes: frames (n_frames, size)
     counter = TrafficCounter(program)
     for spikes in run_ticks(program, frames, n_ticks=n_ticks, choice=choice):
@@ -128,7 +128,7 @@ def _chip_of_cores(program: ChipProgram, mesh: traffic.Mesh) -> Ints:
 
 
 def _all_fire(program: ChipProgram, window: traffic.Window, clock: traffic.RouterClock) -> tuple[Ints, int]:
-    """Give loads and worst bound if every neuron with a target fires in one tick; neurons of many cores at a time."""
+    """Compute loads and worst arrival bound if every neuron with a target fires in one tick; many cores at a time."""
     mesh, (n_cores, n_neurons) = window.mesh, program.shape
     step = max(1, _CHUNK // max(1, n_neurons))
     flow: traffic.Flow | None = None
@@ -151,9 +151,9 @@ def _ways_of_cores(program: ChipProgram, window: traffic.Window, first: int, sto
     return window.ways_of(program, cores[sent.spike], sent.core)
 
 
-# Arrivals, bounded: a spike's own time without others, and a cycle for every spike that it shares a link with.
+# Bounds of arrivals: a spike's unloaded time, plus a cycle for every spike that shares a link with it.
 #
-# ``docs/network-on-chip.md`` has the proof; it holds for every order in which links serve spikes, as long as no link
+# ``docs/network-on-chip.md`` has the proof, for every order in which links serve spikes, as long as no link
 # idles while a spike waits for it.
 
 
@@ -168,9 +168,9 @@ def unloaded_times(mesh: traffic.Mesh, clock: traffic.RouterClock, ways: traffic
 def sharing_spikes(
     mesh: traffic.Mesh, ways: traffic.Ways, flow: traffic.Flow | None = None, *, by_chip: bool = False
 ) -> Ints:
-    """Count for every spike the others that share at least one link with it."""
-    # Two ways share one stretch, so every other spike joins a way once: those on a link of the way that were not on the
-    # link before it. Joins are counted per router, and summed along the lines.
+    """Count, for every spike, the other spikes that share at least one link with it."""
+    # Two ways share one stretch, so every other spike joins a way once: on a link of the way, a spike joins if it was
+    # not on the link before. Joins are counted per router, and summed along the lines.
     # shapes: returns (n,)
     flow = traffic.Flow.of(mesh, ways) if flow is None else flow
     loads = flow.loads
@@ -206,8 +206,8 @@ def sharing_spikes(
 def arrival_bounds(
     mesh: traffic.Mesh, clock: traffic.RouterClock, ways: traffic.Ways, flow: traffic.Flow | None = None
 ) -> Ints:
-    """Bound the arrivals of spikes that are released together, whatever the order in which links serve them."""
-    # gives cycles from the release to the arrival at the target core, at most
+    """Bound the arrivals of spikes released together, for any order in which links serve them."""
+    # returns upper bounds on the cycles from release to arrival at the target core
     # shapes: returns (n,)
     flow = traffic.Flow.of(mesh, ways) if flow is None else flow
     bounds = unloaded_times(mesh, clock, ways)
@@ -218,7 +218,7 @@ def arrival_bounds(
 
 
 def _others_at_ports(mesh: traffic.Mesh, ways: traffic.Ways, flow: traffic.Flow) -> Ints:
-    """Spikes of others through the ports of the chips on every way, each chip counted once; 0 without a boundary."""
+    """Other spikes through the ports of the chips on every way, each chip counted once; 0 without a boundary."""
     spikes = traffic.port_spikes(mesh, flow.loads)
     x, y = ways.x // mesh.chip_columns, ways.y // mesh.chip_rows
     end_x, end_y = ways.end_x // mesh.chip_columns, ways.end_y // mesh.chip_rows
@@ -232,13 +232,13 @@ def _others_at_ports(mesh: traffic.Mesh, ways: traffic.Ways, flow: traffic.Flow)
 
 
 def _boundaries(mesh: traffic.Mesh) -> tuple[Bools, Bools]:
-    """Tell the links that leave a chip, and the routers that a spike reaches over such a link, by its direction."""
+    """Mark the links that leave a chip, and the routers that a spike reaches over such a link, by its direction."""
     leaves, reached = np.zeros((2, *mesh.shape), np.bool_)
     along_x = np.diff(np.arange(mesh.columns) // mesh.chip_columns) > 0  # whether a chip ends behind a column
     along_y = np.diff(np.arange(mesh.rows) // mesh.chip_rows) > 0
     leaves[traffic.EAST, :, :-1] = leaves[traffic.WEST, :, 1:] = along_x
     leaves[traffic.NORTH, :-1] = leaves[traffic.SOUTH, 1:] = along_y[:, None]
-    # a spike reaches the other side of a boundary in the direction in which it leaves this one
+    # a spike reaches the other side of a boundary in the direction in which it leaves this side
     forwards, backwards = [traffic.EAST, traffic.NORTH], [traffic.WEST, traffic.SOUTH]
     reached[forwards], reached[backwards] = leaves[backwards], leaves[forwards]
     return leaves, reached

@@ -1,4 +1,4 @@
-"""What a run does to the network-on-chip: loads of links and ports, arrivals, and the ticks that they allow."""
+"""Traffic of a run on the network-on-chip: loads of links and ports, arrivals, and the ticks they allow."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from neuromap.simulation.run.tick_run import TickSpikes
 
 @dataclass(frozen=True, eq=False)
 class Flow(ReadOnly, Value):
-    """Where spikes come into the mesh, where they turn, and where they leave it; flows of more spikes add up."""
+    """Where spikes enter the mesh, turn, and leave it; flows are additive."""
 
-    # (5, rows, columns): spikes that go from their core to east, west, north, south, or at once back into the core
+    # (5, rows, columns): spikes that go from their core east, west, north, south, or directly back into the core
     starts: Ints
-    # (2, 3, rows, columns): spikes that come to a router eastwards or westwards and leave it to north, south, or into
+    # (2, 3, rows, columns): spikes that reach a router eastwards or westwards and leave it north, south, or into
     # the core
     turns: Ints
-    ends: Ints  # (2, rows, columns): spikes that come to a router northwards or southwards and leave it into the core
+    ends: Ints  # (2, rows, columns): spikes that reach a router northwards or southwards and leave it into the core
 
     @classmethod
     def of(cls, mesh: Mesh, ways: Ways) -> Self:
@@ -55,7 +55,7 @@ class Flow(ReadOnly, Value):
 
     @cached_property
     def enters(self) -> Ints:
-        """Spikes that come onto the links north and south of a router from core or row, shape (2, rows, columns)."""
+        """Spikes that enter the links north and south of a router from core or row, shape (2, rows, columns)."""
         enters: Ints = self.starts[2:4] + self.turns[:, :2].sum(axis=0)
         return enters
 
@@ -81,7 +81,7 @@ def link_loads(mesh: Mesh, ways: Ways) -> Ints:
 
 
 def port_spikes(mesh: Mesh, loads: Ints) -> Ints:
-    """Count the spikes through the ports of every chip: those that leave it and those that enter it."""
+    """Count the spikes through the ports of every chip, leaving or entering it."""
     # shapes: loads (6, rows, columns); returns (rows of chips, columns of chips)
     chip_rows, chip_columns = mesh.chips
     spikes = np.zeros((chip_rows, chip_columns), np.int64)
@@ -112,9 +112,9 @@ DIRECTIONS = ("east", "west", "north", "south", "in", "out")
 
 
 class LinkName(NamedTuple):
-    """A link by the router that it leaves."""
+    """A link, named by the router it belongs to."""
 
-    # x, y: the router, in coordinates of the board
+    # x, y: the router, in board coordinates
     x: int
     y: int
     # one of ``DIRECTIONS``: east to x + 1, west to x - 1, north to y + 1, south to y - 1, in from the core to its
@@ -126,11 +126,11 @@ class LinkName(NamedTuple):
 
 
 class LinkLoad(NamedTuple):
-    """A link and the spikes that it carries."""
+    """A link and its load."""
 
     link: LinkName  # the link
-    spikes: int  # how many, in one tick
-    tick: int  # the first tick in which they were so many
+    spikes: int  # spikes in one tick
+    tick: int  # the first tick with this load
 
 
 class Ways(NamedTuple):
@@ -143,20 +143,20 @@ class Ways(NamedTuple):
 
     @property
     def hops(self) -> Ints:
-        """Links between routers on every way."""
+        """Number of links between routers on every way."""
         hops: Ints = np.abs(self.end_x - self.x) + np.abs(self.end_y - self.y)
         return hops
 
     def part(self, which: slice | NDArray[np.bool_] | Ints) -> Ways:
-        """Take some of the ways."""
+        """Select some of the ways."""
         return Ways(self.x[which], self.y[which], self.end_x[which], self.end_y[which])
 
 
 @dataclass(frozen=True)
 class Mesh(Card):
-    """Routers of a board and the chips that they are on."""
+    """Routers of a board and their chips."""
 
-    # Links are numbered ``[direction, y, x]`` in arrays of shape (6, rows, columns), by the router that they leave.
+    # Links are indexed ``[direction, y, x]`` in arrays of shape (6, rows, columns), by their router.
 
     # columns, rows: routers along x and y over the whole board
     columns: int
@@ -187,23 +187,23 @@ class Mesh(Card):
         return LinkName(place % self.columns, place // self.columns, DIRECTIONS[direction])
 
     def crossings(self, ways: Ways) -> Ints:
-        """Boundaries between chips on every way."""
+        """Count the chip boundaries on every way."""
         along_x: Ints = np.abs(ways.end_x // self.chip_columns - ways.x // self.chip_columns)
         along_y: Ints = np.abs(ways.end_y // self.chip_rows - ways.y // self.chip_rows)
         return along_x + along_y
 
 
 class Window(NamedTuple):
-    """The part of a board in which all ways of a program lie: the box around its cores."""
+    """The part of a board that contains all ways of a program: the bounding box of its cores."""
 
-    # x, y: the router of the board that is (0, 0) in the window
+    # x, y: board coordinates of the window's router (0, 0)
     x: int
     y: int
-    mesh: Mesh  # the window's routers; boundaries between chips are where those of the board are
+    mesh: Mesh  # the window's routers; chip boundaries are those of the board
 
     @classmethod
     def of(cls, program: ChipProgram) -> Self:
-        """Take the box around a program's cores, from a chip's first router on where it holds more than one chip."""
+        """Bounding box of a program's cores; begins at a chip's first router if it spans more than one chip."""
         board = Mesh.of(program.chip)
         if not program.n_cores:
             return cls(0, 0, Mesh(1, 1, 1, 1))
@@ -218,32 +218,32 @@ class Window(NamedTuple):
         return cls(int(low[0]), int(low[1]), Mesh(columns, rows, board.chip_columns, board.chip_rows))
 
     def ways_of(self, program: ChipProgram, cores: NDArray[np.integer], targets: NDArray[np.integer]) -> Ways:
-        """Ways of spikes from cores to cores, in coordinates of the window."""
+        """Ways of spikes from cores to target cores, in window coordinates."""
         x, y, end_x, end_y = ways_of(program, cores, targets)
         return Ways(x - self.x, y - self.y, end_x - self.x, end_y - self.y)
 
     @property
     def links(self) -> tuple[slice, slice, slice]:
-        """Where its links lie in an array with a value for every link of the board."""
+        """Index of the window's links in an array with a value for every link of the board."""
         return np.s_[:, self.y : self.y + self.mesh.rows, self.x : self.x + self.mesh.columns]
 
     @property
     def chips(self) -> tuple[slice, slice]:
-        """Where its chips lie in an array with a value for every chip; only for windows of more than one chip."""
+        """Index of the window's chips in an array with a value for every chip; only if there is more than one."""
         (rows, columns), row, column = self.mesh.chips, self.y // self.mesh.chip_rows, self.x // self.mesh.chip_columns
         return np.s_[row : row + rows, column : column + columns]
 
 
 def ways_of(program: ChipProgram, cores: NDArray[np.integer], targets: NDArray[np.integer]) -> Ways:
-    """Ways of spikes from cores to cores."""
+    """Ways of spikes from cores to target cores."""
     # shapes: cores, targets (n,)
-    router = program.coordinates.astype(np.int64) // np.array(program.chip.tile)  # a division for a core, not a spike
+    router = program.coordinates.astype(np.int64) // np.array(program.chip.tile)  # divide once per core, not per spike
     start, end = router[cores], router[targets]
     return Ways(*(np.ascontiguousarray(column) for column in (*start.T, *end.T)))
 
 
-# How fast routers are, in router cycles, and in seconds where the chip file says it.
-# Relative error of the figures' quotients that is no reason for another cycle.
+# Speed of routers, in router cycles, and in seconds if the chip file gives it.
+# Relative rounding error of the figures' quotients that does not count as another cycle.
 _ROUNDING = 1e-9
 
 
@@ -254,13 +254,13 @@ class RouterClock:
     Attributes
     ----------
     cycle_seconds : float or None
-        Length of a router cycle; ``None`` where the chip file lacks ``link_spikes_per_second`` or ``hop_seconds``.
+        Length of a router cycle; ``None`` if the chip file lacks ``link_spikes_per_second`` or ``hop_seconds``.
     hop_cycles : int
-        Cycles that a spike takes over a link between two routers, 1 or more; those between router and core take one.
+        Cycles that a spike takes over a link between two routers, 1 or more; links between router and core take one.
     port_cycles : int or None
-        Cycles in which the ports of a chip pass one spike; ``None`` where it is not known, then they pass any number.
+        Cycles in which the ports of a chip pass one spike; ``None`` if unknown, then they pass any number.
     boundary_cycles : int or None
-        Cycles that a spike takes over a link between two chips; ``None`` where it is not known, then as any other.
+        Cycles that a spike takes over a link between two chips; ``None`` if unknown, then as for any other link.
 
     Raises
     ------
@@ -290,9 +290,9 @@ class RouterClock:
         Parameters
         ----------
         chip : ChipSpec
-            ``router`` is used: ``link_spikes_per_second`` and ``hop_seconds``; without both of them times are in
-            cycles only, with a hop of one cycle. With them also ``boundary_spikes_per_second`` (of all ports of a chip
-            together) and ``boundary_seconds``.
+            Its ``router`` table is used: ``link_spikes_per_second`` and ``hop_seconds``; if either is missing, times
+            are in cycles only, with a hop of one cycle. Otherwise also ``boundary_spikes_per_second`` (of all ports of
+            a chip together) and ``boundary_seconds``.
 
         Returns
         -------
@@ -301,7 +301,7 @@ class RouterClock:
         Raises
         ------
         InputError
-            If one of the figures is that of more cycles than a clock may have.
+            If a figure corresponds to more cycles than a clock may have.
         """
         cycles = {key: _whole(value) for key, value in router_cycles(chip.router).items()}
         if not cycles:
@@ -319,21 +319,21 @@ class RouterClock:
         return self.hop_cycles if self.boundary_cycles is None else self.boundary_cycles
 
     def seconds(self, cycles: int) -> float | None:
-        """Give cycles as seconds, ``None`` where the length of a cycle is not known."""
+        """Convert cycles to seconds; ``None`` if the length of a cycle is unknown."""
         return None if self.cycle_seconds is None else cycles * self.cycle_seconds
 
 
 def _whole(cycles: float) -> int:
-    # what is far out of range, or infinite, is refused all the same, and an infinite number has no ceiling
+    # numbers far out of range are refused later all the same, and an infinite one has no ceiling
     return max(1, math.ceil(min(cycles, 2.0 * MAX_ROUTER_CYCLES) * (1 - _ROUNDING)))
 
 
 @dataclass(frozen=True, eq=False)
 class Traffic(ReadOnly, Card):
-    """Spikes of a run on the network-on-chip; ``docs/network-on-chip.md`` defines every figure.
+    """Traffic of a run on the network-on-chip; ``docs/network-on-chip.md`` defines every figure.
 
-    Arrays of links have the shape (6, rows, columns) of the board, ``[direction, y, x]`` of the router that the link
-    leaves: 0 east, 1 west, 2 north, 3 south, 4 from the core into the router, 5 from the router into the core.
+    Arrays of links have the shape (6, rows, columns) of the board, indexed ``[direction, y, x]`` by the link's
+    router: 0 east, 1 west, 2 north, 3 south, 4 from the core into the router, 5 from the router into the core.
 
     Attributes
     ----------
@@ -342,46 +342,45 @@ class Traffic(ReadOnly, Card):
     spikes : int
         Spikes of neurons with a target; those of neurons that are read out are ``readout_spikes``.
     hops : int
-        Links between routers that they cross.
+        Links between routers that these spikes cross.
     loads : ndarray of int64, shape (6, rows, columns)
         Spikes over every link, summed over the ticks.
     peak_loads : ndarray of int32, shape (6, rows, columns)
-        Most of them in one tick, for every link.
+        Most spikes over every link in one tick.
     peak_ticks : ndarray of int64, shape (6, rows, columns)
-        The first tick in which they were so many; -1 where no spike came.
+        First tick with the peak load; -1 if no spike crossed the link.
     full_loads : ndarray of int64, shape (6, rows, columns)
         Spikes over every link if every neuron with a target fires once.
     crossings : int
-        Boundaries between chips that the spikes cross.
+        Chip boundaries that the spikes cross.
     host_spikes : int
         Spikes from the host to axons, input and bias.
     readout_spikes : int
         Spikes of neurons that are read out, once for every row of the output table.
     hops_x : int
-        Those of the hops that lie along x.
+        Hops along x.
     port_peaks : ndarray of int64, shape (rows of chips, columns of chips)
-        Most spikes through the ports of every chip in one tick: those that leave it, those that enter it, those from
-        the host and those read out.
+        Most spikes through the ports of every chip in one tick: leaving, entering, from the host and read out.
     shortest_tick_cycles : int
         Worst arrival in the event simulation over all ticks, in router cycles; 0 without a spike.
     shortest_tick_at : int or None
-        The first tick in which it occurs; ``None`` without a spike.
+        The first tick with this arrival; ``None`` without a spike.
     safe_tick_cycles : int
-        Worst bound of an arrival over the run's ticks, whatever the order in which links serve spikes.
+        Worst arrival bound over the run's ticks, for any order in which links serve spikes.
     safe_tick_any_cycles : int
-        The same if every neuron with a target fires in one tick: on the mesh no stimulus needs a longer tick. It must
-        be as long as ``port_seconds`` too, which also holds the spikes of the host and of the readout.
+        The same if every neuron with a target fires in one tick: on the mesh, no stimulus needs a longer tick. The tick
+        must also be at least ``port_seconds``, which includes the spikes of the host and of the readout.
     node_arrivals : mapping of str to int
-        By node the worst bound of an arrival of its neurons' spikes over the run's ticks, in router cycles; 0 without
-        one. Relays and splitters, which bear the label of their source, are left out.
+        By node, the worst arrival bound of its neurons' spikes over the run's ticks, in router cycles; 0 without
+        spikes. Relays and splitters, which carry the label of their source, are left out.
     simulated_ticks : int
-        Ticks whose event simulation was needed; in the others the bound shows that none is worse.
+        Ticks that needed the event simulation; in the others, the bound shows that no arrival is worse.
     clock : RouterClock
-        What a cycle is.
+        Length of a cycle and times in cycles.
     tick_seconds : float
         Length of a tick by the chip file.
     boundary_spikes_per_second : float or None
-        Spikes that all ports of a chip carry together; ``None`` where the chip file lacks it.
+        Spike rate of all ports of a chip together; ``None`` if the chip file lacks it.
     """
 
     n_ticks: int
@@ -408,7 +407,7 @@ class Traffic(ReadOnly, Card):
 
     @property
     def wires(self) -> WireCounts:
-        """The counts alone."""
+        """The counts only."""
         return WireCounts(*(getattr(self, name) for name in WireCounts._fields))
 
     @property
@@ -423,7 +422,7 @@ class Traffic(ReadOnly, Card):
 
     @property
     def busiest_link(self) -> LinkLoad | None:
-        """The link between routers with most spikes in one tick; ``None`` where no spike leaves its core's router."""
+        """The link between routers with most spikes in one tick; ``None`` if no spike leaves its core's router."""
         return self._busiest(self.peak_loads[:4])
 
     @property
@@ -442,47 +441,47 @@ class Traffic(ReadOnly, Card):
 
     @property
     def shortest_tick_seconds(self) -> float | None:
-        """Shortest tick of this run, in seconds; ``None`` where the length of a router cycle is not known."""
+        """Shortest tick of this run, in seconds; ``None`` if the length of a router cycle is unknown."""
         return self.clock.seconds(self.shortest_tick_cycles)
 
     @property
     def safe_tick_seconds(self) -> float | None:
-        """Safe tick of this run, in seconds; ``None`` where the length of a router cycle is not known."""
+        """Safe tick of this run, in seconds; ``None`` if the length of a router cycle is unknown."""
         return self.clock.seconds(self.safe_tick_cycles)
 
     @property
     def safe_tick_any_seconds(self) -> float | None:
-        """Safe tick for any stimulus, in seconds; ``None`` where the length of a router cycle is not known."""
+        """Safe tick for any stimulus, in seconds; ``None`` if the length of a router cycle is unknown."""
         return self.clock.seconds(self.safe_tick_any_cycles)
 
     @property
     def longest_cycle_seconds(self) -> float | None:
-        """Longest router cycle with which the chip's tick holds for any stimulus; ``None`` without a target."""
+        """Longest router cycle for which the chip's tick is safe with any stimulus; ``None`` without a target."""
         return self.tick_seconds / self.safe_tick_any_cycles if self.safe_tick_any_cycles else None
 
     @property
     def port_seconds(self) -> float | None:
-        """Time that the busiest chip's ports need in the worst tick; ``None`` where their rate is not known."""
+        """Time that the busiest chip's ports need in the worst tick; ``None`` if their rate is unknown."""
         rate = self.boundary_spikes_per_second
         return self.peak_port_spikes / rate if rate else None
 
 
-# What leaves and enters the cores of a program while it runs, without regard to when it arrives.
+# Spikes that leave and enter the cores of a running program, regardless of their arrival times.
 
 
 class WireCounts(NamedTuple):
-    """What has been counted."""
+    """Counts of spikes and of the links they cross."""
 
-    spikes: int  # spikes that are sent: one for every target of a neuron that fires
+    spikes: int  # spikes sent: one for every target of a neuron that fires
     hops: int  # links between routers that they cross
-    crossings: int  # boundaries between chips that they cross
+    crossings: int  # chip boundaries that they cross
     host_spikes: int  # spikes from the host to axons, input and bias
     readout_spikes: int  # spikes of neurons that are read out, once for every row of the output table
-    hops_x: int  # those of the links that lie along x
+    hops_x: int  # hops along x
 
 
 class WireSums:
-    """Counts spikes, tick by tick: a neuron's always go the same ways, so how often each neuron fires says them all."""
+    """Counts spikes tick by tick: a neuron's spikes always take the same ways, so counts of firing suffice."""
 
     def __init__(self, program: ChipProgram) -> None:
         self._fired, self._host_spikes = np.zeros(program.shape, np.int64), 0
@@ -493,7 +492,7 @@ class WireSums:
 
     @property
     def counts(self) -> WireCounts:
-        """What was counted so far."""
+        """Counts so far."""
         sent = self._fired[self._source]
         hops, crossings, hops_x = (int(sent @ each) for each in self._ways)
         readouts = int(self._fired[self._read_out].sum())

@@ -1,1 +1,1 @@
-"""Runs: of one stimulus, of many, of raw events, tick by tick."""
+"""Runs of one stimulus, of many, of raw events, or tick by tick."""

@@ -1,4 +1,4 @@
-"""``LiveRun``: an engine, its host and a clock, run tick by tick with what the last ticks did at hand."""
+"""``LiveRun``: an engine, its host and a clock, run tick by tick with a history of the last ticks."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from neuromap.simulation.stimulus import check_frames, frame_count, input_sizes,
 from neuromap.simulation.trace.recording import node_labels
 from neuromap.simulation.trace.trace import FrameClock
 
-# One frame of every input node, shape (size,): bool, or int32 where nodes send values.
+# One frame of every input node, shape (size,): bool, or int32 if nodes send values.
 InputFrame = Mapping[str, NDArray[Any]]
 
 
 class FrameSource(Protocol):
-    """Gives the input frames of a run; asked once for every frame, in order from frame 0, when the chip samples it."""
+    """Source of a run's input frames; called once per frame, in order from frame 0, when the chip samples it."""
 
     def __call__(self, frame: int) -> Mapping[str, ArrayLike]:
-        """Give a frame of every input node, shape (size,)."""
+        """Return one frame of every input node, shape (size,)."""
 
 
 class RandomSource:
-    """Frames drawn with a density; a frame depends on the seed and its number only. Values are drawn evenly.
+    """Random frames with a density; a frame depends only on the seed and its number. Values are uniform.
 
     Parameters
     ----------
     program : ChipProgram
-        Its input nodes are fed.
+        Program whose input nodes are fed.
     density : float
-        Part of neurons that spike, or have a value, in a frame, 0 to 1.
+        Probability that a neuron spikes, or has a value, in a frame, 0 to 1.
     seed : int
         0 or more.
 
@@ -72,12 +72,12 @@ class RandomSource:
 
 
 class GivenFrames:
-    """Frames of a stimulus: frame 0, then the others again and again.
+    """Frames of a stimulus: frame 0, then the others in a loop.
 
     Parameters
     ----------
     program : ChipProgram
-        Its input nodes are fed.
+        Program whose input nodes are fed.
     frames : mapping of str to array_like, shape (n_frames, size)
         As for :func:`neuromap.simulate`.
 
@@ -92,20 +92,20 @@ class GivenFrames:
         self.n_frames = frame_count(self._frames)
 
     def __call__(self, frame: int) -> dict[str, NDArray[Any]]:
-        """Give a frame of the stimulus."""
+        """Return a frame of the stimulus."""
         row = frame if frame < self.n_frames else 1 + (frame - 1) % (self.n_frames - 1)
         return {name: rows[row] for name, rows in self._frames.items()}
 
 
 class HeldFrame:
-    """One frame that is shown until another takes its place, as a drawing is.
+    """One frame that is shown until it is replaced, such as a drawing.
 
     Parameters
     ----------
     program : ChipProgram
-        Its input nodes are fed.
+        Program whose input nodes are fed.
     frame : mapping of str to array_like, shape (size,), optional
-        Nothing spikes without it, nor do nodes that it lacks.
+        The frame; nodes that it lacks do not spike, nor does any node without it.
 
     Raises
     ------
@@ -123,7 +123,7 @@ class HeldFrame:
         self._held = checked_frame({**silent, **frame}, self._sizes, self._ranges)
 
     def __call__(self, frame: int) -> InputFrame:
-        """Give the frame that is shown, whatever its number."""
+        """Return the held frame, whatever its number."""
         return self._held
 
 
@@ -131,8 +131,8 @@ def checked_frame(
     frame: Mapping[str, ArrayLike], sizes: Mapping[str, int], ranges: Mapping[str, tuple[int, int]] | None
 ) -> InputFrame:
     """Check one frame against the input nodes."""
-    # ranges: what values inputs may have, as ``value_ranges`` gives them
-    # gives in the order of ``sizes``, read-only
+    # ranges: allowed values of inputs, from ``value_ranges``
+    # returns read-only arrays in the order of ``sizes``
     # shapes: frame (size,)
     if not isinstance(frame, Mapping) or set(frame) != set(sizes):
         given = ", ".join(map(str, frame)) if isinstance(frame, Mapping) else show(frame)
@@ -155,24 +155,24 @@ def _checked(name: str, values: ArrayLike, size: int, values_range: tuple[int, i
     return adopted(found.astype(np.bool_ if values_range is None else np.int32))
 
 
-# Spikes that the history keeps at most (about 100 MB).
+# Most spikes that the history keeps (about 100 MB).
 _MOST_SPIKES = 2**22
 _MOST_FRAMES = 2**62
 
 
 class OutputFrame(NamedTuple):
-    """What an output node shows at the tick of one of its frames.
+    """One frame of an output node.
 
     Attributes
     ----------
     node : str
         The output node.
     frame : int
-        1 or more.
+        Number of the frame, 1 or more.
     tick : int
-        When it was shown.
+        Tick at which it was shown.
     spikes : ndarray of bool, shape (size,)
-        Its neurons; int32 values of nodes that send them.
+        Spikes of the node's neurons; int32 values for nodes that send values.
     """
 
     node: str
@@ -182,18 +182,18 @@ class OutputFrame(NamedTuple):
 
 
 class LiveRun:
-    """A run without an end: spikes are those of :func:`neuromap.simulate` on the same frames, tick by tick.
+    """An open-ended run, tick by tick, with the spikes of :func:`neuromap.simulate` on the same frames.
 
     Parameters
     ----------
     program : ChipProgram
         Mapped, or written by hand.
     source : FrameSource, optional
-        Gives the input frames; needed where the program has input nodes.
+        Source of the input frames; required if the program has input nodes.
     choice : EngineChoice
-        What runs the ticks.
+        Engine, threads and noise seed.
     history : int
-        Ticks of which spikes are kept, 1 or more; fewer where they spike more than 2**22 times.
+        Number of last ticks whose spikes are kept, 1 or more; fewer if they hold more than 2**22 spikes.
 
     Raises
     ------
@@ -204,7 +204,7 @@ class LiveRun:
 
     Notes
     -----
-    Not safe for threads: whoever shares a run takes turns.
+    Not thread-safe: threads that share a run must take turns.
     """
 
     def __init__(
@@ -235,7 +235,7 @@ class LiveRun:
 
     @property
     def program(self) -> ChipProgram:
-        """What runs now."""
+        """The program that runs now."""
         return self._engine.program
 
     @property
@@ -245,7 +245,7 @@ class LiveRun:
 
     @property
     def state(self) -> EngineState:
-        """What the chip holds between the last tick and the next."""
+        """State of the chip between the last tick and the next."""
         state = self._engine.state
         if not len(self._under_way):
             return state
@@ -253,31 +253,31 @@ class LiveRun:
 
     @property
     def history(self) -> tuple[TickSpikes, ...]:
-        """What the last ticks sent, the oldest first."""
+        """Spikes of the last ticks, oldest first."""
         return tuple(self._history)
 
     @property
     def outputs(self) -> tuple[OutputFrame, ...]:
-        """Frames that outputs showed last, in order of their ticks."""
+        """Last frames of the outputs, ordered by tick."""
         return tuple(self._outputs)
 
     @property
     def n_strays(self) -> int:
-        """Spikes of outputs that belonged to no frame, since tick 0; a mapped program without faults has none."""
+        """Number of output spikes that belong to no frame, since tick 0; 0 for a mapped program without faults."""
         return self._n_strays
 
     @property
     def input_frame(self) -> InputFrame | None:
-        """The input frame that was sampled last; None before the first, and where there is no input node."""
+        """The last input frame sampled; None before the first, or without input nodes."""
         return self._feed.latest
 
     @property
     def input_number(self) -> int:
-        """Number of that frame; -1 before the first."""
+        """Number of the last input frame sampled; -1 before the first."""
         return self._feed.latest_number
 
     def tick(self) -> TickSpikes:
-        """Run one tick and give what is sent in it."""
+        """Run one tick and return its spikes."""
         tick = self.now
         events = self._feed.events(tick)
         spikes = self._engine.run(self._with_spikes_under_way(events))
@@ -286,22 +286,22 @@ class LiveRun:
         return sent
 
     def ticks(self, n_ticks: int) -> tuple[TickSpikes, ...]:
-        """Run some ticks and give what is sent in each."""
+        """Run some ticks and return the spikes of each."""
         return tuple(self.tick() for _ in range(n_ticks))
 
     def frame(self) -> tuple[TickSpikes, ...]:
-        """Run until every output has shown a further frame; one frame period where nothing is read out.
+        """Run until every output has shown another frame, or for one frame period if there are no outputs.
 
         Returns
         -------
         tuple of TickSpikes
-            Of the ticks that were run, one or more.
+            Spikes of each tick run, one or more ticks.
         """
         return self.ticks(self.ticks_to_frame)
 
     @property
     def ticks_to_frame(self) -> int:
-        """Ticks that :meth:`frame` would run now."""
+        """Number of ticks that :meth:`frame` would run now."""
         period = self.program.period
         if not self._ports:
             return largest_gap(period)
@@ -310,21 +310,21 @@ class LiveRun:
         return max(due) + 1 - self.now
 
     def put(self, program: ChipProgram, state: EngineState | None = None) -> None:
-        """Go on with another program of the same shape, from the state that the chip has.
+        """Continue with another program of the same shape, from the present state of the chip.
 
-        What is under way arrives: where ways were cut, the last spikes on them too.
+        Pending spikes still arrive, even those on removed wires.
 
         Parameters
         ----------
         program : ChipProgram
-            Differs from the present one in parameters, synapses and targets.
+            May differ from the present one in parameters, synapses and targets.
         state : EngineState, optional
-            What the chip holds from now on, at the same tick; by default what it holds.
+            New state of the chip, at the same tick; by default its present state.
 
         Raises
         ------
         InputError
-            If shape, nodes, clocks or host table are others, or the state does not fit the program.
+            If shape, nodes, clocks or host table differ, or the state does not fit the program.
         ProgramError
             If the program's tables point outside it.
         """
@@ -349,8 +349,8 @@ class LiveRun:
         self._labels = node_labels(program)
 
     def _with_spikes_under_way(self, events: HostEvents) -> HostEvents:
-        """Add spikes that are longer under way than any of the program: of ways that an edit has cut."""
-        # No engine can tell a spike that the host delivers from one of its own.
+        """Add spikes with longer delays than any in the program: those on wires removed by an edit."""
+        # engines cannot tell a spike delivered by the host from one of their own
         if not len(self._under_way):
             return events
         due = self._under_way[:, 0] == self.now
@@ -380,7 +380,7 @@ class LiveRun:
                 self._n_strays += int(np.count_nonzero(mine))
 
 
-# What the host feeds in the tick that runs next, without an end of the stimulus.
+# Host events of the tick that runs next, for an endless stimulus.
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,18 +388,18 @@ class _Rows:
     """Rows of the host table that share node, arrival and first frame."""
 
     node: str | None
-    """None on bias rows, which spike in every frame."""
+    """None for bias rows, which spike in every frame."""
     index: NDArray[np.int32]
     core: NDArray[np.int32]
     axon: NDArray[np.int32]
     constant: NDArray[np.int32]
-    """What bias rows deliver where nodes send values."""
+    """Values that bias rows deliver if nodes send values."""
 
 
 class LiveFeed:
-    """The host of a live run: samples frames as their ticks come, and keeps them until all their axons were fed."""
+    """The host of a live run: samples frames at their ticks, and keeps them until all their axons have been fed."""
 
-    # The same events as those of :class:`neuromap.simulation.run.tick_run.FedFrames`, tick by tick, but for their
+    # Same events as :class:`neuromap.simulation.run.tick_run.FedFrames`, tick by tick, except for their
     # order within a tick; bias rows never end.
 
     def __init__(self, program: ChipProgram, source: FrameSource | None) -> None:
@@ -429,16 +429,16 @@ class LiveFeed:
 
     @property
     def latest(self) -> InputFrame | None:
-        """The frame that was sampled last, of those that are still fed."""
+        """The last frame sampled."""
         return self._frames.get(self._next - 1)
 
     @property
     def latest_number(self) -> int:
-        """Number of the frame that was sampled last; -1 before the first."""
+        """Number of the last frame sampled; -1 before the first."""
         return self._next - 1
 
     def events(self, tick: int) -> HostEvents:
-        """Lay out what is fed in a tick; ticks are asked for in order."""
+        """Events that the host feeds in a tick; call it for all ticks in order."""
         frame = frames_until(self._start, self._period, tick)
         due = (ticks_of_frames(self._start, self._period, frame) == tick) & (frame >= self._first)
         self._sample(tick, int(frame[due & self._of_input].max(initial=-1)))
@@ -452,7 +452,7 @@ class LiveFeed:
         return HostEvents(np.array([0, len(core)]), core, axon, None if self._ranges is None else value)
 
     def _sample(self, tick: int, fed: int) -> None:
-        """Ask for all frames up to one that is fed now, or that is sampled by this tick."""
+        """Get all frames up to those that are fed now or are sampled by this tick."""
         if self._sampled is None or self._source is None:
             return
         last = max(fed, int(frames_until(np.array([self._sampled]), self._period, tick)[0]))
@@ -461,6 +461,6 @@ class LiveFeed:
             self._next += 1
 
     def _forget(self, fed: int) -> None:
-        """Keep the frames that come after the one that every axon was fed, and always the latest."""
+        """Drop frames up to the one that every axon has been fed, except the latest."""
         for frame in [frame for frame in self._frames if frame <= min(fed, self._next - 2)]:
             del self._frames[frame]

@@ -1,4 +1,4 @@
-"""A program on input frames with what is recorded, into memory or chunk by chunk."""
+"""Run a program on input frames and record it, in memory or chunk by chunk."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from neuromap.simulation.trace.recorded_run import Chunk, RecordedRun
 from neuromap.simulation.trace.recording import Potentials, Recording, readout_of
 from neuromap.simulation.trace.trace import Trace
 
-# Memory that the recorded spikes, or potentials, of a run may take.
+# Most memory for the recorded spikes, or potentials, of a run.
 _MAX_BYTES = 2**32
 _SPIKE_BYTES = 24
 _NONE = Checkpoints()
@@ -45,9 +45,9 @@ def prepare_run(
     checkpoints: Checkpoints = _NONE,
 ) -> RecordedRun:
     """Load a program and get ready to run it; see :func:`neuromap.simulation.run.simulate.simulate`."""
-    # ``choice`` may be what loads it: a rank among several does so in its own way.
+    # ``choice`` may be a function that loads the program: ranks do so in their own way.
     checked = check_frames(frames, program)
-    # refuses indices that point nowhere
+    # refuses indices out of range
     loaded = load_engine(program, choice) if isinstance(choice, EngineChoice) else choice(program)
     recording, n_frames = Recording() if record is None else record, frame_count(checked)
     recorder = Recorder(program, recording, n_frames)
@@ -91,7 +91,7 @@ def record_run(
     progress: Callable[[int, int], object] | None = None,
     checkpoints: Checkpoints = _NONE,
 ) -> Trace:
-    """Run a program into memory; see :func:`neuromap.simulation.run.simulate.simulate`."""
+    """Run a program and record it in memory; see :func:`neuromap.simulation.run.simulate.simulate`."""
     run = prepare_run(program, frames, choice, record, progress, checkpoints)
     n_ticks, n_potentials = run.header.n_ticks, len(run.potential_neurons)
     if 4 * n_ticks * n_potentials > _MAX_BYTES:
@@ -130,7 +130,7 @@ def record_run(
     )
 
 
-# A recorded run with checkpoints: it may begin where another one was stopped.
+# A recorded run with checkpoints: it may resume where another one stopped.
 def resumable_chunks(
     loaded: Loaded,
     frames: Mapping[str, NDArray[Any]],
@@ -139,7 +139,7 @@ def resumable_chunks(
     checkpoints: Checkpoints,
     progress: Callable[[int, int], object] | None = None,
 ) -> Iterator[Chunk]:
-    """Run all ticks, those before the checkpoint that the run goes on from excepted; these are read."""
+    """Run all ticks; chunks before the checkpoint from which the run resumes are read instead."""
     # shapes: frames (n_frames, size)
     identity = run_identity(loaded.chip.program, frames, recording, loaded.noise_seed)
     source = None if checkpoints.resume is None else Path(checkpoints.resume)
@@ -170,7 +170,7 @@ def resumable_chunks(
                 writer.keep(chunk)
             yield chunk
             if every is not None and loaded.chip.tick % every == 0:
-                state = loaded.chip.state  # all ranks tell it, and one writes
+                state = loaded.chip.state  # all ranks give it, one writes
                 if writer is not None and target is not None:
                     writer.flush()  # the last part that the checkpoint names
                     save_checkpoint(target, Checkpoint(state, tuple(writer.checksums), recorder.counts), identity)
@@ -178,21 +178,21 @@ def resumable_chunks(
     return chunks()
 
 
-# Running ticks in chunks and keeping of each what a recording asks for.
-# Host rows times ticks, and potentials times ticks, in a chunk.
+# Running ticks in chunks, and keeping what the recording selects.
+# Most host rows times ticks, and potentials times ticks, in a chunk.
 _CHUNK_VALUES = 2**24
-# Spikes that the watched neurons could fire in a chunk.
+# Most spikes that the watched neurons could fire in a chunk.
 _CHUNK_SPIKES = 2**22
-# What a chunk should take: an interrupt waits for its end, and so does the next news of progress.
+# Target time of a chunk: interrupts and progress reports wait for its end.
 _CHUNK_SECONDS = 0.1
 
 
 class Recorder:
-    """Runs ticks of a program and keeps what is asked for."""
+    """Runs ticks of a program and keeps what the recording selects."""
 
-    # n_ticks: ticks to run: up to and with the last frame of the slowest node that is read out or recorded
-    # neurons, potential_neurons: whose spikes and whose potentials are kept
-    # counts: (C, N): spikes of every neuron so far, where they are asked for
+    # n_ticks: ticks to run, through the last frame of the slowest node that is read out or recorded
+    # neurons, potential_neurons: neurons whose spikes, and whose potentials, are kept
+    # counts: (C, N): spikes of every neuron so far, if recorded
 
     def __init__(self, program: ChipProgram, recording: Recording, n_frames: int) -> None:
         self.neurons = readout_of(program, recording.spikes)
@@ -201,16 +201,16 @@ class Recorder:
         self._row_of = self.neurons.rows(program)
         self._watched = self._row_of >= 0 if self.counts is None else None
         self.n_ticks = ticks_to_run(program, n_frames, (*self.neurons.nodes, *self.potential_neurons.nodes))
-        # Spikes of outputs are kept as far as they are without other nodes: these do not change what is said of them.
+        # Output spikes are kept only as long as without other recorded nodes, so that these do not affect them.
         self._outputs_end = ticks_to_run(program, n_frames)
 
     @property
     def n_watched(self) -> int:
-        """Neurons whose spikes the engine hands out."""
+        """Number of neurons whose spikes the engine returns."""
         return len(self.neurons) if self.counts is None else self._row_of.size
 
     def go_on_from(self, counts: NDArray[np.int64] | None) -> None:
-        """Count spikes on from those of a checkpoint."""
+        """Continue counting spikes from a checkpoint."""
         if self.counts is None:
             return
         if counts is None or counts.shape != self.counts.shape:
@@ -218,7 +218,7 @@ class Recorder:
         self.counts[:] = counts
 
     def run(self, chip: Engine, events: HostEvents) -> Chunk:
-        """Run some ticks on what the host feeds."""
+        """Run some ticks on the host's events, and return what is recorded."""
         if len(self.potential_neurons):
             spikes, potentials = self._run_with_potentials(chip, events)
         else:
@@ -234,7 +234,7 @@ class Recorder:
         return Chunk(spikes.ticks[kept], row[kept], potentials, value)
 
     def _run_with_potentials(self, chip: Engine, events: HostEvents) -> tuple[Sent, NDArray[np.int32]]:
-        """Run tick by tick and look at the potentials after each."""
+        """Run tick by tick and read the potentials after each."""
         neurons = self.potential_neurons
         cores, position = np.unique(neurons.core, return_inverse=True)
         potentials = np.empty((events.n_ticks, len(neurons)), dtype=np.int32)
@@ -253,8 +253,8 @@ def run_chunks(
     every: int | None = None,
     agree: Callable[[float], float] = float,
 ) -> Iterator[Chunk]:
-    """Run all ticks; chunks grow as long as they are short, so that there is news a few times a second."""
-    # agree: gives all ranks of a run the value of rank 0, so that their chunks are equally long
+    """Run all ticks; chunk lengths adapt so that progress is reported a few times per second."""
+    # agree: gives all ranks of a run the value of rank 0, so that their chunks have equal lengths
     of_host = _CHUNK_VALUES // max(1, fed.n_rows, len(recorder.potential_neurons))
     most = max(1, min(of_host, _CHUNK_SPIKES // max(1, recorder.n_watched)))
     length, n_ticks = 1, recorder.n_ticks
@@ -275,13 +275,13 @@ def run_chunks(
 
 
 class Loaded(NamedTuple):
-    """What runs a program."""
+    """A program loaded into an engine."""
 
     chip: Engine  # at tick 0
-    fed: ChipProgram  # the program whose host table is fed here: of a rank that with the rows of its own cores
+    fed: ChipProgram  # the program whose host table is fed here; on a rank, with the rows of its own cores only
     noise_seed: int  # the engine's
     agree: Callable[[float], float]  # gives all ranks the value of rank 0
-    keeps_record: bool  # whether what is recorded comes together here
+    keeps_record: bool  # whether the recording is collected here
 
 
 def load_engine(program: ChipProgram, choice: EngineChoice) -> Loaded:

@@ -1,4 +1,4 @@
-"""``RunOptions``: what measured figures stand on, input frames and what runs the ticks; keywords of many functions."""
+"""``RunOptions``: input frames and engine behind measured figures; keywords of many functions."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class RunOptions(Value):
 
     @property
     def choice(self) -> EngineChoice:
-        """What runs the ticks."""
+        """Engine, threads and noise seed."""
         return EngineChoice(self.engine, self.threads, self.noise_seed)
 
     def stimuli(self, source: Network | ChipProgram) -> tuple[tuple[dict[str, NDArray[np.bool_]], ...], dict[str, Any]]:
-        """Give the stimuli that are asked for, checked, and what is said of them."""
+        """Make the stimuli, checked, and their description."""
         random = RandomFrames(self.n_frames, self.seed, self.density)
         return choose_stimuli(source, self.frames, random, self.n_stimuli)

@@ -35,32 +35,32 @@ def run_events(
     noise_seed: int = 0,
     values: ArrayLike | None = None,
 ) -> Sent:
-    """Run a program on raw events and return every spike: for programs written by hand.
+    """Run a program on raw events and return every spike, for programs written by hand.
 
     Parameters
     ----------
     program : ChipProgram
-        Its host and output tables are not used.
+        The program; its host and output tables are not used.
     ticks, cores, axons : array_like of int, shape (n,)
-        Events from the host, in any order: the tick in which the axon is integrated, core, axon.
+        Host events in any order: the tick in which the axon is integrated, core, axon.
     n_ticks : int
-        Ticks to run, from tick 0.
+        Number of ticks to run, from tick 0.
     engine, threads, noise_seed
         As in :func:`neuromap.simulation.run.simulate.simulate`.
     values : array_like of int, shape (n,), optional
-        What events carry to cores that take values; 1 by default.
+        Values of events to cores that take values; 1 by default.
 
     Returns
     -------
     Spikes or Messages
-        All neurons that fired: ticks, cores, neurons; of graded cores those that sent a value, and the values.
+        Ticks, cores and neurons of all spikes; for graded cores, of all messages, with their values.
 
     Raises
     ------
     InputError
-        If there is no such engine, or the number of threads or the seed is out of range.
+        If the engine is unknown, or the number of threads or the seed is out of range.
     StimulusError
-        If an event lies outside the ticks, cores or axons of the run, or carries what there it cannot.
+        If an event lies outside the ticks, cores or axons of the run, or its value is not allowed there.
     """
     chip = make_engine(program, EngineChoice(engine, threads, noise_seed))
     graded = program.value_ranges is not None
@@ -98,7 +98,7 @@ def simulate(
     progress: Callable[[int, int], object] | None = None,
     checkpoints: Checkpoints | None = None,
 ) -> Trace:
-    """Run a program on input frames until the slowest node, read out or recorded, has shown the last frame.
+    """Run a program on input frames until the slowest node that is read out or recorded has shown the last frame.
 
     Parameters
     ----------
@@ -107,31 +107,31 @@ def simulate(
     frames : mapping of str to array_like, shape (n_frames, size) or (n_frames, rows, columns, features)
         Input frames for every input node, Boolean or 0 and 1; row 0 is frame 0.
     engine : {"fast", "numpy"}
-        What runs the ticks; the result is the same.
+        Engine that runs the ticks; the result is the same.
     threads : int, optional
-        Threads of the fast engine; by default one for every core of the machine that may be used. The result is
+        Number of threads of the fast engine; by default one per usable core of the machine. The result is
         the same for every number.
     noise_seed : int
-        Seed of the neurons' stochastic modes; without such neurons it has no effect.
+        Seed of the neurons' stochastic modes; no effect without such neurons.
     record : Recording, optional
-        What is kept; by default the spikes of the neurons that are read out.
+        What to record; by default the spikes of the neurons that are read out.
     progress : callable, optional
-        Called as ``progress(ticks done, ticks in all)`` from time to time, and at the end.
+        Called as ``progress(ticks_done, total_ticks)`` from time to time, and at the end.
     checkpoints : Checkpoints, optional
-        What is written so that a run that is stopped can go on, and what this one goes on from.
+        Checkpoints to write, so that a stopped run can resume, and the checkpoint to resume from.
 
     Returns
     -------
     Trace
-        What was recorded.
+        The recorded trace.
 
     Raises
     ------
     StimulusError
         If the frames do not match the program's input nodes.
     InputError
-        If there is no such engine, node or core, a number is out of range, or more is to be recorded than the memory
-        is meant to hold (4 GiB): :func:`simulate_to_file` has no such bound. Also if a checkpoint cannot be written or
+        If an engine, node or core does not exist, a number is out of range, or the recording would exceed the memory
+        limit (4 GiB), which :func:`simulate_to_file` does not have. Also if a checkpoint cannot be written or
         read, or belongs to another run.
     ProgramError
         If the program has no output node, or its tables point outside it.
@@ -154,11 +154,11 @@ def simulate_to_file(
     progress: Callable[[int, int], object] | None = None,
     checkpoints: Checkpoints | None = None,
 ) -> FrameCounts:
-    """Run a program as :func:`simulate` does, and write what is recorded into an HDF5 file while it runs.
+    """Run a program like :func:`simulate`, and write the recording to an HDF5 file during the run.
 
-    Memory does not grow with the number of ticks. The file appears when the run is complete; an error or an interrupt
-    leaves what was there before. :func:`neuromap.simulation.trace.load_trace.load_trace` reads it, as does
-    whatever reads HDF5; ``docs/simulation.md`` describes it.
+    Memory does not grow with the number of ticks. The file appears when the run is complete; an error or interrupt
+    leaves an earlier file untouched. :func:`neuromap.simulation.trace.load_trace.load_trace` and any HDF5 reader
+    can read it; ``docs/simulation.md`` describes it.
 
     Parameters
     ----------
@@ -196,8 +196,8 @@ def _check(where: str, record: Recording | None, checkpoints: Checkpoints | None
 
 
 def write_run(path: Path, prepare: Callable[[], RecordedRun]) -> FrameCounts:
-    """Write a run into an HDF5 file while it runs, and count its spikes on the way."""
-    with hdf5_writer(path) as write:  # refuses before anything is loaded
+    """Write a run to an HDF5 file while it runs, and count its spikes by frame."""
+    with hdf5_writer(path) as write:  # refuses a path before anything is loaded
         run = prepare()
         counter = FrameCounter(run.header)
 

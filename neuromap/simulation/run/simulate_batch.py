@@ -1,4 +1,4 @@
-"""Many stimuli through one program: one stimulus per thread, what is only read is shared."""
+"""Many stimuli through one program, in parallel on threads that share read-only data."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ from neuromap.simulation.trace.trace import FrameClock
 if TYPE_CHECKING:
     from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide
 
-# Stimuli side by side, and ticks of all of them, below which it does not pay.
+# Numbers of stimuli side by side, and of their ticks in total, below which bit slicing does not pay off.
 _FEW_STIMULI, _FEW_TICKS = 96, 1024
-# Of the cores that are bit-sliced, below which the others' way takes nearly all of the time.
+# Fraction of bit-sliced cores below which the other cores take nearly all of the time.
 _LEAST_SHARE = 0.25
-# Values of input nodes that stimuli side by side may have.
+# Most input values of stimuli side by side.
 _BLOCK_VALUES = 2**26
 
 
 class _CanFork(Protocol):
     def fork(self) -> Self:
-        """Make another one that shares what is only read."""
+        """Make another one that shares read-only data."""
 
 
 _Forked = TypeVar("_Forked", bound=_CanFork)
 
 
 class _Forks(Generic[_Forked]):
-    """Something and its forks, each used by one thread at a time."""
+    """Pool of an object and its forks, each used by one thread at a time."""
 
     def __init__(self, first: _Forked) -> None:
         self.first = first
@@ -57,7 +57,7 @@ class _Forks(Generic[_Forked]):
 
     @contextmanager
     def take(self) -> Iterator[_Forked]:
-        """Lend one; a new one only where all are lent, so that few stimuli take the memory of few."""
+        """Lend one; fork a new one only if all are lent, so that few stimuli take little memory."""
         try:
             one = self._free.get_nowait()
         except Empty:
@@ -71,7 +71,7 @@ class _Forks(Generic[_Forked]):
 class Chips:
     """Engines for the threads, each used by one thread at a time."""
 
-    # noise_seed: that of the first stimulus
+    # noise_seed: seed of the first stimulus
 
     def __init__(self, program: ChipProgram, choice: EngineChoice) -> None:
         self.noise_seed = choice.noise_seed
@@ -82,7 +82,7 @@ class Chips:
         self._bit_slicing = choice.bit_slicing
         self._blocks: _Forks[SideBySide] | None = None
         first = make_engine(program, replace(choice, threads=1))
-        # Whatever has to be compiled is compiled here: in the main thread an interrupt does not wait for it.
+        # compile everything here: in the main thread, an interrupt does not wait for it
         first.run(HostEvents.none(1))
         self._engines = _Forks(first)
 
@@ -91,8 +91,8 @@ class Chips:
         return self._engines.take()
 
     def stimuli_at_once(self, n_stimuli: int, n_ticks: int, n_values: int) -> int:
-        """Say how many stimuli should run side by side, a bit for each; 0 for none."""
-        # What that needs is made, and compiled, at the first call that finds some: call it in the main thread.
+        """Choose the number of stimuli to run side by side, one bit each; 0 for none."""
+        # the first call with a nonzero result makes and compiles the engine: call it in the main thread
         if self._side_by_side is None or self._bit_slicing is False or n_ticks == 0:
             return 0
         at_once, least = min(n_stimuli, _BLOCK_VALUES // max(1, n_values)), 1 if self._bit_slicing else _FEW_STIMULI
@@ -110,12 +110,12 @@ class Chips:
         return at_once if at_once >= least else 0
 
     def take_block(self) -> AbstractContextManager[SideBySide]:
-        """Lend what runs stimuli side by side; :meth:`stimuli_at_once` has found some."""
+        """Lend an engine for stimuli side by side; only after :meth:`stimuli_at_once` has returned a nonzero number."""
         assert self._blocks is not None
         return self._blocks.take()
 
 
-# Memory that the recorded frames of a batch may take.
+# Most memory for the recorded frames of a batch.
 _MAX_BYTES = 2**31
 
 
@@ -131,9 +131,9 @@ def simulate_batch(
     progress: Callable[[int, int], object] | None = None,
     bit_slicing: bool | None = None,
 ) -> Batch:
-    """Run many stimuli through a program, every one from the program's initial state.
+    """Run many stimuli through a program, each from the program's initial state.
 
-    Stimulus s gives exactly what ``simulate(program, stimulus, noise_seed=noise_seed + s)`` gives, for every
+    Stimulus s gives exactly the result of ``simulate(program, stimulus, noise_seed=noise_seed + s)``, for every
     number of threads.
 
     Parameters
@@ -141,27 +141,26 @@ def simulate_batch(
     program : ChipProgram
         Mapped, or written by hand.
     stimuli : mapping of str to array_like, shape (S, n_frames, size), or iterable of such mappings
-        Input frames for every input node, Boolean or 0 and 1, of graded ones values in the range. An iterable gives
-        them in portions, of any number of stimuli each, that are taken when they are needed and let go when they are
-        done.
+        Input frames for every input node, Boolean or 0 and 1; for graded nodes, values in the range. An iterable yields
+        portions with any number of stimuli each; they are taken when needed and released when done.
     engine : {"fast", "numpy"}
-        What runs the ticks; the result is the same.
+        Engine that runs the ticks; the result is the same.
     threads : int, optional
-        Stimuli that run at the same time; by default one for every core of the machine that may be used.
+        Number of threads, each with stimuli of its own; by default one per usable core of the machine.
     noise_seed : int
-        Seed of the neurons' stochastic modes for the first stimulus; the others take the numbers that follow (after
-        2**64 - 1 comes 0).
+        Seed of the neurons' stochastic modes for the first stimulus; the others take the following numbers (0 after
+        2**64 - 1).
     record : Recording, optional
         Nodes whose frames are kept; by default the outputs. A batch keeps no cores, potentials or counts of all
         neurons.
     keep : {"frames", "counts"}
-        Whether frames are kept, one byte (of values four) per stimulus, frame and neuron, or only in how many frames
-        each neuron spiked or sent a value.
+        Whether to keep frames, one byte (four for values) per stimulus, frame and neuron, or only the number of frames
+        in which each neuron spiked or sent a value.
     progress : callable, optional
-        Called as ``progress(stimuli done, stimuli known so far)``.
+        Called as ``progress(stimuli_done, stimuli_known_so_far)``.
     bit_slicing : bool, optional
-        Whether the fast engine takes stimuli side by side, a bit for each, on cores where it can
-        (``docs/fast-engine.md``); by default where that is quicker. The result is the same.
+        Whether the fast engine runs stimuli side by side, one bit each, on cores that allow it
+        (``docs/fast-engine.md``); by default if that is faster. The result is the same.
 
     Returns
     -------
@@ -173,7 +172,7 @@ def simulate_batch(
     StimulusError
         If stimuli do not match the program's input nodes, differ in their number of frames, or there are none.
     InputError
-        If there is no such engine or node, a number is out of range, the recording asks for more than nodes, or the
+        If an engine or node does not exist, a number is out of range, the recording includes more than nodes, or the
         frames would take more than 2 GiB.
     ProgramError
         If the program has no output node, or its tables point outside it.
@@ -221,23 +220,23 @@ def simulate_batch(
 
 
 # The threads of a batch: portions of stimuli in, parts of the result out, in order.
-# Recorded values in a part, and host rows times ticks that are laid out at once.
+# Most recorded values in a part, and most host rows times ticks laid out at once.
 _PART_VALUES = 2**22
-# Stimuli in a part at most, where they are long and where they are short.
+# Most stimuli in a part, if they are long and if they are short.
 _LONG_STIMULI, _PART_STIMULI = 32, 256
-# Cores times ticks from which a part has fewer stimuli, so that progress is told.
+# Cores times ticks above which a part has fewer stimuli, so that progress is reported.
 _PART_VISITS = 2**20
-# Values of input nodes side by side that take as much memory as one that is recorded.
+# Number of input values side by side that take as much memory as one recorded value.
 _RECORDED = 8
-# Ticks between two looks at whether the run was interrupted.
+# Ticks between two checks for an interrupt.
 _TICKS_AT_ONCE = 512
 
 
 def run_parts(
     job: BatchJob, chips: Chips, portions: Iterable[Mapping[str, ArrayLike]], n_threads: int
 ) -> Iterator[tuple[BatchPart, int, int]]:
-    """Run all stimuli on threads of their own, which are gone when the iteration ends, however it ends."""
-    # yields part: results, in the order of the stimuli
+    """Run all stimuli on separate threads, which have ended when the iteration ends, however it ends."""
+    # yields results in the order of the stimuli, the number of stimuli known so far, and their number of frames
     known = n_frames = 0
     plan: FeedPlan | None = None
     ahead: deque[Future[BatchPart]] = deque()
@@ -267,16 +266,16 @@ def run_parts(
 
 
 def _side_by_side(job: BatchJob, chips: Chips, n_stimuli: int, n_frames: int, n_threads: int) -> int:
-    """Stimuli in a part, of as many as there are, where they run side by side; else 0."""
+    """Choose the number of stimuli in a part if they run side by side; else 0."""
     n_inputs = sum(port.size for port in job.program.nodes if port.kind == "input")
     n_values = n_frames * max(n_inputs, len(job.feed), _RECORDED * job.n_columns)
     most = chips.stimuli_at_once(-(-n_stimuli // n_threads), job.n_ticks(n_frames), n_values)
-    # parts of one size, and as many for every thread
+    # parts of equal size, equally many for every thread
     return most and -(-n_stimuli // (-(-n_stimuli // (most * n_threads)) * n_threads))
 
 
 def _part_stimuli(job: BatchJob, n_frames: int) -> int:
-    """Stimuli that a part may have at most."""
+    """Most stimuli in a part that runs them one after the other."""
     n_ticks = max(1, job.n_ticks(n_frames))
     visits = max(_LONG_STIMULI, _PART_VISITS // (n_ticks * job.program.n_cores))
     values = _PART_VALUES // max(n_frames * job.n_columns, n_ticks * len(job.feed), 1)
@@ -291,7 +290,7 @@ def _run_part(
     plan: FeedPlan | None,
     stopped: Event,
 ) -> BatchPart:
-    """Run some stimuli, from number ``first`` on: side by side where there is a plan, else one after the other."""
+    """Run some stimuli, from number ``first`` on: side by side if there is a plan, else one after the other."""
     n_stimuli, n_frames = next(iter(frames.values())).shape[:2]
     seed = (chips.noise_seed + first) % 2**64
     if plan is not None:
@@ -326,11 +325,11 @@ def _in_pieces(
         yield chip.run(job.feed.events(stimulus, n_frames, tick, min(at_once, n_ticks - tick)), job.watched)
 
 
-# What all stimuli of a batch share, and how their spikes become frames and counts.
+# Data that all stimuli of a batch share, and conversion of their spikes into frames and counts.
 
 
 class BatchPart(NamedTuple):
-    """Results of some stimuli in a row; the arrays of :class:`~neuromap.simulation.trace.batch.Batch` for them."""
+    """Results of consecutive stimuli: the arrays of :class:`~neuromap.simulation.trace.batch.Batch` for them."""
 
     frames: NDArray[Any] | None
     counts: NDArray[np.int64]
@@ -339,14 +338,14 @@ class BatchPart(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class BatchJob(ReadOnly, Value):
-    """What all stimuli share: made once, only read by the threads."""
+    """Data that all stimuli share: made once, only read by the threads."""
 
-    program: ChipProgram  # what runs
+    program: ChipProgram  # the program to run
     feed: HostFeed  # its host table
     neurons: Readout  # the K neurons whose spikes are kept
     row_of: NDArray[np.int32]  # (C, N): row of every neuron in ``neurons``; -1 for the others
     watched: NDArray[np.bool_]  # (C, N): whether a neuron is one of them
-    column: NDArray[np.int64]  # (K,): place of each in the nodes' frames side by side
+    column: NDArray[np.int64]  # (K,): column of each in the nodes' frames side by side
     keep_frames: bool  # whether frames are kept, or only counts
 
     @classmethod
@@ -367,20 +366,20 @@ class BatchJob(ReadOnly, Value):
 
     @property
     def n_columns(self) -> int:
-        """Neurons of the recorded nodes."""
+        """Number of neurons in the recorded nodes."""
         return sum(port.size for port in self.neurons.nodes)
 
     def n_ticks(self, n_frames: int) -> int:
-        """Count the ticks of a stimulus: up to and with the last frame of the slowest node that is recorded."""
+        """Count the ticks of a stimulus, through the last frame of the slowest node that is read out or recorded."""
         return ticks_to_run(self.program, n_frames, self.neurons.nodes)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of frames: bool, or int32 where nodes send values."""
+        """Dtype of frames: bool, or int32 if nodes send values."""
         return np.dtype(np.bool_ if self.program.value_ranges is None else np.int32)
 
     def part(self, spikes: Sequence[Sent], n_stimuli: int, n_frames: int) -> BatchPart:
-        """Tell the frames of the watched neurons' spikes."""
+        """Convert the spikes of the watched neurons into frames and counts."""
         nothing = np.zeros(0, dtype=np.int64)
         tick = np.concatenate([nothing, *(some.ticks for some in spikes)])
         owner, tick = np.divmod(tick, max(1, self.n_ticks(n_frames)))
@@ -388,25 +387,25 @@ class BatchJob(ReadOnly, Value):
         node, column = self.neurons.node[row], self.column[row]
         clock = FrameClock.of(self.neurons.nodes, self.program.period, n_frames)
         frame, is_inside, is_stray = clock.frames_of(tick, node)
-        # As in a trace: spikes of outputs count as far as they do without other nodes.
+        # as in a trace: output spikes count only as long as without other recorded nodes
         is_stray &= (tick < ticks_to_run(self.program, n_frames)) | ~self.neurons.is_output[row]
 
         table = np.zeros((n_stimuli, n_frames, self.n_columns), self.dtype)
         values = [some.values for some in spikes if isinstance(some, Messages)]
-        if values:  # of copies the first counts, as in a trace: what is assigned last
+        if values:  # the first copy counts, as in a trace: it is assigned last
             inside = np.flatnonzero(is_inside)[::-1]
             table[owner[inside], frame[inside], column[inside]] = np.concatenate(values)[inside]
         else:
             table[owner[is_inside], frame[is_inside], column[is_inside]] = True
         strays = np.zeros((n_stimuli, len(self.neurons.nodes)), dtype=np.int64)
         places = np.stack([numbers[is_stray] for numbers in (owner, node, column, tick)], axis=1)
-        places = np.unique(places, axis=0)  # copies of a neuron spike as one
+        places = np.unique(places, axis=0)  # copies of a neuron count as one
         np.add.at(strays, (places[:, 0], places[:, 1]), 1)
         return BatchPart(table if self.keep_frames else None, np.count_nonzero(table, axis=1), strays)
 
 
 def _node_words(program: ChipProgram, record: Recording) -> list[str]:
-    """Give the words of a recording that asks for nodes only."""
+    """Words of a recording, expanded to nodes; refuses anything but nodes."""
     words: list[str] = []
     for word in record.spikes:
         if word == "all":

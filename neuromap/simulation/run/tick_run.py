@@ -1,4 +1,4 @@
-"""Ticks of a run: what the host feeds, and spikes by core and by node."""
+"""Ticks of a run: host events, and spikes by core and by node."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from neuromap.simulation.trace.recording import node_labels
 
 
 def spikes_by_core(program: ChipProgram, ticks: Sequence[TickSpikes]) -> Ints:
-    """Count the spikes that neurons of every core fired in some ticks, shape (C,)."""
+    """Count the spikes of every core in some ticks, shape (C,)."""
     counts = np.zeros(program.n_cores, np.int64)
     for sent in ticks:
         counts += np.bincount(sent.cores, minlength=program.n_cores)
@@ -34,9 +34,9 @@ def spikes_by_core(program: ChipProgram, ticks: Sequence[TickSpikes]) -> Ints:
 
 @dataclass(frozen=True, eq=False)
 class NodeSpikes(ReadOnly, Value):
-    """Spikes of nodes, copies of a neuron as one; all of shape (n,), int64, ordered by tick, node, index."""
+    """Spikes of nodes, copies of a neuron counted once; all of shape (n,), int64, ordered by tick, node, index."""
 
-    tick: Ints  # when
+    tick: Ints  # tick of the spike
     node: Ints  # position in the program's nodes
     index: Ints  # neuron within the node
 
@@ -47,14 +47,14 @@ class NodeSpikes(ReadOnly, Value):
 
 
 class SpikeLabels:
-    """Which neuron of which node fires where: what rasters and counts by node are made with.
+    """Maps places on the chip to neurons of nodes, for rasters and counts by node.
 
-    Relays, splitters and parts of sums count for no node; of outputs what is read out counts.
+    Relays, splitters and parts of sums belong to no node; for outputs, only the neurons that are read out count.
 
     Parameters
     ----------
     program : ChipProgram
-        What runs; edited programs have the same labels.
+        The program that runs; edited programs have the same labels.
     """
 
     def __init__(self, program: ChipProgram) -> None:
@@ -62,14 +62,14 @@ class SpikeLabels:
         self.n_nodes = len(program.nodes)
 
     def of(self, ticks: Sequence[TickSpikes]) -> NodeSpikes:
-        """Name the spikes of some ticks."""
+        """Spikes of some ticks by node and index."""
         if not ticks:
             return NodeSpikes.none()
         parts = []
         for sent in ticks:
             node = self._node[sent.cores, sent.neurons]
             index = self._index[sent.cores, sent.neurons][node >= 0]
-            # as one number: distinct rows of a table take ten times as long
+            # packed into one number: unique rows of a table take ten times as long
             parts.append(np.unique(node[node >= 0].astype(np.int64) << 32 | index))
         named = np.concatenate(parts)
         tick = np.repeat([sent.tick for sent in ticks], [len(part) for part in parts]).astype(np.int64)
@@ -80,32 +80,32 @@ class SpikeLabels:
         return np.bincount(self.of(ticks).node, minlength=self.n_nodes).astype(np.int64)
 
 
-# A run tick by tick: every spike that is sent, for whoever counts what a program does.
+# A run tick by tick, with every spike sent, for measuring a program's activity.
 
 
-# Neurons and host rows times ticks that are run before anything is handed out.
+# Most neurons, or host rows, times ticks run before spikes are yielded.
 _CHUNK_VALUES = 2**24
 
 
 class TickSpikes(NamedTuple):
-    """What is sent in one tick."""
+    """Spikes sent in one tick, by neurons and by the host."""
 
     tick: int  # the tick, from 0
-    # cores, neurons: (n,): neurons that fire, in order; those that are read out too, though they send no spike on the
+    # cores, neurons: (n,): neurons that fire, in order, including those that are read out and send no spike on the
     # chip
     cores: NDArray[np.int64]
     neurons: NDArray[np.int64]
-    # host_cores, host_axons: (m,): axons that the host feeds, due in this very tick; an axon may occur twice
+    # host_cores, host_axons: (m,): axons that the host feeds, due in this same tick; an axon may occur twice
     host_cores: NDArray[np.int32]
     host_axons: NDArray[np.int32]
-    held: NDArray[np.bool_] | None = None  # (C, N): neurons that hold a potential as the tick begins; None if not asked
-    # (n,), (m,): what each of them carries; None of spikes
+    held: NDArray[np.bool_] | None = None  # (C, N): neurons that hold a potential as the tick begins; None unless asked
+    # (n,), (m,): values of neurons and host events; None for spikes
     values: NDArray[np.int64] | None = None
     host_values: NDArray[np.int32] | None = None
 
 
 def together(ticks: Sequence[TickSpikes]) -> TickSpikes:
-    """Put what is sent in one tick or more one after the other, for sums in which the tick does not count."""
+    """Concatenate the spikes of one or more ticks, for sums over ticks."""
     numbers, *columns = zip(*(spikes[:5] for spikes in ticks), strict=True)
     return TickSpikes(numbers[0], *(np.concatenate(column) for column in columns))
 
@@ -119,8 +119,8 @@ def run_ticks(
     progress: Callable[[int, int], object] | None = None,
     holding: bool = False,
 ) -> Iterator[TickSpikes]:
-    """Run a program and hand out its spikes tick by tick; memory does not grow with the number of ticks."""
-    # holding: hand out what neurons hold too, for which many engines run every tick on its own
+    """Run a program and yield its spikes tick by tick; memory does not grow with the number of ticks."""
+    # holding: also yield which neurons hold a potential, for which some engines run every tick separately
     # shapes: frames (n_frames, size)
     if frames is None and n_ticks is None:
         raise InputError("run: neither frames nor n_ticks is given; give one of them")
@@ -131,7 +131,7 @@ def run_ticks(
     fed = FedFrames(program, checked)
     total = ticks_to_run(program, fed.n_frames) if n_ticks is None else n_ticks
     holder = chip if holding and isinstance(chip, HoldingEngine) else None
-    most = 256 if not holding else 1 if holder is None else 32  # 32 KiB and more a tick are to stay in a cache
+    most = 256 if not holding else 1 if holder is None else 32  # 32 KiB and more a tick should stay in cache
     length = max(1, min(most, _CHUNK_VALUES // max(1, int(np.prod(program.shape)), fed.n_rows)))
     while chip.tick < total:
         first = chip.tick
@@ -148,7 +148,7 @@ def run_ticks(
 
 
 def run_again(program: ChipProgram, ticks: Iterable[TickSpikes]) -> Iterator[TickSpikes]:
-    """Run what the host fed once more, from tick 0 on, and hand out what neurons hold too."""
+    """Rerun the host's events from tick 0 on, and also yield which neurons hold a potential."""
     chip = make_engine(program, DEFAULT_ENGINE)
     for spikes in ticks:
         held = _held(chip)
@@ -157,12 +157,12 @@ def run_again(program: ChipProgram, ticks: Iterable[TickSpikes]) -> Iterator[Tic
 
 
 def _held(chip: Engine) -> NDArray[np.bool_]:
-    """Tell which neurons hold a potential; graded ones keep no total beyond its tick."""
+    """Mark the neurons that hold a potential; graded neurons keep none between ticks."""
     return np.zeros(chip.program.shape, np.bool_) if chip.program.value_ranges is not None else chip.potentials != 0
 
 
 def by_tick(spikes: Sent, events: HostEvents, first: int) -> Iterator[TickSpikes]:
-    """Cut a run of ticks from tick ``first`` on into single ones."""
+    """Split a run from tick ``first`` on into single ticks."""
     values, host_values = values_of(spikes), events.values
     start = np.searchsorted(spikes.ticks, np.arange(first, first + events.n_ticks + 1))
     for k in range(events.n_ticks):
@@ -178,17 +178,17 @@ def by_tick(spikes: Sent, events: HostEvents, first: int) -> Iterator[TickSpikes
         )
 
 
-# The host: which axons it feeds in which tick, from the host table and the input frames.
+# The host: axons it feeds in each tick, from the host table and the input frames.
 @dataclass(frozen=True, eq=False)
 class _Rows:
     """Columns ``start`` to ``stop - 1``: rows of the host table that share node, arrival and first frame."""
 
-    # Of the frames of a turn they deliver one, the same in every turn: ``phase``, ``phase + q`` and so on, q a turn.
+    # Of the q frames of a turn they deliver one, the same in every turn: frames ``phase``, ``phase + q`` and so on.
 
     start: int
     stop: int
     node: str | None
-    """Input node; None on bias rows, which spike in every frame."""
+    """Input node; None for bias rows, which spike in every frame."""
     index: NDArray[np.int64] | slice
     lag: int
     """Frame phase + q i arrives in turn i + lag of the clock."""
@@ -196,22 +196,22 @@ class _Rows:
     phase: int
 
     def turns(self, n_frames: int, per_turn: int) -> tuple[int, int]:
-        """First turn in which frames arrive, and the first after the last of them."""
+        """First turn in which frames arrive, and the first turn after the last one."""
         first, end = (-((self.phase - frame) // per_turn) for frame in (self.first_frame, n_frames))
         return self.lag + first, self.lag + end
 
 
 class HostFeed:
-    """Spikes from the host, laid out for a range of ticks and for many stimuli at once."""
+    """Host spikes for a range of ticks and many stimuli at once."""
 
-    # Time is cut into turns of one period; where the period is a fraction p/q, into turns of p ticks with q frames
-    # each, and every row of the host table counts q times, once for each of these frames. In a turn every row then
+    # Time is divided into turns of one period; if the period is a fraction p/q, into turns of p ticks with q frames
+    # each, and every row of the host table occurs q times, once for each of these frames. In a turn, every row then
     # delivers at most once, always at the same tick of the turn. With rows sorted by that tick, a table (turns x rows)
-    # of what is delivered, read row by row, is in the order of ticks: nothing has to be sorted when frames come.
+    # of deliveries, read row by row, is in the order of ticks: nothing has to be sorted when frames come.
 
     def __init__(self, program: ChipProgram) -> None:
         host, self._turn, self._per_turn = program.host, program.period.numerator, program.period.denominator
-        self._clocks_run_on = program.is_part is not None  # what is left in sums of parts would spike at any tick
+        self._clocks_run_on = program.is_part is not None  # leftovers in partial sums could spike at any tick
         self._n_rows = len(host)
         phase = np.repeat(np.arange(self._per_turn), len(host))
         start = np.tile(host.exact_arrival(program.period), self._per_turn)
@@ -222,7 +222,7 @@ class HostFeed:
         clock = np.stack([tick[order], host.node[row], turn[order], host.first_frame[row], phase[order]], axis=1)
         self._tick = np.ascontiguousarray(clock[:, 0])
         self._core, self._axon, index = host.core[row], host.axon[row], host.index[row]
-        # what bias rows of graded programs carry, and how wide it is beside the values of frames
+        # values of bias rows in graded programs
         self._constant = host.constants[row] if program.value_ranges is not None else None
         self._of_tick = [(int(self._tick[a]), a, b) for a, b in _stretches(clock[:, :1])]
         self._rows = []
@@ -236,8 +236,8 @@ class HostFeed:
         return self._n_rows
 
     def plan(self, nodes: Sequence[NodePort], n_frames: int, n_ticks: int) -> FeedPlan:
-        """Say what any stimulus feeds in its first ticks."""
-        # gives its columns count values of the input nodes in the order of ``nodes``, each frame by frame
+        """Plan of what any stimulus feeds in its first ``n_ticks`` ticks."""
+        # the plan's columns index the values of the input nodes in the order of ``nodes``, each frame by frame
         sizes = [port.size for port in nodes if port.kind == "input"]
         names = [port.name for port in nodes if port.kind == "input"]
         first_column = dict(zip(names, np.cumsum([0, *sizes]) * n_frames, strict=False))
@@ -264,8 +264,8 @@ class HostFeed:
         return FeedPlan(start, *table[1:].astype(np.int32))
 
     def events(self, frames: Mapping[str, NDArray[Any]], n_frames: int, first_tick: int, n_ticks: int) -> HostEvents:
-        """Lay out what is fed in a range of ticks, for every stimulus."""
-        # Takes memory for one byte (of values four) per stimulus, turn of the clock and row of the host table.
+        """Events fed in a range of ticks, for every stimulus."""
+        # takes one byte (four for values) per stimulus, turn of the clock and row of the host table
         # shapes: frames (S, n_frames, size)
         n_stimuli = len(next(iter(frames.values()))) if frames else 1
         if n_ticks == 0 or len(self) == 0:
@@ -276,7 +276,7 @@ class HostFeed:
         shape = (n_stimuli, end - begin, len(self._tick))
         fed: NDArray[Any] = np.zeros(shape, np.bool_ if constant is None else np.int32)
         for rows in self._rows:
-            # turns in which the frames of this stimulus arrive, as far as they are asked for
+            # turns in which the frames of a stimulus arrive, limited to the requested ticks
             first, behind = rows.turns(n_frames, step)
             if rows.node is None and self._clocks_run_on:
                 behind = end
@@ -289,7 +289,7 @@ class HostFeed:
             else:
                 i, j = ((turn - rows.lag) * step + rows.phase for turn in (a, b))
                 arrive = frames[rows.node][:, i:j:step]
-                # half the time of an index among slices
+                # take needs half the time of an index array among slices
                 part[:] = arrive[..., rows.index] if isinstance(rows.index, slice) else arrive.take(rows.index, axis=2)
         fed[:, 0, : np.searchsorted(self._tick, first_tick - begin * length)] = 0
         fed[:, -1, np.searchsorted(self._tick, last_tick - (end - 1) * length, side="right") :] = 0
@@ -300,14 +300,14 @@ class HostFeed:
             at = (begin + turns) * length + tick - first_tick
             mine = (at >= 0) & (at < n_ticks)
             counts[:, at[mine]] = np.count_nonzero(fed[:, mine, start:stop], axis=2)
-        place = np.flatnonzero(fed)  # several times as quick as nonzero of a table
+        place = np.flatnonzero(fed)  # several times as fast as nonzero of a table
         column = place % len(self._tick)
         values = None if constant is None else fed.reshape(-1)[place]
         return HostEvents(np.concatenate([[0], np.cumsum(counts)]), self._core[column], self._axon[column], values)
 
 
 class FedFrames:
-    """The frames of one stimulus, as the host feeds them tick by tick."""
+    """Frames of one stimulus, fed by the host tick by tick."""
 
     # n_frames: frames of the stimulus; 0 for a program without input nodes
     # n_rows: rows of the host table
@@ -320,7 +320,7 @@ class FedFrames:
         self.n_rows = len(self._feed)
 
     def events(self, first_tick: int, n_ticks: int) -> HostEvents:
-        """Lay out what is fed in a range of ticks."""
+        """Events fed in a range of ticks."""
         return self._feed.events(self._stimuli, self.n_frames, first_tick, n_ticks)
 
 
@@ -331,16 +331,16 @@ def _stretches(rows: NDArray[np.int64]) -> list[tuple[int, int]]:
 
 
 def _as_slice(index: NDArray[np.int32]) -> NDArray[np.int64] | slice:
-    """Give neurons in a row as a slice, which is far quicker to take."""
+    """Convert consecutive neurons to a slice, which is far faster to take."""
     first = int(index[0])
     if (index == np.arange(first, first + len(index))).all():
         return slice(first, first + len(index))
     return index.astype(np.int64)
 
 
-# How long a program runs on a number of frames.
+# Duration of a run on a number of frames.
 def ticks_to_run(program: ChipProgram, n_frames: int, recorded: Iterable[NodePort] = ()) -> int:
-    """Count the ticks up to and with the last frame of the slowest node that is read out or recorded."""
+    """Count the ticks through the last frame of the slowest node that is read out or recorded."""
     read_out = [port for port in program.nodes if port.kind == "output"]
     if not read_out:
         raise ProgramError(f"program {program.name}: has no output node to read out; run it with run_events")

@@ -1,1 +1,1 @@
-"""What is kept of a run, and its files."""
+"""Recordings of runs and their files."""

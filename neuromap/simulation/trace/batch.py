@@ -36,22 +36,22 @@ def to_file(batch: Batch, path: str | Path) -> None:
     write_whole(path, sealed_bytes("batch", tensors, metadata))
 
 
-# Batch: what was recorded of many stimuli through one program.
+# Batch: recording of many stimuli through one program.
 @dataclass(frozen=True, eq=False)
 class Batch(ReadOnly, RunLabels):
-    """What was recorded of S stimuli through one program.
+    """Recording of S stimuli through one program.
 
-    Beside what follows it has the labels of its run: ``name``, ``pattern``, ``execution``, ``nodes``, ``period``,
+    It also has the labels of its run: ``name``, ``pattern``, ``execution``, ``nodes``, ``period``,
     ``n_frames`` and ``n_ticks``, see :class:`~neuromap.simulation.trace.trace.RunLabels`.
 
     Attributes
     ----------
     spikes_by_frame : ndarray of bool, shape (S, n_frames, K), or None
-        The recorded nodes' frames side by side, of nodes that send values int32; None where only counts are kept.
+        Frames of the recorded nodes side by side, int32 if nodes send values; None if only counts are kept.
     spike_counts : ndarray of int64, shape (S, K)
-        Frames in which each neuron spiked, or sent a value.
+        Number of frames in which each neuron spiked, or sent a value.
     stray_counts : ndarray of int64, shape (S, number of nodes)
-        Spikes that belong to no frame.
+        Number of spikes that belong to no frame.
     """
 
     _forms = ("neuromap.simulation.trace.batch",)
@@ -61,11 +61,11 @@ class Batch(ReadOnly, RunLabels):
     stray_counts: NDArray[np.int64]
 
     def __len__(self) -> int:
-        """Stimuli."""
+        """Return the number of stimuli."""
         return len(self.spike_counts)
 
     def frames(self, name: str) -> NDArray[Any]:
-        """Spikes of a node by frame, as :meth:`neuromap.simulation.trace.trace.Trace.frames` gives them.
+        """Spikes of a node by frame, as in :meth:`neuromap.simulation.trace.trace.Trace.frames`.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class Batch(ReadOnly, RunLabels):
         Returns
         -------
         ndarray of bool, shape (S, n_frames, size)
-            Read-only; of nodes that send values int32.
+            Read-only; int32 if nodes send values.
 
         Raises
         ------
@@ -89,7 +89,7 @@ class Batch(ReadOnly, RunLabels):
         return self.spikes_by_frame[:, :, columns]
 
     def counts(self, name: str) -> NDArray[np.int64]:
-        """Spikes, or messages, of every neuron of a node in all frames of a stimulus, from frame 1 on.
+        """Count the spikes, or messages, of every neuron of a node in a stimulus's frames, from frame 1 on.
 
         Parameters
         ----------
@@ -130,14 +130,14 @@ class Batch(ReadOnly, RunLabels):
         return self.stray_counts[:, self._position(name)]
 
     def save(self, path: str | Path) -> None:
-        """Write frames or counts as safetensors, whole or not at all.
+        """Write frames or counts as safetensors, atomically.
 
         Parameters
         ----------
         path : str or Path
-            The file. Every node gives a tensor of its name, uint8 of shape (S, n_frames, size), of nodes that send
-            values int32, or where only counts were kept int64 of shape (S, size). ``docs/simulation.md`` says what
-            stands beside them.
+            The file. Every node becomes a tensor with its name: uint8 of shape (S, n_frames, size), int32 if nodes
+            send values, or int64 of shape (S, size) if only counts were kept. ``docs/simulation.md`` describes the
+            rest of the file.
 
         Raises
         ------
@@ -147,7 +147,7 @@ class Batch(ReadOnly, RunLabels):
         form(self, "file", path)
 
     def _columns(self, name: str) -> slice:
-        """Columns of a node among the nodes' neurons side by side."""
+        """Columns of a node in the recorded nodes side by side."""
         position = self._position(name)
         start = sum(port.size for port in self.nodes[:position])
         return slice(start, start + self.nodes[position].size)
@@ -162,11 +162,11 @@ class Batch(ReadOnly, RunLabels):
         }
 
 
-# What files say of a run beside its arrays, as JSON has it.
+# Labels of a run in files, as JSON.
 
 
 def run_labels(run: RunLabels) -> dict[str, Any]:
-    """Give the labels of a run."""
+    """Labels of a run as a JSON object."""
     return {
         "name": run.name,
         "pattern": run.pattern,
@@ -179,7 +179,7 @@ def run_labels(run: RunLabels) -> dict[str, Any]:
 
 
 def trace_text(trace: Trace, potential_nodes: Sequence[NodePort]) -> str:
-    """Write what a trace says beside its arrays as JSON: the same in every form of file."""
+    """Labels of a trace as JSON text, the same in every file format."""
     labels = {
         **run_labels(trace),
         "tick_seconds": trace.tick_seconds,

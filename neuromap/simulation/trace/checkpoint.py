@@ -1,4 +1,4 @@
-"""A checkpoint: the state of the chip, and which files hold what was recorded before."""
+"""Checkpoints: the state of the chip, and the files with the recording so far."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ from neuromap.simulation.engine.engine import CurrentState, EngineState, Totals
 from neuromap.simulation.trace.recorded_run import Chunk, checksum
 from neuromap.simulation.trace.recording import Recording
 
-# Ticks between checkpoints, where nothing else is asked for.
+# Default number of ticks between checkpoints.
 DEFAULT_EVERY = 1_000_000
 
 
 @dataclass(frozen=True)
 class Checkpoints(Card):
-    """What a run writes so that another one can go on from there, and what it goes on from.
+    """Checkpoints that a run writes, so that another one can resume, and the checkpoint it resumes from.
 
     Attributes
     ----------
     path : Path, str or None
-        The checkpoint, which the next one replaces; what was recorded before it stands in files beside it. None for
+        The checkpoint file, replaced by each new one; the recording so far is in files beside it. None for
         no checkpoints.
     every : int
-        Ticks from one to the next.
+        Ticks between checkpoints.
     resume : Path, str or None
-        A checkpoint of the same program, frames, recording and seed to go on from. Engine, threads and ranks may
+        A checkpoint of the same program, frames, recording and seed to resume from. Engine, threads and ranks may
         differ; the trace is the same. None to begin at tick 0.
 
     Raises
     ------
     InputError
-        If a path is none, the file cannot be written or is there already (and is not the one to go on from), or
-        ``every`` is no positive integer.
+        If a path is invalid, the file cannot be written or already exists (and is not the one to resume from), or
+        ``every`` is not a positive integer.
     """
 
     path: str | Path | None = None
@@ -76,20 +76,20 @@ class Checkpoints(Card):
 
     @property
     def _goes_on_in_place(self) -> bool:
-        """Whether the run goes on from the file that its next checkpoint replaces."""
+        """Whether the run resumes from the file that its next checkpoint replaces."""
         if self.path is None or self.resume is None:
             return False
         return Path(self.resume).exists() and Path(self.path).samefile(self.resume)
 
 
-# Arrays of every state, and how many axes each has.
+# Arrays of every state, and their numbers of axes.
 _TABLES = {"potentials": 2, "spikes": 2}
-# Arrays of synapse-list cores besides.
+# Further arrays of synapse-list cores.
 _CURRENTS = {"current": 2, "resting": 2, "due": 2, "amounts": 1}
-# Array of graded cores besides: what each of the spikes carries.
+# Further array of graded cores: the value of each spike.
 _VALUES = {"values": 1}
 _FORMS = [_TABLES | currents | values for currents in ({}, _CURRENTS) for values in ({}, _VALUES)]
-# What differs, of parts of the identity whose text says nothing to people.
+# Descriptions of a mismatch, for parts of the identity that are digests.
 _DIGESTS = {"program": "another program", "input frames": "other input frames"}
 
 
@@ -98,13 +98,13 @@ class Checkpoint(ReadOnly, Value):
     """A run between two ticks."""
 
     state: EngineState  # of the chip
-    # checksums of the files with what was recorded so far, in order (:mod:`neuromap.simulation.trace.checkpoint`)
+    # checksums of the files with the recording so far, in order (:mod:`neuromap.simulation.trace.checkpoint`)
     parts: tuple[str, ...] = ()
-    counts: NDArray[np.int64] | None = None  # (C, N): spikes of every neuron so far, where they are counted
+    counts: NDArray[np.int64] | None = None  # (C, N): spikes of every neuron so far, if counted
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint, identity: RunIdentity) -> None:
-    """Write a checkpoint in the place of the one before, whole or not at all."""
+    """Write a checkpoint, atomically replacing the one before."""
     state = checkpoint.state
     arrays: dict[str, NDArray[Any]] = {name: getattr(state, name) for name in _TABLES}
     if state.currents is not None:
@@ -152,7 +152,7 @@ def load_checkpoint(path: Path, identity: RunIdentity) -> Checkpoint:
 
 
 def _count(value: Any) -> int:
-    """Take what JSON holds as a whole number that fits an int64; not so much as a float."""
+    """Check that a JSON value is a non-negative integer that fits int64; even whole floats are refused."""
     if type(value) is not int or not 0 <= value < 2**63:
         raise ValueError
     return value
@@ -167,8 +167,8 @@ def _require_same_run(path: Path, found: Any, identity: RunIdentity) -> None:
         raise InputError(f"checkpoint {path}: belongs to {told}; give what the run began with, or simulate from tick 0")
 
 
-# What a checkpoint belongs to: the run of one program on the same frames, recorded in the same way.
-# What is compared, by the name that messages call it.
+# Identity of a checkpoint's run: the program, its frames and its recording.
+# Compared texts, by their names in messages.
 RunIdentity = Mapping[str, str]
 _BYTES = 16
 
@@ -176,7 +176,7 @@ _BYTES = 16
 def run_identity(
     program: ChipProgram, frames: Mapping[str, NDArray[Any]], recording: Recording, noise_seed: int
 ) -> RunIdentity:
-    """Say what a run is of, in texts that are equal for equal runs."""
+    """Identify a run by texts that are equal for equal runs."""
     # shapes: frames (n_frames, size)
     fed = blake2b(digest_size=_BYTES)
     for name in sorted(frames):
@@ -192,37 +192,37 @@ def run_identity(
     }
 
 
-# What was recorded before a checkpoint, in files beside it: one more for every checkpoint, so none is written twice.
+# The recording before a checkpoint, in files beside it: one more for every checkpoint, so none is written twice.
 #
-# A run that goes on reads them one after the other, and hands them on as if their ticks were run again. So memory
-# holds one part at a time, and what a trace is written into (memory, HDF5) need not know of checkpoints.
+# A resumed run reads them one after the other, and passes them on as if their ticks were run again. So memory
+# holds one part at a time, and the code that stores a trace (memory, HDF5) need not know of checkpoints.
 
 
-# What is kept in memory before it becomes a part, whether a checkpoint is due or not.
+# Bytes kept in memory before they become a part, whether a checkpoint is due or not.
 _KEPT_BYTES = 2**26
 
 
 def part_path(path: Path, number: int) -> Path:
-    """Give the file of a part: the checkpoint's name, ``.part`` and a number from 1; links to it are followed."""
-    target = _followed(path)  # beside the checkpoint itself: it may be written by one name and read by another
+    """File of a part: the checkpoint's name, ``.part`` and a number from 1; links to the checkpoint are followed."""
+    target = _followed(path)  # beside the checkpoint itself, which may be written and read under different names
     return target.with_name(f"{target.name}.part{number:06d}")
 
 
 def is_part(file: str | Path, path: str | Path) -> bool:
-    """Say whether a file has the name of a part of a checkpoint, be it there or not."""
+    """Whether a file has the name of a part of a checkpoint; neither needs to exist."""
     found, target = _followed(file), _followed(path)
     number = found.name.removeprefix(f"{target.name}.part")
     return found.parent == target.parent and number != found.name and number.isdecimal() and len(number) >= 6
 
 
 def _followed(path: str | Path) -> Path:
-    return Path(os.path.realpath(path))  # which bears with a loop of links, and whoever reads or writes it says so
+    return Path(os.path.realpath(path))  # accepts a loop of links, which reading or writing then reports
 
 
 class Parts:
-    """Writes what is recorded into the parts of a checkpoint."""
+    """Writes a recording into the parts of a checkpoint."""
 
-    # checksums: of all parts
+    # checksums: checksums of all parts
 
     def __init__(self, path: Path, checksums: tuple[str, ...] = ()) -> None:
         self._path = path
@@ -231,14 +231,14 @@ class Parts:
         self._bytes = 0
 
     def keep(self, chunk: Chunk) -> None:
-        """Take what was recorded next."""
+        """Add the next chunk of the recording."""
         self._chunks.append(chunk)
         self._bytes += sum(array.nbytes for array in chunk if array is not None)
         if self._bytes >= _KEPT_BYTES:
             self.flush()
 
     def flush(self) -> None:
-        """Write what was taken since the last part."""
+        """Write the chunks added since the last part."""
         if not self._chunks:
             return
         arrays = {
@@ -251,7 +251,7 @@ class Parts:
         self._chunks, self._bytes = [], 0
 
     def read(self, source: Path) -> Iterator[Chunk]:
-        """Read the parts of the checkpoint that a run goes on from, and copy them where that is another one."""
+        """Read the parts of the checkpoint that a run resumes from; copy them if that is a different one."""
         for number, chunk in enumerate(read_parts(source, tuple(self.checksums)), start=1):
             if source.resolve() != self._path.resolve():
                 data = read_bytes(part_path(source, number), "part of a checkpoint", MOST_BYTES, InputError)
@@ -270,15 +270,15 @@ def read_parts(source: Path, checksums: tuple[str, ...]) -> Iterator[Chunk]:
         yield Chunk(**arrays)
 
 
-# The files of a checkpoint: safetensors with a format, a text and a checksum over both text and tensors.
+# The files of a checkpoint: safetensors with a format, a text and a checksum over text and tensors.
 _FORMAT = "neuromap run checkpoint 1"
-# Of a file that is read, at most.
+# Most bytes of a file that is read.
 MOST_BYTES = 2**36
 Arrays = Mapping[str, NDArray[Any]]
 
 
 def write_checked(path: Path, about: Mapping[str, Any], arrays: Arrays) -> str:
-    """Write a file whole or not at all."""
+    """Write a checkpoint file atomically; return its checksum."""
     tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(about, sort_keys=True)
     found = checksum(text, tensors)
@@ -287,8 +287,8 @@ def write_checked(path: Path, about: Mapping[str, Any], arrays: Arrays) -> str:
 
 
 def read_checked(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str]:
-    """Read a file of a checkpoint."""
-    # kind: what its text must say that it is, ``"state"`` or ``"part"``
+    """Read a checkpoint file; return its description, arrays and checksum."""
+    # kind: the kind that its text must state, ``"state"`` or ``"part"``
     try:
         data = read_bytes(path, "checkpoint", MOST_BYTES, InputError)
     except InputError as error:

@@ -55,7 +55,7 @@ def load_trace(path: str | Path) -> Trace:
     Parameters
     ----------
     path : str or Path
-        The file, HDF5 or safetensors; its content tells which.
+        HDF5 or safetensors file, recognised by its content.
 
     Returns
     -------
@@ -65,7 +65,7 @@ def load_trace(path: str | Path) -> Trace:
     Raises
     ------
     InputError
-        If the file cannot be read, or is no trace, or is truncated, or holds more than the memory is meant to (4 GiB):
+        If the file cannot be read, is not a trace, is truncated, or exceeds the memory limit (4 GiB):
         ``docs/simulation.md`` shows how to read a part of it.
     NotSupportedError
         If it is an HDF5 file and h5py is not installed.
@@ -90,7 +90,7 @@ def load_trace(path: str | Path) -> Trace:
             ) from None
 
 
-# What a safetensors file holds of a trace.
+# Traces in safetensors files.
 def read_safetensors(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Read labels and arrays of a trace."""
     try:
@@ -110,13 +110,13 @@ def read_safetensors(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
         raise InputError(f"{path}: a damaged trace ({error})") from None
 
 
-# Put a trace together from what a file holds, whatever that is.
-# Ticks and frames are below this, so that sums of them fit into 64 bits.
+# Make a trace from the content of a file, whatever that is.
+# Ticks and frames must be below this, so that their sums fit 64 bits.
 _MOST = 2**53
 
 
 def checked_trace(labels: Any, arrays: dict[str, NDArray[Any]]) -> Trace:
-    """Make a trace of labels and arrays."""
+    """Make a trace of labels and arrays, and refuse malformed ones."""
     labels = {"potential_nodes": [], "tick_seconds": None, "nodes_are_whole": False, **labels}
     _check_labels(labels)
     labels["period"] = period_of_file(labels)
@@ -196,7 +196,7 @@ def _ports(ports: list[dict[str, Any]], period: Time) -> tuple[NodePort, ...]:
 
 
 def _check_places(node: NDArray[np.int32], index: NDArray[np.int32], nodes: tuple[NodePort, ...]) -> None:
-    sizes = np.array([*(port.size for port in nodes), 0], dtype=np.int64)  # the last one for neurons without a label
+    sizes = np.array([*(port.size for port in nodes), 0], dtype=np.int64)  # the last: neurons without a label
     if len(node) and (node.min() < -1 or node.max() >= len(nodes)):
         raise ValueError("a spike or potential names a node that does not exist")
     wrong = np.where(node < 0, index != -1, (index < 0) | (index >= sizes[node]))
@@ -204,24 +204,24 @@ def _check_places(node: NDArray[np.int32], index: NDArray[np.int32], nodes: tupl
         raise ValueError("a spike or potential names a neuron that does not exist")
 
 
-# What an HDF5 file holds of a trace; nothing outside the file is touched.
+# Traces in HDF5 files; nothing outside the file is accessed.
 #
-# A process of its own reads it: where the bookkeeping of a file is damaged, the HDF5 library may end the process that
-# it runs in, or keep it busy for ever.
+# A separate process reads them: if a file's metadata is damaged, the HDF5 library may crash its process or loop
+# forever.
 
 
-# Memory that a trace may take while it is read.
+# Most memory for a trace while it is read.
 _MAX_BYTES = 2**32
-# Of a spike while it is read: its tick, its row, its place, and what makes one of them from another.
+# Bytes per spike while it is read: its tick, row and place, and temporary arrays.
 _SPIKE_BYTES = 40
-# Bytes that the library and its caches may take beside the trace.
+# Most bytes of the library and its caches beyond the trace.
 _BESIDE = 2**28
-# Work to read a small file, ten times what it takes, and the pace of others, a twentieth of what it is.
+# Allowed seconds for a small file, ten times the actual time, and pace for others, a twentieth of the actual one.
 _SECONDS, _BYTES_A_SECOND = 5.0, 2 * 10**7
 
 
 def read_hdf5(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
-    """Read labels and arrays of a trace, these under their names in a safetensors file."""
+    """Read labels and arrays of a trace; arrays have the names of a safetensors file."""
     import_h5py()
     try:
         size = path.stat().st_size
@@ -244,7 +244,7 @@ def read_hdf5(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
 
 
 def trace_content(path: str, most: int) -> tuple[str, dict[str, NDArray[Any]]]:
-    """Read a file by h5py, in the process that :func:`read_hdf5` begins."""
+    """Read a file with h5py, in the process that :func:`read_hdf5` starts."""
     import h5py
 
     try:
@@ -271,7 +271,7 @@ def trace_content(path: str, most: int) -> tuple[str, dict[str, NDArray[Any]]]:
 
 
 def _datasets(file: h5py.File) -> dict[str, h5py.Dataset]:
-    """Find what is read of a file, under the names of a safetensors file; nothing outside the file is touched."""
+    """Find the datasets to read, under the names of a safetensors file; nothing outside the file is accessed."""
     names = {"tick": f"{SPIKES}/ticks", "row": f"{SPIKES}/node_ids"}
     names |= {name: f"{NEURONS}/{name}" for name in PLACES}
     if "counts" in file:
@@ -305,7 +305,7 @@ def _dataset(file: h5py.File, path: str) -> h5py.Dataset:
 
 
 def _by_spike(content: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Give every spike its own place, in place of a row of the table of neurons."""
+    """Replace every spike's row in the table of neurons by its place."""
     row = content["row"]
     if row.ndim != 1 or row.dtype.kind not in "iu":
         raise ValueError("node_ids must be a row of integers")

@@ -1,4 +1,4 @@
-"""A recorded run, chunk by chunk: its layout and checksum."""
+"""A recorded run, chunk by chunk, with its checksum and file layout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BYTES = 16
 
 
 class _ArrayDigest:
-    """The digest of an array that comes in parts, along its first axis."""
+    """Digest of an array that comes in parts along its first axis."""
 
     def __init__(self, first: NDArray[Any]) -> None:
         self._form = (first.dtype.name, *first.shape[1:])
@@ -28,19 +28,19 @@ class _ArrayDigest:
         self.add(first)
 
     def add(self, part: NDArray[Any]) -> None:
-        """Add the rows that come next."""
+        """Add the next rows."""
         self._length += len(part)
         little = np.ascontiguousarray(part, part.dtype.newbyteorder("<"))
         if little.size:
             self._hash.update(little.reshape(-1).view(np.uint8).data)
 
     def told(self) -> tuple[Any, ...]:
-        """Give dtype, shape but for the first axis, length of that, and digest."""
+        """Dtype, shape without the first axis, length of the first axis, and digest."""
         return (*self._form, self._length, self._hash.hexdigest())
 
 
 def checksum(labels: str, arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Give the checksum of a trace."""
+    """Checksum of a trace."""
     return _joined(labels, {name: _ArrayDigest(array) for name, array in arrays.items()})
 
 
@@ -50,7 +50,7 @@ def _joined(labels: str, digests: Mapping[str, _ArrayDigest]) -> str:
 
 
 class RunDigest:
-    """The checksum of a run, made while its chunks come; memory does not grow with them."""
+    """Incremental checksum of a run; memory does not grow with the number of chunks."""
 
     def __init__(self, labels: str, run: RecordedRun) -> None:
         self._labels = labels
@@ -64,7 +64,7 @@ class RunDigest:
         self._digests = {name: _ArrayDigest(array) for name, array in arrays.items()}
 
     def add(self, chunk: Chunk) -> None:
-        """Add the chunk that comes next."""
+        """Add the next chunk."""
         self._digests["tick"].add(chunk.tick)
         self._digests["row"].add(chunk.row.astype(np.uint64))
         if chunk.value is not None:
@@ -73,40 +73,40 @@ class RunDigest:
             self._digests["potentials"].add(chunk.potentials)
 
     def result(self, counts: NDArray[np.int64] | None) -> str:
-        """Give the checksum, with the counts at the end of the run."""
+        """Checksum of the run, including its final counts."""
         of_counts = {} if counts is None else {"counts": _ArrayDigest(counts)}
         return _joined(self._labels, {**self._digests, **of_counts})
 
 
-# A run recorded as it happens: what is known before, and what comes chunk by chunk.
+# A run recorded while it runs: what is known before, and what comes chunk by chunk.
 class Chunk(NamedTuple):
-    """What was recorded in some ticks in a row."""
+    """Recording of some consecutive ticks."""
 
-    tick: NDArray[np.int64]  # (m,): spikes, sorted by tick, then row
+    tick: NDArray[np.int64]  # (m,): tick of each spike; sorted by tick, then row
     row: NDArray[np.int64]  # (m,): row of the :class:`Readout` of spikes
     potentials: NDArray[np.int32]  # (ticks of the chunk, K): of the Readout of potentials; K may be 0
-    value: NDArray[np.int32] | None = None  # (m,): what each carries; None of spikes
+    value: NDArray[np.int32] | None = None  # (m,): value of each message; None for spikes
 
 
 class RecordedRun(NamedTuple):
-    """A run that goes on, and is recorded, as its chunks are taken."""
+    """A run that proceeds, and is recorded, as its chunks are consumed."""
 
     header: Trace  # the trace without its spikes, potentials and counts
-    # neurons, potential_neurons: whose spikes and whose potentials are recorded
+    # neurons, potential_neurons: neurons whose spikes, and whose potentials, are recorded
     neurons: Readout
     potential_neurons: Readout
-    counts: NDArray[np.int64] | None  # (C, N): filled while the chunks are taken
-    chunks: Iterable[Chunk]  # all ticks in order; taken once
-    peak: int  # largest potential, of either sign, that may occur
+    counts: NDArray[np.int64] | None  # (C, N): filled while the chunks are consumed
+    chunks: Iterable[Chunk]  # all ticks in order; consumed once
+    peak: int  # largest magnitude of a potential that may occur
 
 
-# How a trace lies in its files: names of arrays and groups; ``docs/simulation.md`` describes both files.
+# Layout of a trace in files: names of arrays and groups; ``docs/simulation.md`` describes both formats.
 
 
 FORMAT = "neuromap trace"
-# Versions of safetensors files: 3 is written of spikes, 4 of values, which readers of version 3 know nothing of.
+# Versions of safetensors files: 3 is written for spikes, 4 for values, which readers of version 3 do not know.
 VERSIONS = ("1", "2", "3", "4")
-# The same of HDF5 files. Both have a checksum from version 3 on.
+# Versions of HDF5 files. Both formats have a checksum from version 3 on.
 HDF5_VERSIONS = ("2", "3", "4")
 CHECKED_VERSIONS = ("3", "4")
 HDF5_SUFFIXES = (".h5", ".hdf5")
@@ -114,7 +114,7 @@ HDF5_SUFFIXES = (".h5", ".hdf5")
 EVENTS = ("tick", "node", "index", "core", "neuron")
 # Columns of the table of a :class:`~neuromap.simulation.trace.recording.Readout`.
 PLACES = ("core", "neuron", "node", "index")
-# The same of the neurons whose potentials are kept.
+# The same columns for the neurons whose potentials are kept.
 POTENTIAL_PLACES = ("potential_core", "potential_neuron", "potential_node", "potential_index")
 DTYPES = ReadOnlyMapping({
     "tick": "int64", "node": "int32", "index": "int32", "core": "int32", "neuron": "int32", "value": "int32",
@@ -122,14 +122,14 @@ DTYPES = ReadOnlyMapping({
     "potentials": "int32", "potential_core": "int32", "potential_neuron": "int32", "potential_node": "int32",
     "potential_index": "int32",
 })  # fmt: skip
-# HDF5 groups of spikes, of potentials, and the table of the neurons whose spikes are kept.
+# HDF5 groups of spikes, of potentials, and of the table of neurons whose spikes are kept.
 SPIKES, REPORT, NEURONS = "spikes/neurons", "report/potentials", "neurons"
 # SONATA's potentials are 32-bit floats, which hold integers up to this size; larger ones are written as int32.
 EXACT_IN_FLOAT = 2**24
 
 
 def version_of(trace: Trace) -> str:
-    """Say in which version a trace is written."""
+    """File version in which a trace is written."""
     return VERSIONS[-2 if trace.value is None else -1]
 
 

@@ -1,4 +1,4 @@
-"""What a simulation is asked to keep: which neurons' spikes and potentials, and whether spikes are counted."""
+"""What a simulation records: spikes and potentials of chosen neurons, and spike counts."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _HINT = "give outputs, all, node:NAME, core:NUMBER or core:FIRST-LAST"
 
 @dataclass(frozen=True)
 class Recording(Card):
-    """What to keep of a run.
+    """What to record of a run.
 
-    Neurons are chosen by words:
+    Neurons are selected by words:
 
     - ``"outputs"``: the neurons that are read out, of every output node;
-    - ``"node:H1"``: the neurons of node H1, all copies, without relays; of an output node those read out. The program
-      must hold all of a hidden node (``Program.left_out``);
+    - ``"node:H1"``: all copies of the neurons of node H1, without relays; for an output node, those read out. The
+      program must contain a hidden node completely (``Program.left_out``);
     - ``"core:3"``, ``"core:3-7"``: every neuron of these cores, by their row in the program;
-    - ``"all"``: every neuron of the program; by their nodes those of nodes that it holds whole.
+    - ``"all"``: every neuron of the program; labelled by node if the program contains the node completely.
 
     Attributes
     ----------
     spikes : sequence of str
-        Neurons whose spikes are kept. A text is split at its commas.
+        Neurons whose spikes are kept. A string is split at commas.
     potentials : sequence of str
         Neurons whose potential is kept after every tick; none by default.
     counts : bool
@@ -65,8 +65,8 @@ class Recording(Card):
 
 
 def readout_of(program: ChipProgram, words: Sequence[str]) -> Readout:
-    """Find the neurons that words of a :class:`Recording` choose."""
-    kinds = np.array([*(port.kind for port in program.nodes), ""])  # the last one for neurons without a label
+    """Find the neurons selected by words of a :class:`Recording`."""
+    kinds = np.array([*(port.kind for port in program.nodes), ""])  # the last entry is for neurons without a label
     wanted, chosen = _choices(program, words, kinds)
     label, index = node_labels(program)
     core, neuron = np.nonzero(chosen | ((label >= 0) & wanted[label]))
@@ -89,8 +89,8 @@ def readout_of(program: ChipProgram, words: Sequence[str]) -> Readout:
 def _choices(
     program: ChipProgram, words: Sequence[str], kinds: NDArray[np.str_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Tell which nodes are chosen, shape (nodes + 1,), and which places by their core, shape (C, N)."""
-    # A node is recorded only if the program holds all of its neurons: of the others nobody knows what they would do.
+    """Mark the chosen nodes, shape (nodes + 1,), and the neurons chosen by core, shape (C, N)."""
+    # A node is recorded only if the program contains all of its neurons: the activity of missing ones is unknown.
     left_out = program.left_out if any(word == "all" or word.startswith("node:") for word in words) else {}
     named = {port.name: position for position, port in enumerate(program.nodes)}
     wanted = np.zeros(len(kinds), dtype=np.bool_)
@@ -112,10 +112,10 @@ def _choices(
 
 
 def node_labels(program: ChipProgram) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Give node and index of every neuron that can be recorded as one of its node, shape (C, N)."""
-    # Node -1 of the others.
-    # Of hidden nodes these are all neurons that compute them, of output nodes those that are read out, so that what a
-    # trace says of outputs does not depend on what else is recorded.
+    """Node and index of every neuron that can be recorded as one of its node, shape (C, N)."""
+    # Node -1 for all others.
+    # For hidden nodes these are all neurons that compute them, for output nodes those that are read out, so that the
+    # outputs in a trace do not depend on what else is recorded.
     outputs_at = [k for k, port in enumerate(program.nodes) if port.kind == "output"]
     label = np.where(program.is_relay, -1, program.neuron_node)
     label[np.isin(label, outputs_at)] = -1
@@ -160,23 +160,23 @@ def _cores(program: ChipProgram, name: str) -> tuple[int, int]:
     return bounds
 
 
-# Chosen neurons of a program, with what they stand for, and their potentials.
+# Chosen neurons of a program with their labels, and their potentials.
 
 
 @dataclass(frozen=True, eq=False)
 class Readout(ReadOnly, Card):
-    """Chosen neurons of a program, K of them, with what they stand for.
+    """K chosen neurons of a program, with their labels.
 
     Attributes
     ----------
     nodes : tuple of NodePort
-        Nodes that were chosen, the outputs first.
+        Chosen nodes, outputs first.
     core, neuron : ndarray of int32, shape (K,)
-        Places on the chip. The rows are ordered by node, index, core, neuron.
+        Places on the chip. Rows are ordered by node, index, core, neuron.
     node : ndarray of int32, shape (K,)
-        Position in ``nodes``; -1 for neurons that were chosen by their core and belong to no chosen node.
+        Position in ``nodes``; -1 for neurons chosen by core that belong to no chosen node.
     index : ndarray of int32, shape (K,)
-        Neuron within the node; -1 where ``node`` is.
+        Neuron within the node; -1 if ``node`` is -1.
     """
 
     nodes: tuple[NodePort, ...]
@@ -190,16 +190,16 @@ class Readout(ReadOnly, Card):
 
     @property
     def is_output(self) -> NDArray[np.bool_]:
-        """Whether each is recorded as a neuron of an output node; shape (K,)."""
+        """Whether each neuron is recorded as one of an output node; shape (K,)."""
         return adopted(np.array([*(port.kind == "output" for port in self.nodes), False])[self.node])
 
     @classmethod
     def none(cls) -> Self:
-        """Nobody."""
+        """No neurons."""
         return cls((), *(np.zeros(0, dtype=np.int32) for _ in range(4)))
 
     def rows(self, program: ChipProgram) -> NDArray[np.int32]:
-        """Make the table of shape (C, N) that gives the row of every neuron here; -1 for the others."""
+        """Row of every neuron of the program, shape (C, N); -1 for neurons that are not chosen."""
         table = np.full(program.shape, -1, dtype=np.int32)
         table[self.core, self.neuron] = np.arange(len(self))
         return table

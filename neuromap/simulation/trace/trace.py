@@ -1,4 +1,4 @@
-"""``Trace``: spikes, potentials and labels of a run; spikes per frame where a whole trace is too long."""
+"""``Trace``: spikes, potentials and labels of a run; counts per frame if a whole trace is too long."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class FrameCounts(ReadOnly, Card):
     nodes : tuple of NodePort
         The recorded nodes.
     n_frames, n_ticks : int
-        Frames of the stimulus, including frame 0, and ticks that were run.
+        Frames of the stimulus, including frame 0, and ticks run.
     n_events : int
-        Recorded spikes in all, copies and neurons without a node included.
+        Total number of recorded spikes, including copies and neurons without a node.
     spikes : ndarray of int64, shape (number of nodes, n_frames)
-        Neurons of each node that spiked in each frame.
+        Number of neurons of each node that spiked in each frame.
     strays : ndarray of int64, shape (number of nodes,)
-        Spikes that belong to no frame; see :meth:`neuromap.simulation.trace.trace.Trace.strays`.
+        Number of spikes that belong to no frame; see :meth:`neuromap.simulation.trace.trace.Trace.strays`.
     """
 
     nodes: tuple[NodePort, ...]
@@ -63,7 +63,7 @@ class FrameCounter:
 
     def add(self, tick: NDArray[np.int64], node: NDArray[np.int32], index: NDArray[np.int32]) -> None:
         """Count the spikes of some whole ticks; copies of a neuron count once."""
-        # tick, node, index: events in the order of a :class:`Trace`, where copies stand beside each other
+        # tick, node, index: events in the order of a :class:`Trace`, where copies are adjacent
         # shapes: tick, node, index (n,)
         self._n_events += len(tick)
         mine = run_heads(tick, node, index) & (node >= 0)
@@ -73,25 +73,25 @@ class FrameCounter:
         np.add.at(self._strays, node[is_stray], 1)
 
     def result(self) -> FrameCounts:
-        """Give what was counted so far."""
+        """Return the counts so far."""
         labels = self._labels
         return FrameCounts(labels.nodes, labels.n_frames, labels.n_ticks, self._n_events, self._spikes, self._strays)
 
 
 def frame_counts(trace: Trace) -> FrameCounts:
-    """Count the spikes of a trace."""
+    """Count the spikes of a trace by frame."""
     counter = FrameCounter(trace)
     counter.add(trace.tick, trace.node, trace.index)
     return counter.result()
 
 
-# Trace: what was recorded of a run, with the clock that tells the frames.
+# Trace: recording of a run, with the clock that maps ticks to frames.
 
 
-# What is said of a run beside its spikes: the same for one stimulus and for many.
+# Labels of a run: the same for one stimulus and for many.
 @dataclass(frozen=True, eq=False)
 class RunLabels(Card):
-    """Labels of the program, the recorded nodes and how long the run was.
+    """Labels of a run: its program, recorded nodes and length.
 
     Attributes
     ----------
@@ -102,9 +102,9 @@ class RunLabels(Card):
     period : int or Fraction
         Frame period in ticks; a fraction is a mean.
     n_frames : int
-        Frames of a stimulus, including frame 0.
+        Number of frames of a stimulus, including frame 0.
     n_ticks : int
-        Ticks that were run for it, from tick 0.
+        Number of ticks run for it, from tick 0.
     """
 
     name: str
@@ -117,11 +117,11 @@ class RunLabels(Card):
 
     @property
     def clock(self) -> FrameClock:
-        """What tells the frames of the recorded nodes' spikes."""
+        """Clock that maps spikes of the recorded nodes to frames."""
         return FrameClock.of(self.nodes, self.period, self.n_frames)
 
     def require_frames(self, name: str) -> int:
-        """Find a recorded node all of whose frames were run: an unsimulated frame is not a silent frame.
+        """Find a recorded node and require that all its frames were run: an unsimulated frame is not a silent one.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class RunLabels(Card):
         return position
 
     def _position(self, name: str) -> int:
-        """Find a recorded node in ``nodes``, or refuse its name."""
+        """Position of a recorded node in ``nodes``; refuse other names."""
         names = [port.name for port in self.nodes]
         if name not in names:
             what = type(self).__name__.lower()
@@ -165,14 +165,14 @@ class RunLabels(Card):
         return {"network": self.name, "pattern": self.pattern, "execution": self.execution}
 
 
-# The clock that tells the frame of a spike by its tick.
+# The clock that maps the tick of a spike to its frame.
 class SpikeFrames(NamedTuple):
     """Frames of n spikes."""
 
-    frame: NDArray[np.int64]  # (n,): the frame whose tick it is, or the last one before it
-    is_inside: NDArray[np.bool_]  # (n,): whether the spike is part of a frame from 1 on that the stimulus has
+    frame: NDArray[np.int64]  # (n,): the frame at the spike's tick, or the last one before
+    is_inside: NDArray[np.bool_]  # (n,): whether the spike belongs to a frame of the stimulus, from 1 on
     # (n,): whether it belongs to no frame: it fell between the ticks of the node's frames, or before frame 1. A spike
-    # of a frame after the last one of the stimulus is neither stray nor inside
+    # of a frame after the stimulus's last one is neither stray nor inside
     is_stray: NDArray[np.bool_]
 
 
@@ -192,7 +192,7 @@ class FrameClock(ReadOnly, Card):
         return cls(in_parts((port.sample_tick for port in nodes), period), period, n_frames)
 
     def frames_of(self, tick: NDArray[np.int64], node: NDArray[np.integer] | int) -> SpikeFrames:
-        """Tell the frames of spikes."""
+        """Map spikes to frames."""
         # shapes: tick (n,); node (n,)
         start = self.start[node]
         frame = frames_until(start, self.period, tick)
@@ -200,27 +200,27 @@ class FrameClock(ReadOnly, Card):
         return SpikeFrames(frame, ~is_stray & (frame < self.n_frames), is_stray)
 
 
-# Memory that the frames of a node may take.
+# Most memory for the frames of a node.
 _MAX_BYTES = 2**32
 
 
 @dataclass(frozen=True, eq=False)
 class Trace(ReadOnly, RunLabels):
-    """Recorded spikes of a simulation, M of them; potentials and counts where they were asked for.
+    """M recorded spikes of a simulation; also potentials and counts if recorded.
 
-    Beside what follows it has the labels of its run: ``name``, ``pattern``, ``execution``, ``nodes``, ``period``,
+    It also has the labels of its run: ``name``, ``pattern``, ``execution``, ``nodes``, ``period``,
     ``n_frames`` and ``n_ticks``, see :class:`~neuromap.simulation.trace.trace.RunLabels`.
 
     Attributes
     ----------
     tick : ndarray of int64, shape (M,)
-        When the neuron fired; events are sorted by tick, node, index, core, neuron.
+        Tick in which the neuron fired; events are sorted by tick, node, index, core, neuron.
     node : ndarray of int32, shape (M,)
-        Position in ``nodes``; -1 for neurons that were recorded by their core and belong to none of them.
+        Position in ``nodes``; -1 for neurons recorded by core that belong to none of them.
     index : ndarray of int32, shape (M,)
-        Neuron within the node; -1 where ``node`` is.
+        Neuron within the node; -1 if ``node`` is -1.
     core, neuron : ndarray of int32, shape (M,), or None
-        Where on the chip; copies of a neuron are events of their own. None in traces read from files of version 1.
+        Place on the chip; copies of a neuron are separate events. None in traces read from files of version 1.
     counts : ndarray of int64, shape (C, N), or None
         Spikes of every neuron of the program, over all ticks.
     potential_table : Potentials or None
@@ -228,13 +228,13 @@ class Trace(ReadOnly, RunLabels):
     tick_seconds : float or None
         Length of a tick. None in traces read from files of version 1.
     nodes_are_whole : bool
-        Whether it is known that the program held all neurons of the recorded hidden nodes; False in traces read from
+        Whether the program is known to contain all neurons of the recorded hidden nodes; False in traces read from
         files of version 1 and 2.
     value : ndarray of int32, shape (M,), or None
-        What each carries where neurons send values, never 0: every event is a message. None of spikes.
+        Value of each message, never 0, if neurons send values; None for spikes.
     is_timed : bool
-        Whether ticks last as long as their work, which a trace does not record: ``tick_seconds`` is the chip file's
-        then.
+        Whether ticks last as long as their work, which a trace does not record: ``tick_seconds`` is then that of the
+        chip file.
     """
 
     _forms = ("neuromap.simulation.trace.trace_file",)
@@ -252,7 +252,7 @@ class Trace(ReadOnly, RunLabels):
     is_timed: bool = False
 
     def spikes(self, name: str) -> NDArray[np.int64]:
-        """All spikes of a recorded node, or its messages; copies of a neuron spike as one.
+        """All spikes, or messages, of a recorded node; copies of a neuron count as one.
 
         Parameters
         ----------
@@ -272,14 +272,14 @@ class Trace(ReadOnly, RunLabels):
         return self._events(name)[0]
 
     def _events(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.int32] | None]:
-        """Find ticks and neurons of a node's events, one of every neuron's copies, and what they carry."""
+        """Ticks and neurons of a node's events, one per neuron and its copies, and their values."""
         mine = np.flatnonzero(self.node == self._position(name))
         events = np.stack([self.tick[mine], self.index[mine].astype(np.int64)], axis=1)
         first = run_heads(events)
         return events[first], None if self.value is None else self.value[mine[first]]
 
     def frames(self, name: str) -> NDArray[Any]:
-        """Spikes of a recorded node by frame: frame i is what fires at tick ``sample_tick + i * period``.
+        """Spikes of a recorded node by frame: frame i holds the spikes at tick ``sample_tick + i * period``.
 
         Parameters
         ----------
@@ -290,13 +290,13 @@ class Trace(ReadOnly, RunLabels):
         -------
         ndarray of bool, shape (n_frames, size)
             Aligned with :func:`neuromap.simulation.reference_frames.reference`; row 0 is zero, as no chip computes
-            frame 0. Of nodes that send values int32: the values, 0 where nothing is sent.
+            frame 0. int32 if nodes send values: the values, 0 if nothing is sent.
 
         Raises
         ------
         InputError
-            If the node was not recorded, not all of its frames were run, the file that the trace was read from does
-            not say whether the program held all of it, or its frames take more than 4 GiB.
+            If the node was not recorded, not all of its frames were run, the trace's file does not tell whether the
+            program contained the whole node, or its frames take more than 4 GiB.
         """
         position = self.require_frames(name)
         size, dtype = self.nodes[position].size, np.dtype(np.bool_ if self.value is None else np.int32)
@@ -313,7 +313,7 @@ class Trace(ReadOnly, RunLabels):
         return frames
 
     def require_frames(self, name: str) -> int:
-        """Find a recorded node all of whose frames were run, of a program that held all of it.
+        """Find a recorded node; require that all its frames were run and the program contained all of it.
 
         Parameters
         ----------
@@ -328,7 +328,7 @@ class Trace(ReadOnly, RunLabels):
         Raises
         ------
         InputError
-            Where that is not so, or not known.
+            If that is not the case, or not known.
         """
         position = super().require_frames(name)
         self._require_whole(self.nodes[position])
@@ -345,7 +345,7 @@ class Trace(ReadOnly, RunLabels):
         """Spikes of a node that belong to no frame; outputs of a correct program have none.
 
         These are spikes between the ticks of the node's frames, and spikes before frame 1. Spikes of frames
-        after the last one of the stimulus are none: the node still runs while slower outputs finish.
+        after the stimulus's last one are not strays: the node still runs while slower outputs finish.
 
         Parameters
         ----------
@@ -377,14 +377,14 @@ class Trace(ReadOnly, RunLabels):
         Returns
         -------
         ndarray of int32, shape (n_ticks, size)
-            Of every neuron's first copy, by core and neuron; 0 for neurons of an output that no row reads out.
-            ``potential_table`` holds the other copies.
+            Potentials of every neuron's first copy, by core and neuron; 0 for neurons of an output that are not read
+            out. ``potential_table`` holds the other copies.
 
         Raises
         ------
         InputError
-            If the node's potentials were not recorded, or the file that the trace was read from does not say whether
-            the program held all of it.
+            If the node's potentials were not recorded, or the trace's file does not tell whether the program contained
+            the whole node.
         """
         table = self.potential_table
         names = [] if table is None else [port.name for port in table.neurons.nodes]
@@ -402,17 +402,16 @@ class Trace(ReadOnly, RunLabels):
         return potentials
 
     def save(self, path: str | Path) -> None:
-        """Write the trace whole or not at all: as HDF5 where the name ends in .h5 or .hdf5, else as safetensors.
+        """Write the trace atomically: as HDF5 if the name ends in .h5 or .hdf5, else as safetensors.
 
-        ``docs/simulation.md`` describes both files.
+        ``docs/simulation.md`` describes both formats.
 
         Raises
         ------
         InputError
             If the file cannot be written.
         NotSupportedError
-            If HDF5 is asked for and h5py is not installed, or the trace does not know where its spikes are on the
-            chip.
+            If HDF5 is requested and h5py is not installed, or the trace lacks the places of its spikes on the chip.
         """
         form(self, "file", path)
 

@@ -1,4 +1,4 @@
-"""Traces as files: safetensors for what fits into memory, HDF5 where the name asks for it."""
+"""Trace files: HDF5 if the file name says so, else safetensors."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _PORTION = 2**20
 
 
 def append_digest(path: Path) -> None:
-    """Write the digest of a file behind its end."""
+    """Append the digest of a file to it."""
     digest = _digest(path, path.stat().st_size)
     with path.open("ab") as stream:
         stream.write(digest)
 
 
 def fits_its_digest(path: Path) -> bool:
-    """Whether the bytes of a file give the digest behind them; true as well where there is none."""
+    """Whether a file fits the digest at its end; also true if there is none."""
     size = path.stat().st_size - _LENGTH
     if size < 0:
         return True
@@ -65,7 +65,7 @@ def fits_its_digest(path: Path) -> bool:
 
 
 def _digest(path: Path, size: int) -> bytes:
-    """Make what stands behind so many bytes of a file."""
+    """Trailer with the digest of the first ``size`` bytes of a file."""
     made = blake2b(digest_size=_BYTES)
     with path.open("rb") as stream:
         while size > 0 and (part := stream.read(min(size, _PORTION))):
@@ -89,12 +89,12 @@ def to_file(trace: Trace, path: str | Path) -> None:
     write_whole(path, canonical_bytes(present, metadata))
 
 
-# Traces as HDF5 files, written chunk by chunk while they are made; ``sonata.py`` says what stands in them.
+# Traces as HDF5 files, written chunk by chunk during the run; below is their SONATA layout.
 
 
 @contextmanager
 def hdf5_writer(path: str | Path) -> Iterator[Callable[[RecordedRun], None]]:
-    """Open a file beside ``path`` that takes its place when the block ends well, and is gone when it does not."""
+    """Open a file beside ``path`` that replaces it if the block succeeds, and is removed if it fails."""
     h5py = import_h5py()
     target = check_target(path)
     if target is None:
@@ -102,8 +102,8 @@ def hdf5_writer(path: str | Path) -> Iterator[Callable[[RecordedRun], None]]:
     sweep(target.parent)
     temporary = target.with_name(unfinished_name())
     stream = None
-    # A thread of its own calls HDF5: the next ticks run meanwhile, and an interrupt, which Python hands to the main
-    # thread only, is not lost in one of the callbacks of h5py, where exceptions are ignored.
+    # A separate thread calls HDF5: the next ticks run meanwhile, and an interrupt, which Python delivers only to the
+    # main thread, is not lost in one of h5py's callbacks, where exceptions are ignored.
     executor = ThreadPoolExecutor(1, thread_name_prefix="neuromap-hdf5")
     try:
         with _named(path):
@@ -130,7 +130,7 @@ def hdf5_writer(path: str | Path) -> Iterator[Callable[[RecordedRun], None]]:
 
 
 def save_hdf5(trace: Trace, path: str | Path) -> None:
-    """Write a trace that is in memory."""
+    """Write a trace in memory as HDF5."""
     if trace.core is None or trace.neuron is None or trace.tick_seconds is None:
         raise NotSupportedError(
             f"{path}: a trace of version 1 lacks the places of its spikes, which HDF5 needs; simulate again"
@@ -154,18 +154,18 @@ def save_hdf5(trace: Trace, path: str | Path) -> None:
 
 @contextmanager
 def _named(path: str | Path, stream: Hdf5Stream | None = None) -> Iterator[None]:
-    """Turn what HDF5 says of a file, whose name is not that of the user, into one line on the user's."""
+    """Turn errors of HDF5 on the temporary file into one line about the user's file."""
     try:
         yield
     except (KeyError, OSError, RuntimeError, ValueError) as found:
-        error = found if stream is None or stream.error is None else stream.error  # what came first
+        error = found if stream is None or stream.error is None else stream.error  # the first error
         raise InputError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error})") from None
 
 
 def _write(
     executor: ThreadPoolExecutor, file: h5py.File, stream: Hdf5Stream, path: str | Path, run: RecordedRun
 ) -> None:
-    """Write a chunk while the next one is made."""
+    """Write a run's chunks, each while the next one is computed."""
     labels = trace_text(run.header, run.potential_neurons.nodes)
     digest = RunDigest(labels, run)
 
@@ -187,12 +187,12 @@ def _write(
         stream.check()
 
 
-# The file that HDF5 writes into: one that never fails under its hands.
+# The file that HDF5 writes into, which never reports a failure to HDF5.
 class Hdf5Stream:
-    """The file under HDF5, for which writing never fails."""
+    """File for HDF5 whose writes never fail."""
 
-    # HDF5 ends the process where it cannot write what it holds when a file is closed. So the first error, as of a full
-    # disk, is kept, and what is written from then on is dropped.
+    # HDF5 ends the process if it cannot write its buffers when a file is closed. So the first error, such as a full
+    # disk, is kept, and all later writes are dropped.
     # error: the first error
 
     def __init__(self, path: Path) -> None:
@@ -200,36 +200,36 @@ class Hdf5Stream:
         self.error: OSError | None = None
 
     def check(self) -> None:
-        """Raise the first error."""
+        """Raise the first error, if any."""
         if self.error is not None:
             raise self.error
 
     def close(self) -> None:
-        """Close the file; what went wrong is raised."""
+        """Close the file; raise the first error, if any."""
         self.check()
         self._file.close()
 
     def abandon(self) -> None:
-        """Close the file, as its content does not matter."""
+        """Close the file, ignoring errors, as its content does not matter."""
         with suppress(OSError):
             self._file.close()
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a place."""
+        """Move to an offset."""
         return self._file.seek(offset, whence)
 
     def tell(self) -> int:
-        """Give the place."""
+        """Return the offset."""
         return self._file.tell()
 
     def read(self, size: int) -> bytes:
-        """Read some bytes; by this method h5py knows a file."""
+        """Read some bytes; h5py recognises a file by this method."""
         data = bytearray(size)
         self.readinto(memoryview(data))
         return bytes(data)
 
     def readinto(self, buffer: memoryview) -> int:
-        """Fill a buffer, with zeros where what should be read was dropped."""
+        """Fill a buffer, with zeros for data whose writing was dropped."""
         done = 0
         while done < len(buffer) and (n := self._file.readinto(buffer[done:])):
             done += n
@@ -255,10 +255,10 @@ class Hdf5Stream:
         return size
 
     def flush(self) -> None:
-        """Nothing: there is no buffer."""
+        """Do nothing: there is no buffer."""
 
 
-# What stands in an HDF5 file of a trace: the layout of SONATA, with what SONATA has no place for.
+# Content of a trace's HDF5 file: the SONATA layout, extended by data that SONATA has no place for.
 #
 # Source of the layout: the SONATA data format of the Allen Institute and the Blue Brain Project (Dai et al., PLoS
 # Comput. Biol. 16(2), 2020), its spike file and its report of elements. ``docs/simulation.md`` lists what is in a
@@ -288,7 +288,7 @@ def start_file(file: h5py.File, run: RecordedRun, labels: str) -> None:
 
 
 def append_chunk(file: h5py.File, chunk: Chunk, milliseconds: float) -> None:
-    """Write a chunk behind those before it; ``milliseconds`` is the length of a tick."""
+    """Append a chunk; ``milliseconds`` is the length of a tick."""
     spikes = file[SPIKES]
     _append(spikes["timestamps"], chunk.tick * milliseconds)
     _append(spikes["node_ids"], chunk.row)

@@ -1,1 +1,1 @@
-"""What is looked at, as a value and as a file, and in play: live runs on the same input, and what was recorded."""
+"""Scenes: as values, as files, and played live, with several runs on the same input and a recording."""

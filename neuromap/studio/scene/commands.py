@@ -1,4 +1,4 @@
-"""What a browser may ask of a session: commands as plain values, each checked before anything happens."""
+"""Commands from a browser to a session: plain values, checked before they take effect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from neuromap.studio.scene.scene_file import Document, read_edit
 
 
 def act(session: Session, command: Document) -> None:
-    """Do what is asked."""
+    """Execute a command."""
     name = command.text("do", 20)
     if name not in _COMMANDS:
         raise InputError(f"command {name!r}: is not known; known are {', '.join(_COMMANDS)}")
@@ -38,13 +38,13 @@ def act(session: Session, command: Document) -> None:
 
 
 def scene_of_network(network: Network, before: Scene) -> Scene:
-    """Put another network into a scene: streaming in place of its runs, nothing recorded."""
+    """Return a new scene of another network on the same chip, with streaming runs and no recording."""
     streaming = SceneRun(RolloutPattern.streaming(network))
     return Scene(network, before.chip, (streaming,) * len(before.runs))
 
 
 def with_input(scene: Scene, images: ImageSet | None) -> Scene:
-    """Let a scene begin with something to see: the first image where an input takes it, else random frames."""
+    """Give a scene an initial input: the first image if an input takes it, else random frames."""
     world = World(scene.network)
     takes = [name for name in scene.network.inputs if images is not None and world.takes(name, images.shape)]
     shown = Shown(kind="random", label="random frames")
@@ -55,13 +55,13 @@ def with_input(scene: Scene, images: ImageSet | None) -> Scene:
 
 
 def with_runs(scene: Scene, runs: tuple[SceneRun, ...]) -> Scene:
-    """Give the scene with other runs, at tick 0: edits go, which were of other programs; what was shown stays."""
+    """Return the scene with other runs, at tick 0; its input is kept, edits are not, as programs differ."""
     now = Change(0, shown=scene.shown_at(scene.ticks))
     return replace(scene, runs=runs, changes=(now,), ticks=0, checksums=())
 
 
 def picture_shape(session: Session, node: str) -> tuple[int, int, int] | None:
-    """Say which shape pictures of an input node have: that of the images if they fit, else its own."""
+    """Return the shape of pictures for an input node: that of the images if they fit, else its own; None if neither."""
     network = session.stage.scene.network
     if session.offer.images is not None and session.stage.takes(node, session.offer.images.shape):
         return session.offer.images.shape
@@ -180,7 +180,7 @@ def _image(session: Session, command: Document) -> None:
 
 
 def _picture_of(images: ImageSet, number: int) -> tuple[NDArray[np.uint8], str]:
-    """Give an image as it is shown, and what it is called."""
+    """Return an image with intensities 0 to 255, and its label."""
     picture = (images.images[number].astype(np.uint32) * 255 // images.white).astype(np.uint8)
     label = f"{images.name} {images.part} image {number}, label {images.classes[images.labels[number]]}"
     return picture, label[:200]
@@ -227,24 +227,24 @@ _COMMANDS: Mapping[str, Callable[[Session, Document], None]] = ReadOnlyMapping(
 )  # fmt: skip
 
 
-# ``Session``: a stage with a clock: it maps beside everything else, plays at a speed, says when something changed.
+# ``Session``: a stage with a clock, which maps in the background, plays at a speed and counts changes.
 
 
-# Ticks of the chip in a second of the clock on the wall.
+# Ticks of the chip per second of wall-clock time.
 SPEEDS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 _BEAT = 0.05
-# Ticks that are replayed between two looks.
+# Most ticks replayed between two updates.
 _CATCH_UP = 200
 
 
 class Session:
-    """One session: what one person looks at, in one or more tabs."""
+    """One user's session, shown in one or more tabs."""
 
-    # stage: use it under :attr:`lock` wherever more than one call belongs together
-    # version: grows with every change but the passing of ticks
-    # line: what went wrong last, in one line; empty where nothing did
-    # speed: of ``SPEEDS``
-    # is_playing, is_mapping, is_closed: whether ticks run by the clock, a mapper is at work, nothing runs any more
+    # stage: hold :attr:`lock` for several calls that belong together
+    # version: grows with every change except the passing of ticks
+    # line: the last error, in one line; empty if none
+    # speed: one of ``SPEEDS``
+    # is_playing, is_mapping, is_closed: whether the clock runs ticks, a mapper is running, the session has ended
 
     def __init__(self, name: str, scene: Scene, offer: Offer | None = None) -> None:
         self.name, self.offer = name, offer or Offer()
@@ -261,13 +261,13 @@ class Session:
         self.map()
 
     def changed(self, line: str = "") -> None:
-        """Say that something changed, or what went wrong."""
+        """Record a change or an error."""
         with self.lock:
             self.version += 1
             self.line = line
 
     def set_scene(self, scene: Scene) -> None:
-        """Put another scene on the stage, paused, and map it."""
+        """Replace the scene, pause, and map the new one."""
         with self.lock:
             self.is_playing = self._is_to_play = False
             self.stage.set_scene(scene)
@@ -276,10 +276,10 @@ class Session:
             self.map()
 
     def map(self) -> None:
-        """Map what is on the stage, on a thread of its own."""
+        """Map the current scene in a separate thread."""
         with self.lock:
             if self.is_mapping:
-                return  # it looks again when it is done
+                return  # the mapper checks for a new scene when it is done
             self.is_mapping = True
             self._mapper = Thread(target=self._map, name=f"mapping {self.name[:8]}", daemon=True)
             self._mapper.start()
@@ -288,8 +288,8 @@ class Session:
         while not self.is_closed:
             try:
                 is_done = self.stage.map(self._mapped_one)
-            except Exception as error:  # the page waits for this thread: it ends with a line, whatever comes
-                # a change of a scene file that does not fit is cut off; after a fault of ours nothing is tried again
+            except Exception as error:  # the page waits for this thread: end with a line, whatever happens
+                # changes of a scene file that do not fit are cut off; after an internal error nothing is retried
                 is_done = not isinstance(error, NeuromapError) or not self.stage.cut()
                 self._is_behind = not is_done and self.stage.scene.ticks > 0
                 self.changed(line_of(error))
@@ -300,7 +300,7 @@ class Session:
                     return
 
     def _mapped_one(self) -> None:
-        """Say so; a scene that was saved in the midst of a run is played up to there first."""
+        """Signal that a run is mapped; a scene saved in the middle of a run is first replayed up to there."""
         while self._is_behind and self.stage.is_ready and not self.is_closed:
             self._is_behind = not self.stage.catch_up(_CATCH_UP, _BEAT)
         self.changed(self.line)
@@ -310,7 +310,7 @@ class Session:
                 self.play()
 
     def play(self) -> None:
-        """Let ticks run by the clock."""
+        """Start the clock."""
         with self.lock:
             self._require_ready()
             self.is_playing = True
@@ -330,7 +330,7 @@ class Session:
             self.changed()
 
     def step(self, n_ticks: int) -> None:
-        """Run some ticks, paused."""
+        """Pause, and run some ticks."""
         with self.lock:
             self._require_ready()
             self.is_playing = False
@@ -364,7 +364,7 @@ class Session:
                 self.changed(line_of(error))
 
     def close(self, keep: Callable[[Scene], object] | None = None) -> None:
-        """End all that runs and free what it held."""
+        """End the session and free its resources."""
         with self.lock:
             if self.is_closed:
                 return
@@ -372,28 +372,28 @@ class Session:
             self._wake.set()
             if keep is not None:
                 keep(self.stage.scene)
-            self.stage.set_scene(self.stage.scene)  # lets go of programs and engines, and ends a mapper's work
+            self.stage.set_scene(self.stage.scene)  # releases programs and engines, and stops the mapper
 
 
 def line_of(error: Exception) -> str:
-    """Say an error in one line; one that is no error of the tree is a fault of neuromap's own."""
+    """Format an error as one line; anything but a NeuromapError is reported as an internal error."""
     if isinstance(error, NeuromapError):
         return " ".join(str(error).splitlines())
     text = str(error).splitlines()[0] if str(error) else "no message"
     return f"internal error, please report it: {type(error).__name__}: {text}"
 
 
-# ``Offer``: what a studio has at hand for every session: networks by name, and labelled images.
+# ``Offer``: networks by name and labelled images, available to every session.
 def example_network() -> Network:
-    """Load the network that comes with the studio: SR of the digits, trained."""
+    """Load the network included with the studio: a trained SR for digits."""
     with as_file(files("neuromap.studio.scene").joinpath("examples")) as folder:
         return load_network(folder / "digits_sr.toml")
 
 
 @dataclass(frozen=True, eq=False)
 class Offer(ReadOnly, Card):
-    """Networks and images that can be chosen."""
+    """Networks and images to choose from."""
 
-    networks: Mapping[str, Network] = field(default_factory=dict)  # by the names that people choose from
-    images: ImageSet | None = None  # shown to inputs that they fit
-    plays: bool = False  # whether a session that begins plays as soon as it is mapped
+    networks: Mapping[str, Network] = field(default_factory=dict)  # by displayed name
+    images: ImageSet | None = None  # for inputs that they fit
+    plays: bool = False  # whether a new session plays as soon as it is mapped

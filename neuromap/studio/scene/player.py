@@ -1,4 +1,4 @@
-"""``Stage``: a scene that is played, by one session; the only mutable thing of the studio."""
+"""``Stage``: a scene played by one session, with its mutable state."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ EXECUTIONS = ("windowed", "pipelined")
 class Stage:
     """A scene being played: mapped, run tick by tick, changed, recorded and replayed."""
 
-    # What is done is recorded as changes of the scene, at ticks; since everything that is drawn is drawn by tick and
-    # seed, the same changes give the same spikes again.
+    # Actions are recorded as changes of the scene at ticks; since all random numbers depend only on tick and seed, the
+    # same changes reproduce the same spikes.
     # now: the tick that runs next
-    # shown: what the input sees now
-    # runs: what is played; nothing before it is mapped
-    # mapped: what became of (number of the run, execution) on the chip, as far as it is known
-    # lock: held by whoever looks at runs, so that they stand still
-    # turns: changes that were put in force, by hand or by a replay
-    # verdict: whether the last replay gave every spike as it was recorded; None before one has ended
+    # shown: the current input
+    # runs: the runs being played; empty before they are mapped
+    # mapped: results of mapping (number of the run, execution), as far as known
+    # lock: hold it while reading runs, so that they stand still
+    # turns: number of changes put in force, by hand or by a replay
+    # verdict: whether the last replay reproduced every recorded spike; None before one has ended
 
     def __init__(self, scene: Scene, choice: EngineChoice | None = None) -> None:
         self.lock = RLock()
@@ -57,7 +57,7 @@ class Stage:
         self._set(scene)
 
     def _set(self, scene: Scene) -> None:
-        world = World(scene.network, scene.stimulus)  # first: what it refuses changes nothing
+        world = World(scene.network, scene.stimulus)  # first, so that a refusal changes nothing
         self._generation += 1
         self._scene, self.now, self._applied, self._world = scene, 0, 0, world
         self.shown = Shown()
@@ -66,7 +66,7 @@ class Stage:
 
     @property
     def scene(self) -> Scene:
-        """The scene as it is now, with all that was recorded."""
+        """The current scene, with the whole recording."""
         with self.lock:
             if self.is_replaying or not self.runs:
                 return self._scene
@@ -75,41 +75,41 @@ class Stage:
 
     @property
     def seen(self) -> Scene:
-        """The scene up to the tick that runs next, also in the midst of a replay."""
+        """The scene up to the tick that runs next, even during a replay."""
         with self.lock:
             scene = self.scene
             return replace(scene, ticks=self.now, checksums=()) if self.runs else scene
 
     @property
     def recorded(self) -> int:
-        """Ticks that are recorded."""
+        """Number of recorded ticks."""
         return max(self.now, self._scene.ticks)
 
     @property
     def time_on_chip(self) -> str:
-        """Time that the chip takes for the ticks so far; in words where they last as long as their work."""
+        """Time that the chip takes for the ticks so far; in words if ticks last as long as their work."""
         chip = self._scene.chip
         return "as long as its work" if chip.is_timed else seconds(self.now * chip.tick_seconds)
 
     @property
     def is_ready(self) -> bool:
-        """Whether every run of the scene is mapped and can be played."""
+        """Whether every run of the scene is mapped and can play."""
         return bool(self.runs)
 
     @property
     def is_replaying(self) -> bool:
-        """Whether ticks that are recorded run again."""
+        """Whether recorded ticks are being replayed."""
         return self.now < self._scene.ticks
 
     def set_scene(self, scene: Scene) -> None:
-        """Put another scene on the stage; it must be mapped anew."""
+        """Replace the scene; the new one must be mapped."""
         with self.lock:
             self._set(scene)
 
     def map(self, said: Callable[[], object] | None = None) -> bool:
-        """Map every run, in its own execution first; takes long, and may run beside everything else."""
+        """Map every run, in its own execution first; slow, and safe to run in another thread."""
         # said: called whenever a rollout is mapped
-        # gives false where the scene was changed meanwhile, so that what was found is of no use
+        # returns false if the scene was changed meanwhile, so that the results are obsolete
         scene, generation = self._scene, self._generation
         wanted = [(k, run.execution) for k, run in enumerate(scene.runs)]
         wanted += [(k, kind) for k, run in enumerate(scene.runs) for kind in EXECUTIONS if kind != run.execution]
@@ -117,7 +117,7 @@ class Stage:
             same = next((j for j in range(k) if scene.runs[j].pattern.values == scene.runs[k].pattern.values), None)
             known = self.mapped.get((same, execution)) if same is not None else None
             found = known or map_run(scene.network, scene.chip, scene.runs[k], execution)
-            if place < len(scene.runs) and found.program is not None:  # compiled here, where nobody waits for the lock
+            if place < len(scene.runs) and found.program is not None:  # compile here, outside the lock
                 make_engine(found.program, self._choice).run(HostEvents.none(1))
             with self.lock:
                 if generation != self._generation:
@@ -130,7 +130,7 @@ class Stage:
         return True
 
     def _begin(self) -> None:
-        """Load the programs of all runs, at tick 0, and play up to where the scene ends."""
+        """Load the programs of all runs at tick 0, and apply the changes of that tick."""
         programs = [self.mapped[k, run.execution].program for k, run in enumerate(self._scene.runs)]
         found = [program for program in programs if program is not None]
         if len(found) < len(programs):
@@ -140,14 +140,14 @@ class Stage:
         self._apply()
 
     def catch_up(self, most: int, seconds: float = math.inf) -> bool:
-        """Replay up to ``most`` ticks of what is recorded; whether all of it has been; as :meth:`advance` does."""
+        """Replay up to ``most`` recorded ticks like :meth:`advance`; return whether the replay is complete."""
         with self.lock:
             self.advance(min(most, self._scene.ticks - self.now), seconds)
             return not self.is_replaying
 
     def cut(self) -> bool:
-        """Cut off what is recorded from the change on that was put in force last, as it does not fit."""
-        # gives whether there was one; then what is left must be mapped anew
+        """Cut the recording off before the last change put in force, which does not fit."""
+        # returns whether there was one; if so, the rest must be mapped again
         with self.lock:
             kept = self._scene.changes[: max(0, self._applied - 1)]
             is_cut = len(kept) < len(self._scene.changes)
@@ -156,9 +156,9 @@ class Stage:
             return is_cut
 
     def advance(self, n_ticks: int, seconds: float = math.inf) -> int:
-        """Run some ticks, all runs in step; a replay ends where the recording does."""
-        # seconds: no further tick begins after them, so that who waits to pause a slow program need not wait for all
-        # gives ticks that were run; one at least, where any can
+        """Run some ticks, all runs in step; a replay ends with the recording."""
+        # seconds: time after which no further tick begins, so that a slow program can be paused
+        # returns the number of ticks run, at least one if any can
         with self.lock:
             if not self.runs:
                 return 0
@@ -184,18 +184,18 @@ class Stage:
         return self._world.takes(node, shape)
 
     def ticks_to_frame(self) -> int:
-        """Ticks until every output of the first run has shown a further frame."""
+        """Count the ticks until every output of the first run has shown a further frame."""
         with self.lock:
             return self.runs[0].live.ticks_to_frame if self.runs else 0
 
     def show(self, shown: Shown) -> None:
-        """Show something else from now on; a replay ends here, and the recording goes on from here."""
+        """Change the input from now on; a replay ends here, and recording continues from here."""
         with self.lock:
             self._world.check(shown)
             self._record(Change(self.now, shown=shown))
 
     def edit(self, run: int, edits: Sequence[Edit]) -> None:
-        """Put edits of a run in force, all there are, from now on; as :meth:`show` does."""
+        """Replace all edits of a run from now on, as :meth:`show` does for the input."""
         with self.lock:
             if not self.runs:
                 raise InputError("edit: nothing runs yet; wait until the network is mapped")
@@ -211,7 +211,7 @@ class Stage:
         self._apply()
 
     def _apply(self) -> None:
-        """Put changes in force whose tick has come."""
+        """Put all changes up to the current tick in force."""
         changes = self._scene.changes
         while self._applied < len(changes) and changes[self._applied].tick <= self.now:
             change = changes[self._applied]
@@ -223,7 +223,7 @@ class Stage:
                 self.runs[change.run].edit(change.edits)
 
     def restart(self) -> None:
-        """Begin again at tick 0 with what is in force now, and forget what was recorded."""
+        """Restart at tick 0 with the current input and edits, and discard the recording."""
         with self.lock:
             now = self.scene if not self.is_replaying else replace(self._scene, ticks=self.now)
             kept = tuple(change for change in now.changes if change.tick <= self.now)
@@ -233,7 +233,7 @@ class Stage:
                 self._begin()
 
     def replay(self) -> None:
-        """Go back to tick 0, so that what is recorded runs again."""
+        """Go back to tick 0 to replay the recording."""
         with self.lock:
             scene = self.scene
             if not scene.ticks:
@@ -243,19 +243,19 @@ class Stage:
                 self._begin()
 
 
-# One rollout on the stage: mapped, running, with the edits that are in force.
+# One rollout on the stage: its mapping, its live run and the edits in force.
 
 
-# Figures of a rollout: from its schedule at once, from its program once it is mapped.
+# Figures of a rollout, from its schedule immediately and from its program once mapped.
 @dataclass(frozen=True)
 class ScheduleFigures(Card):
-    """What the schedule alone tells, in update steps of its execution."""
+    """Figures known from the schedule alone, in update steps of its execution."""
 
     execution: str  # the time axis
-    problem: str = ""  # why there is no schedule, in one line; empty where there is
+    problem: str = ""  # why there is no schedule, in one line; empty if there is
     inference_factor: int | None = None  # F of the pattern
-    # frame_period, first_response, full_response: in update steps; the first response of any output, the full response
-    # of all
+    # frame_period, first_response, full_response: in update steps; least first response and greatest full response over
+    # outputs
     frame_period: Time | None = None
     first_response: int | None = None
     full_response: int | None = None
@@ -264,15 +264,15 @@ class ScheduleFigures(Card):
 
 @dataclass(frozen=True)
 class ChipFigures(Card):
-    """What a program tells, in ticks."""
+    """Figures of a program, in ticks."""
 
     cores: int  # cores in use
     frame_period: Time  # in ticks
-    ticks_per_step: int | None  # none where the schedule is one of ticks
+    ticks_per_step: int | None  # None if the schedule is in ticks
     # first_response, full_response: in ticks, predicted from the schedule that was mapped
     first_response: int
     full_response: int
-    tick_seconds: float | None  # length of a tick; none where it lasts as long as its work
+    tick_seconds: float | None  # length of a tick; None if it lasts as long as its work
 
     @property
     def sampling_hz(self) -> float | None:
@@ -281,7 +281,7 @@ class ChipFigures(Card):
 
 
 def schedule_figures(pattern: RolloutPattern, execution: str) -> ScheduleFigures:
-    """Work out what the schedule tells; a pattern without one gives its problem."""
+    """Compute the figures of a schedule; if there is none, return the problem."""
     factor = pattern.inference_factor if pattern.is_valid else None
     try:
         rollout = Rollout(pattern.network, pattern, execution)
@@ -300,7 +300,7 @@ def schedule_figures(pattern: RolloutPattern, execution: str) -> ScheduleFigures
 
 
 def chip_figures(rollout: Rollout, program: ChipProgram) -> ChipFigures:
-    """Work out what a program tells."""
+    """Compute the figures of a program."""
     scale = 1 if rollout.is_tick_level else program.ticks_per_step
     outputs = rollout.network.outputs
     return ChipFigures(
@@ -314,7 +314,7 @@ def chip_figures(rollout: Rollout, program: ChipProgram) -> ChipFigures:
 
 
 def timeline_row(rollout: Rollout, program: ChipProgram) -> ReportRow:
-    """Make as much of a row of the report as a timeline is drawn from."""
+    """Make a report row with just the fields that a timeline needs."""
     pattern = rollout.pattern
     return ReportRow(
         pattern=pattern.name,
@@ -328,24 +328,24 @@ def timeline_row(rollout: Rollout, program: ChipProgram) -> ReportRow:
     )
 
 
-# Ticks of which spikes are kept.
+# Number of ticks whose spikes are kept.
 HISTORY = 256
-# What the mapper may search for.
+# Time limit of the mapper's search, in seconds.
 _SECONDS = 60.0
 
 
 @dataclass(frozen=True, eq=False)
 class Mapped(Card):
-    """What became of a rollout on a chip."""
+    """Result of mapping a rollout onto a chip."""
 
-    problem: str = ""  # why it does not run, in one line; empty where it does
-    rollout: Rollout | None = None  # the schedule that was mapped
-    program: ChipProgram | None = None  # what the chip runs
+    problem: str = ""  # why it does not run, in one line; empty if it does
+    rollout: Rollout | None = None  # the mapped schedule
+    program: ChipProgram | None = None  # program of the chip
     figures: ChipFigures | None = None  # in ticks
 
 
 def map_run(network: Network, chip: ChipSpec, run: SceneRun, execution: str) -> Mapped:
-    """Map a rollout; what does not fit gives its problem."""
+    """Map a rollout; if it does not fit, return the problem."""
     try:
         rollout = Rollout(network, run.pattern, execution)
         mapped = map_with_stages(rollout, chip, MappingOptions(seconds=_SECONDS))
@@ -355,7 +355,7 @@ def map_run(network: Network, chip: ChipSpec, run: SceneRun, execution: str) -> 
 
 
 def require_mappable(scene: Scene) -> None:
-    """Refuse a scene a run of which does not fit; one without weights, or with an invalid pattern, is there to edit."""
+    """Refuse scenes with a run that does not fit; without weights or with an invalid pattern, they can be edited."""
     try:
         require_weights(scene.network)
     except NeuromapError:
@@ -367,7 +367,7 @@ def require_mappable(scene: Scene) -> None:
 
 
 class PlayedRun:
-    """A live run with its edits and a checksum of all of its spikes."""
+    """A live run with its edits and a checksum of all its spikes."""
 
     def __init__(self, program: ChipProgram, world: World, shown: Callable[[], Shown], choice: EngineChoice) -> None:
         self.program, self.edits, self.checksum = program, tuple[Edit, ...](), 0
@@ -383,7 +383,7 @@ class PlayedRun:
         return sent
 
     def edit(self, edits: Sequence[Edit]) -> None:
-        """Put edits in force, all there are."""
+        """Replace all edits."""
         if tuple(edits) == self.edits:
             return
         program = apply_edits(self.program, edits)

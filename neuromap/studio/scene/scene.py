@@ -1,4 +1,4 @@
-"""``Scene``: a network, one or two rollouts of it, a chip, and all that happened on it, as a value."""
+"""``Scene``: a network, one or two rollouts of it, a chip, and a recording, as a value."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.simulation.stimulus import value_ranges
 
 Kind = Literal["picture", "random", "stimulus"]
-# Values of all pictures together.
+# Most values of all pictures together.
 MOST_PIXELS = 2**18
 
 
 @dataclass(frozen=True, eq=False)
 class Shown(Card):
-    """What the input nodes see from some tick on."""
+    """What input nodes see from some tick on."""
 
-    # pictures that stand still, random frames, or the frames of the scene's stimulus one after the other
+    # still pictures, random frames, or the frames of the scene's stimulus in turn
     kind: Kind = "picture"
     # (rows, columns, features): kind ``picture``: intensities 0 to 255 by input node; nodes without one see black
     pictures: Mapping[str, NDArray[np.uint8]] = field(default_factory=dict)
-    density: float = 0.2  # kind ``random``: part of neurons that spike in a frame, 0 to 1
-    noise: float = 0.0  # probability with which a bit of a frame is turned over, 0 to 1
-    seed: int = 0  # of all that is drawn; 0 to 2**31 - 1
-    label: str = "nothing"  # what it is, for people, such as ``image 12, a 3``
+    density: float = 0.2  # kind ``random``: fraction of neurons that spike in a frame, 0 to 1
+    noise: float = 0.0  # probability that a bit of a frame is flipped, 0 to 1
+    seed: int = 0  # seed of all random numbers; 0 to 2**31 - 1
+    label: str = "nothing"  # description for people, such as ``image 12, a 3``
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -65,11 +65,11 @@ def _picture(name: str, values: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return found
 
 
-# Ticks that a recording holds.
+# Most ticks of a recording.
 MOST_TICKS = 100_000
-# Changes that a recording holds.
+# Most changes of a recording.
 MOST_CHANGES = 5_000
-# Edits that are in force at the same time.
+# Most edits in force at the same time.
 MOST_EDITS = 100
 MOST_RUNS = 2
 
@@ -78,7 +78,7 @@ MOST_RUNS = 2
 class SceneRun(Card):
     """A rollout that runs in a scene."""
 
-    pattern: RolloutPattern  # valid or not; one that is not is shown, but does not run
+    pattern: RolloutPattern  # an invalid pattern is shown, but does not run
     execution: str = "windowed"  # as of :class:`neuromap.Rollout`
 
     def __post_init__(self) -> None:
@@ -87,12 +87,12 @@ class SceneRun(Card):
 
 @dataclass(frozen=True)
 class Change(Card):
-    """Something that changes just before a tick: what is shown, or the edits of a run."""
+    """A change just before a tick, of the input or of a run's edits."""
 
     tick: int  # 0 or more
-    shown: Shown | None = None  # what the input sees from now on
-    run: int = 0  # whose edits; 0 or 1
-    edits: tuple[Edit, ...] | None = None  # all that are in force from now on; None where ``shown`` changes
+    shown: Shown | None = None  # input from now on
+    run: int = 0  # run whose edits change; 0 or 1
+    edits: tuple[Edit, ...] | None = None  # all edits in force from now on; None if ``shown`` changes
 
     def __post_init__(self) -> None:
         if not 0 <= whole_number("change: tick", self.tick) <= MOST_TICKS:
@@ -106,21 +106,21 @@ class Change(Card):
 
     @property
     def what(self) -> str:
-        """The kind of change: changes of one kind at one tick take each other's place."""
+        """Kind of the change; at one tick, a later change of the same kind replaces an earlier one."""
         return "shown" if self.edits is None else f"edits of {self.run}"
 
 
 @dataclass(frozen=True, eq=False)
 class Scene(Card):
-    """What somebody looks at, and what they did: enough to see it again, spike by spike."""
+    """What a user sees and did: enough to reproduce it spike by spike."""
 
     network: Network  # with or without weights; without, nothing runs
-    chip: ChipSpec  # what it runs on
+    chip: ChipSpec  # chip that it runs on
     runs: tuple[SceneRun, ...]  # one, or two that see the same input
-    changes: tuple[Change, ...] = ()  # in the order of their ticks: the recording
-    ticks: int = 0  # ticks that were run
+    changes: tuple[Change, ...] = ()  # the recording, in the order of ticks
+    ticks: int = 0  # number of ticks run
     stimulus: Mapping[str, NDArray[Any]] | None = None  # (n_frames, size): frames that can be shown
-    checksums: tuple[int, ...] = ()  # of all spikes of every run up to ``ticks``; empty where nothing ran
+    checksums: tuple[int, ...] = ()  # checksum of each run's spikes up to ``ticks``; empty if nothing ran
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.runs) <= MOST_RUNS:
@@ -139,35 +139,35 @@ class Scene(Card):
             raise InputError("scene: a change is of a run that it lacks")
 
     def begun_again(self) -> Scene:
-        """Give the scene at tick 0, with what was in force at the end."""
+        """Return the scene at tick 0, with the input and edits in force at its end."""
         last = {change.what: replace(change, tick=0) for change in self.changes}
         return replace(self, changes=tuple(last.values()), ticks=0, checksums=())
 
     def with_change(self, change: Change) -> Scene:
-        """Give the scene with a change at its end; what was recorded after it is cut off."""
+        """Return the scene with a change at its end; any later recording is cut off."""
         kept = [c for c in self.changes if c.tick < change.tick or (c.tick == change.tick and c.what != change.what)]
         if len(kept) >= MOST_CHANGES:
             raise InputError(f"recording: holds {MOST_CHANGES} changes, which is its most; start again at tick 0")
         return replace(self, changes=(*kept, change), ticks=change.tick, checksums=())
 
     def shown_at(self, tick: int) -> Shown:
-        """Say what is shown when a tick runs."""
+        """Return the input at a tick."""
         return next((c.shown for c in reversed(self.changes) if c.shown and c.tick <= tick), Shown())
 
     def edits_at(self, tick: int, run: int) -> tuple[Edit, ...]:
-        """Say which edits of a run are in force when a tick runs."""
+        """Return the edits of a run in force at a tick."""
         mine = (c.edits for c in reversed(self.changes) if c.edits is not None and c.run == run and c.tick <= tick)
         return next(mine, ())
 
 
-# Booleans; int32 of graded nodes.
+# Booleans, or int32 for graded nodes.
 Bits = NDArray[Any]
-# Added to ticks where they seed a generator: a frame 0 may be sampled before tick 0.
+# Offset of ticks in seeds: frame 0 may be sampled before tick 0.
 _BEFORE = 2**20
 
 
 class World:
-    """Bits, or values, of input nodes, a function of what is shown, the tick and the seed."""
+    """Bits or values of input nodes, as a function of the input shown, tick and seed."""
 
     # shapes: stimulus (n_frames, size)
 
@@ -180,7 +180,7 @@ class World:
         self._encodings = _encodings(network)
 
     def check(self, shown: Shown) -> None:
-        """Refuse what cannot be shown to this network."""
+        """Refuse inputs that cannot be shown to this network."""
         for name in shown.pictures:
             if name not in self._sizes:
                 raise StimulusError(f"picture: node {name!r:.40} is not an input; inputs are {', '.join(self._sizes)}")
@@ -190,12 +190,12 @@ class World:
             self.bits(shown, name, 0, 1)
 
     def takes(self, node: str, shape: tuple[int, int, int]) -> bool:
-        """Whether pictures of a shape become frames of a node."""
+        """Whether pictures of a shape can be frames of a node."""
         encoding = self._encodings.get(node)
         return self._shapes[node] == (shape if encoding is None else encoding.frame_shape(shape))
 
     def bits(self, shown: Shown, node: str, tick: int, frame: int) -> Bits:
-        """Give what a node samples at a tick, shape (size,); ``frame`` is the number of its frame."""
+        """Return what a node samples at a tick, shape (size,); ``frame`` is the number of its frame."""
         rng = np.random.default_rng((shown.seed, self._numbers[node], tick + _BEFORE))
         found = self._clear(shown, node, frame, rng)
         if shown.noise:
@@ -204,7 +204,7 @@ class World:
         return found
 
     def _drawn(self, node: str, rng: np.random.Generator) -> Bits:
-        """Draw values of a graded node."""
+        """Draw random values of a graded node."""
         low, high = self._ranges[node]
         return rng.integers(low, high, self._sizes[node], np.int32, endpoint=True)
 
@@ -232,7 +232,7 @@ class World:
 
 
 class WorldSource:
-    """The world as a run samples it: its clock says when."""
+    """The world as sampled by a run, at the ticks of its clock."""
 
     def __init__(self, world: World, program: ChipProgram, shown: Callable[[], Shown]) -> None:
         self._world, self._shown, self._period = world, shown, program.period
@@ -246,7 +246,7 @@ class WorldSource:
 
 
 def _encodings(network: Network) -> dict[str, InputEncoding]:
-    """Give the encodings that make what a chip takes; a network without shapes or tables has none."""
+    """Return the encodings that suit a chip; empty if the network lacks shapes or tables."""
     try:
         found = input_encodings(network)
     except NeuromapError:

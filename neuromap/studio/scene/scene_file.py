@@ -1,4 +1,4 @@
-"""The file of a scene: JSON with a version, written and read; nothing in it is ever executed."""
+"""Scene files: versioned JSON, whose content is never executed."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from neuromap.studio.scene.scene import MOST_CHANGES, MOST_EDITS, MOST_PIXELS, M
 
 FORMAT = "neuromap studio scene"
 VERSION = 1
-# What every scene file that is written begins with.
+# Head of every written scene file.
 SCENE_HEAD = f'{{"format": "{FORMAT}", "version": {VERSION}, '.encode()
-# Of a scene file (64 MiB).
+# Size limit of a scene file (64 MiB).
 MOST_BYTES = 2**26
 _MOST_STIMULUS = 2**27
 _MOST_INPUTS = 64
@@ -41,13 +41,13 @@ _MOST_R = 2**20
 _EDITS: Mapping[str, type[Any]] = {
     "threshold": ThresholdEdit, "weight": WeightEdit, "silent-core": SilentCore, "dead-link": DeadLink
 }  # fmt: skip
-# Values of edits that are texts; the others are whole numbers, and ``upwards`` true or false.
+# Values of edits that are strings; the others are integers, and ``upwards`` is a boolean.
 _NODES = ("node", "source", "target")
 _NAMES = {kind: name for name, kind in _EDITS.items()}
 
 
 def scene_bytes(scene: Scene) -> bytes:
-    """Write a scene as the bytes of its file."""
+    """Encode a scene as the bytes of its file."""
     text, weights = network_bytes(scene.network)
     document = {
         "format": FORMAT,
@@ -67,7 +67,7 @@ def scene_bytes(scene: Scene) -> bytes:
 
 
 def read_scene(data: bytes, what: str = "scene") -> Scene:
-    """Read the bytes of a scene file."""
+    """Read a scene from the bytes of its file."""
     top = Document(parse_json(data, what, MOST_BYTES), what)
     if top.of("format", str) != FORMAT or top.of("version", int) != VERSION:
         raise InputError(f"{what}: is not a {FORMAT} of version {VERSION}; save it again from this studio")
@@ -185,7 +185,7 @@ def _shown(shown: Document) -> Shown:
 
 
 def read_edit(edit: Document) -> Edit:
-    """Read one edit, as it stands in a scene file."""
+    """Read one edit from a scene file."""
     kind = edit.text("kind", 20)
     if kind not in _EDITS:
         raise InputError(f"{edit.path}.kind: must be one of {', '.join(_EDITS)}")
@@ -204,14 +204,14 @@ def _edit_value(edit: Document, name: str) -> str | int | bool | None:
     return found
 
 
-# Networks as the bytes of their two files: from an upload, or out of a scene. Nothing else on the disk is read.
+# Networks as the bytes of their two files, from an upload or a scene. Nothing else on the disk is read.
 MOST_TOML_BYTES = 2**21
 MOST_WEIGHT_BYTES = 2**25
 MOST_NEURONS = 2**20
-# Between neurons, if none were zero: about 40 bytes each while it is mapped.
+# Most weights between neurons, counting zeros: about 40 bytes each during mapping.
 MOST_WEIGHTS = 2**25
 _SAFE = "network.toml"
-# Bytes of a file's name; file systems hold 255.
+# Most bytes of a file name; file systems allow 255.
 _LONGEST_NAME = 200
 
 
@@ -240,7 +240,7 @@ def network_from_bytes(text: bytes, weights: bytes | None, what: str = "network"
 
 
 def check_size(network: Network, what: str = "network") -> None:
-    """Refuse a network that a few lines make so large that mapping it takes the memory of the machine."""
+    """Refuse a network so large, though perhaps written in a few lines, that mapping it would exhaust memory."""
     neurons = sum(math.prod(node.shape) for node in network.nodes.values() if node.shape is not None)
     weights = sum(
         _most_weights(transform)
@@ -253,21 +253,21 @@ def check_size(network: Network, what: str = "network") -> None:
 
 
 def _most_weights(transform: MatrixSource | None) -> int:
-    """Weights between neurons, if none were zero; those of other transforms are as few as neurons."""
+    """Count the weights between neurons, including zeros; other transforms have only about as many as neurons."""
     if isinstance(transform, Conv):
         return math.prod(transform.target_shape) * math.prod(transform.weight_shape[:3])
     return math.prod(transform.weight_shape) if isinstance(transform, Dense) else 0
 
 
 def _is_name(file: object) -> bool:
-    """Whether a file can be called that, beside the network file."""
+    """Whether a value is a safe name for a file beside the network file."""
     if not isinstance(file, str) or file in ("", ".", "..", _SAFE) or not file.isprintable():
         return False
     return Path(file).name == file and len(file.encode()) <= _LONGEST_NAME
 
 
 def network_bytes(network: Network) -> tuple[bytes, bytes | None]:
-    """Write a network as the bytes of its two files; None where there are no weights."""
+    """Encode a network as the bytes of its two files; None if there are no weights."""
     with TemporaryDirectory(prefix="neuromap-") as folder:
         path = Path(folder, _SAFE)
         network.save(path)
@@ -275,7 +275,7 @@ def network_bytes(network: Network) -> tuple[bytes, bytes | None]:
         return path.read_bytes(), weights.read_bytes() if weights.exists() else None
 
 
-# Reading plain values out of JSON that somebody else wrote: every value with its kind and bounds, one line if not.
+# Reading plain values from untrusted JSON: types and bounds of all values are checked, and errors are one line.
 
 
 _KINDS = {
@@ -286,9 +286,9 @@ _KINDS = {
     float: "a number",
     bool: "true or false",
 }
-# Of a document, counted by what stands between them: each takes up to 100 bytes of memory, in a file it takes 2.
+# Most values of a document, counted by separators: each takes up to 100 bytes of memory, but 2 in a file.
 _MOST_VALUES = 4_000_000
-# Of a whole number, its sign included: what 64 bits hold.
+# Most characters of an integer, including its sign: enough for 64 bits.
 _MOST_DIGITS = 20
 
 
@@ -300,7 +300,7 @@ def parse_json(data: bytes, what: str, largest: int) -> Any:
         raise InputError(f"{what}: has {n_values} values; at most {_MOST_VALUES} are read")
     try:
         found = json.loads(data.decode("utf-8"), parse_constant=_no_constant, parse_int=_short_number)
-        if b"\\u" in data:  # only so can a text hold half of a pair, which no file and no message can hold
+        if b"\\u" in data:  # only then can a string hold a lone surrogate, which files and messages cannot encode
             json.dumps(found, ensure_ascii=False).encode()
         return found
     except UnicodeEncodeError:
@@ -321,7 +321,7 @@ def _short_number(digits: str) -> int:
 
 
 class Document:
-    """An object of JSON, and where it stands."""
+    """A JSON object and its path."""
 
     def __init__(self, values: Any, path: str) -> None:
         if not isinstance(values, Mapping):
@@ -329,7 +329,7 @@ class Document:
         self._values, self.path = values, path
 
     def allow(self, names: Sequence[str]) -> None:
-        """Refuse names that are none of these."""
+        """Refuse names other than these."""
         for name in self._values:
             if name not in names:
                 raise InputError(f"{self.path}: {show(name)} is not known; known are {', '.join(names)}")
@@ -338,7 +338,7 @@ class Document:
         return self._values.get(name) is not None
 
     def of(self, name: str, kind: type[Any]) -> Any:
-        """Give a value of a kind."""
+        """Return a value of a type."""
         value = self._values.get(name)
         fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
         if not fits or (isinstance(value, bool) and kind is not bool):
@@ -346,31 +346,31 @@ class Document:
         return value
 
     def text(self, name: str, longest: int) -> str:
-        """Give a text of a length."""
+        """Return a string of at most ``longest`` characters."""
         text: str = self.of(name, str)
         if len(text) > longest:
             raise InputError(f"{self.path}.{name}: has {len(text)} characters; at most {longest}")
         return text
 
     def inner(self, name: str) -> Document:
-        """Give an object inside."""
+        """Return an inner object."""
         return Document(self.of(name, dict), f"{self.path}.{name}")
 
     def each(self, name: str, most: int) -> list[Document]:
-        """Give the objects of a list."""
+        """Return the objects of a list."""
         found = self.of(name, list)
         if len(found) > most:
             raise InputError(f"{self.path}.{name}: has {len(found)} entries; at most {most}")
         return [Document(value, f"{self.path}.{name}[{k}]") for k, value in enumerate(found)]
 
     def items(self, most: int) -> list[tuple[str, Document]]:
-        """Give the objects inside by their names."""
+        """Return the inner objects by name."""
         if len(self._values) > most:
             raise InputError(f"{self.path}: has {len(self._values)} entries; at most {most}")
         return [(name, Document(value, f"{self.path}.{name}")) for name, value in self._values.items()]
 
     def raw(self, name: str, most: int) -> bytes:
-        """Give bytes that are written in base 64."""
+        """Return bytes encoded in base 64."""
         text = self.text(name, most * 4 // 3 + 8)
         try:
             return base64.b64decode(text, validate=True)

@@ -1,1 +1,1 @@
-"""What is asked of training: settings of nodes, options of a run."""
+"""Options of training: settings of nodes, options of a run."""

@@ -1,4 +1,4 @@
-"""What a chip asks of graded nodes that are trained: widths of weights and sums."""
+"""Constraints of a chip on trained graded nodes: widths of weights and sums."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from neuromap.network.spiking_neuron import GradedNeuron
 from neuromap.network.transforms import Conv, Dense
 
 MOST_BITS = 24
-"""Widest sums that are trained: float32 holds every integer below 2**24."""
+"""Greatest width of trained sums: float32 holds every integer below 2**24."""
 
 
 @dataclass(frozen=True)
 class Widths:
-    """Greatest magnitudes of the integers of a chip."""
+    """Greatest magnitudes of a chip's integers."""
 
     weight: int
-    total: int  # of a sum with its bias
+    total: int  # of a sum including its bias
 
     @property
     def products(self) -> int:
-        """Greatest sum of products; the rest is kept for the bias, which takes out the mean of the sums."""
+        """Greatest sum of products; the rest is reserved for the bias, which subtracts the mean of the sums."""
         return self.total - self.total // 4
 
 
 def widths_of(chip: ChipSpec) -> Widths:
-    """Give the widths of a chip; weights are as far below 0 as above."""
+    """Return the widths of a chip; the range of weights is symmetric."""
     return Widths(2 ** (chip.weight_bits - 1) - 1, 2 ** (min(chip.potential_bits, MOST_BITS) - 1) - 1)
 
 
 def fan_in(transform: Conv | Dense) -> int:
-    """Count the inputs of one neuron, at most."""
+    """Count the inputs of a neuron, at most."""
     return math.prod(transform.weight_shape[:3]) if isinstance(transform, Conv) else transform.weight_shape[-1]
 
 
 def require_graded_chip(network: Network, chip: ChipSpec) -> None:
-    """Refuse chips without graded neurons, and settings that such nodes do not have."""
+    """Refuse chips without graded neurons, and training settings that graded nodes do not have."""
     if not chip.kind.computes(GradedNeuron):
         raise NotSupportedError(
             f"network {network.name}: its nodes are graded, while neurons of {chip.name} send spikes without a value; "
@@ -54,7 +54,7 @@ def require_graded_chip(network: Network, chip: ChipSpec) -> None:
 
 
 def graded_lines(network: Network, chip: ChipSpec) -> tuple[str, ...]:
-    """Say what is chosen for a chip, for people."""
+    """Describe the choices for a chip, for people."""
     widths = widths_of(chip)
     lines = [_input_line(encoding) for encoding in input_encodings(network).values()]
     for name, node in network.nodes.items():

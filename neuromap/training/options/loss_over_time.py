@@ -1,8 +1,8 @@
-"""``LossOverTime``: which frames of an output count how much in the loss, by the times at which they are known.
+"""``LossOverTime``: weights of an output's frames in the loss, by the times at which the frames are known.
 
-Frame k of the output, counted from its first response, is known at first response + (k - 1) P update steps since the
-onset of the stimulus, as the execution schedules it. Time without an answer yet costs what naming a class at random
-costs, ln(classes) nats.
+Frame k of the output, counted from its first response, is known at first response + (k - 1) P update steps after
+stimulus onset, as the execution schedules it. Time before the first answer costs as much as a random guess,
+ln(classes) nats.
 """
 
 from __future__ import annotations
@@ -27,37 +27,37 @@ if TYPE_CHECKING:
 FORMS = ("mean", "final", "deadline=TIME", "area=TIME", "by=TIME:PART")
 _TIMED = ("deadline", "area", "by")
 MOST_FRAMES = 1_000
-"""Frames of an output that a loss may count, as many as training takes."""
+"""Most frames of an output that a loss may count, the limit of training."""
 
 
 @dataclass(frozen=True)
 class FrameShares:
-    """How much the frames of an output count under one rollout."""
+    """Weights of an output's frames under one rollout."""
 
-    shares: tuple[float, ...]  # of frames from the first response on; they and ``silent`` add up to 1
-    silent: float = 0.0  # of the time without an answer
-    held: int | None = None  # place of the frame whose accuracy is asked for, if it is known by then
-    steps: float = 0.0  # update steps since onset at which these frames are known, on average by their shares
+    shares: tuple[float, ...]  # weights of frames from the first response on; with ``silent`` they sum to 1
+    silent: float = 0.0  # weight of the time before the first answer
+    held: int | None = None  # index of the frame whose accuracy is constrained, if it is known in time
+    steps: float = 0.0  # mean time at which these frames are known, in update steps since onset, weighted by shares
 
     @property
     def is_mean(self) -> bool:
-        """Whether all frames count alike, and nothing else counts."""
+        """Whether all frames count equally and nothing else counts."""
         return not self.silent and self.held is None and len({*self.shares}) == 1
 
 
 @dataclass(frozen=True)
 class LossOverTime:
-    """What of the accuracy over time the user asks for."""
+    """The part of the accuracy over time that the loss counts."""
 
     kind: str  # mean, final, deadline, area or by
-    text: str  # as it was given
+    text: str  # as given
     time: float = 0.0  # in update steps, or in seconds
     in_seconds: bool = False
-    part: float = 0.0  # accuracy that is asked for at the time
+    part: float = 0.0  # accuracy required at that time
 
     @classmethod
     def read(cls, text: str, name: str = "loss_over_time") -> LossOverTime:
-        """Read one of :data:`FORMS`; ``name`` is what messages call it."""
+        """Read one of :data:`FORMS`; messages call it ``name``."""
         kind, equals, rest = str(text).strip().partition("=")
         kinds = [form.partition("=")[0] for form in FORMS]
         if kind not in kinds or bool(equals) != (kind in _TIMED):
@@ -77,11 +77,11 @@ class LossOverTime:
 
     @property
     def is_timed(self) -> bool:
-        """Whether a time says which frames count."""
+        """Whether a time decides which frames count."""
         return self.kind in _TIMED
 
     def on(self, chip: ChipSpec | None) -> LossOverTime:
-        """Give the same with its time in update steps; seconds become those of ticks of a chip."""
+        """Return the same loss with its time in update steps; seconds are divided by the chip's tick."""
         if not self.in_seconds:
             return self
         if chip is None:
@@ -98,7 +98,7 @@ class LossOverTime:
         return LossOverTime(self.kind, self.text, float(steps), False, self.part)
 
     def require_answer(self, network: Network) -> None:
-        """Refuse a time before any pattern answers: none has a first response below the shortest path."""
+        """Refuse a time before any pattern answers: no first response is below the shortest path."""
         if self.is_timed and self.time < (least := self._shortest(network)):
             raise InputError(
                 f"loss_over_time {self.text}: no pattern of {network.name} answers before {_steps(least)}, the "
@@ -106,7 +106,7 @@ class LossOverTime:
             )
 
     def require_in_time(self, rollouts: Iterable[Rollout]) -> None:
-        """Refuse a time before the first response of a pattern that is trained."""
+        """Refuse a time before the first response of a trained pattern."""
         for rollout in rollouts:
             first = rollout.first_response(rollout.network.outputs[0])
             if self.is_timed and self.time < first:
@@ -117,21 +117,21 @@ class LossOverTime:
                 )
 
     def most_frames(self, network: Network, frames: int) -> int:
-        """Bound the frames that count under any pattern: one in every update step from the shortest path on."""
+        """Bound the frames that count under any pattern: one per update step from the shortest path on."""
         if not self.is_timed:
             return frames
         known = math.floor(self.time - self._shortest(network) + 1e-9) + 1
         return max(known, frames) if self.kind == "by" else known
 
     def _shortest(self, network: Network) -> int:
-        import networkx as nx  # options are read before anything heavy is
+        import networkx as nx  # lazy: options are read before heavy imports
 
         output, roots = network.outputs[0], network.roots
         reached = [name for name in roots if nx.has_path(network.graph, name, output)]
         return min(int(nx.shortest_path_length(network.graph, name, output)) for name in reached)
 
     def shares(self, rollout: Rollout, frames: int) -> FrameShares:
-        """Give the shares of the frames of a rollout's output; ``frames`` are those that count where no time says."""
+        """Return the weights of the frames of a rollout's output; ``frames`` is how many count if no time decides."""
         first = rollout.first_response(rollout.network.outputs[0])
         period = float(rollout.frame_period)
         known = math.floor((self.time - first) / period + 1e-9) + 1 if self.time >= first else 0
@@ -162,9 +162,9 @@ def _steps(number: float) -> str:
 
 
 def read_over_time(said: Option, word: str) -> str:
-    """Read the loss that was typed."""
+    """Read a loss from the command line."""
     return LossOverTime.read(word, said.flag).text
 
 
 MEAN = LossOverTime("mean", "mean")
-"""All frames that are trained count alike."""
+"""All trained frames count equally."""

@@ -1,4 +1,4 @@
-"""Settings of nodes for a chip: codes of inputs, kinds of weights, groups."""
+"""Settings of nodes: input codes, kinds of weights and groups for a chip; activation and dropout."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ from neuromap.training.options.graded_settings import fan_in, graded_lines, requ
 from neuromap.training.options.training_options import HardwareOptions
 
 _LEVEL = 0.5
-"""Where an input has code ``real``, which no chip takes: a pixel spikes from half the greatest intensity on."""
+"""Threshold in place of code ``real``, which no chip takes: a pixel spikes from half the greatest intensity on."""
 _BIAS_AXONS_4_BIT = 32
-"""Axons kept for biases where all four types are taken: a bias is a sum of the weights that sources have there."""
+"""Axons reserved for biases if sources use all four types: a bias is a sum of the weights that sources have there."""
 
 
 @dataclass(frozen=True, eq=False)
 class ChipChoice(Card):
-    """A network as a chip takes it, before it is trained."""
+    """A network adapted to a chip, before training."""
 
-    network: Network  # with the groups and input codes that were chosen
+    network: Network  # with the chosen groups and input codes
     kinds: Mapping[EdgeKey, str]  # kinds of weights of conv and dense edges
-    lines: tuple[str, ...]  # what was chosen and why, for people
+    lines: tuple[str, ...]  # choices with reasons, for people
 
 
 def choose_for_chip(
     network: Network, chip: ChipSpec, images: ImageSet | None = None, hardware: HardwareOptions | None = None
 ) -> ChipChoice:
-    """Choose input codes, kinds of weights and groups with which a network fits the cores of a chip.
+    """Choose input codes, kinds of weights and groups so that a network fits the cores of a chip.
 
-    A neuron's inputs, times the axons that a source takes with its kind of weights, must fit the axons of one core,
-    less some for biases where thresholds are out of the leak's range. Weights are ternary where they fit. Otherwise
-    those of edges between computed nodes become sign-fixed, the widest first, and what is still too wide is cut into
-    the least number of groups that fits. What ``[training.edges."A -> B"]`` of the network file says
-    (``weights = "4-bit"``) stays as it is. Graded networks stay as they are: their weights have the chip's width.
+    A neuron's inputs, times the axons per source of its kind of weights, must fit the axons of one core, less some for
+    biases where thresholds are out of the leak's range. Weights are ternary if that fits. Otherwise edges between
+    computed nodes become sign-fixed, the widest first, and edges that are still too wide are split into the fewest
+    groups that fit. Kinds set in ``[training.edges."A -> B"]`` of the network file (``weights = "4-bit"``) are kept.
+    Graded networks are unchanged: their weights have the chip's width.
 
-    With images, what the network file leaves open is chosen too. A network that says nothing of its neurons becomes a
-    graded one on a chip with graded neurons. On others an input without a code becomes a thermometer of as many levels
-    as fit a core and as its images have, and an output with one neuron for each class gets several.
+    With images, whatever the network file leaves open is chosen too. On a chip with graded neurons, a network that does
+    not specify its neurons becomes graded. On other chips, an input without a code becomes a thermometer with as many
+    levels as fit a core and occur in its images, and an output with one neuron per class gets several.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def choose_for_chip(
     chip : ChipSpec
         The chip.
     images : ImageSet, optional
-        On which it will be trained.
+        Training images.
     hardware : HardwareOptions, optional
-        ``levels`` and ``votes``, where they are not to be chosen.
+        ``levels`` and ``votes``, to set them instead of choosing.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def choose_for_chip(
     Raises
     ------
     NetworkError
-        If the tables of the network file ask for what a chip's neuron does not do.
+        If the network file asks for something that neurons of a chip cannot do.
     NotSupportedError
         If an edge cannot be trained, or no choice fits.
     """
@@ -120,23 +120,23 @@ def _fitted(
     return kinds, edges
 
 
-# What a network file leaves open: neurons, levels of the input, neurons for each class.
+# Choices that a network file leaves open: neurons, levels of the input, neurons per class.
 
 
 _LEVELS, _VOTES = 7, 32
-"""Beyond them accuracies of digits rise by less than one standard error."""
+"""Beyond these, accuracy on digits rises by less than one standard error."""
 _SCORE = 2**15 - 1
 
 
 def _is_open(network: Network) -> bool:
-    """Whether nothing is said of neurons: no code of inputs, no thresholds, no kinds of weights."""
+    """Whether the network file specifies no input codes, neurons, thresholds or kinds of weights."""
     coded = any("code" in table for table in network.tables.get("inputs", {}).values())
     said = any(node.neuron is not None or node.threshold is not None for node in network.nodes.values())
     return not (coded or said or network.tables.get("training", {}).get("edges"))
 
 
 def _as_graded(network: Network) -> Network:
-    """Give every node the values of a quantised ReLU of 8 bits, outputs scores of both signs, pools the greatest."""
+    """Make nodes graded: 8-bit quantised ReLU, signed scores for outputs, maximum for pools."""
     nodes = {}
     for name, node in network.nodes.items():
         into = [edge.transform for edge in network.edges.values() if edge.target == name]
@@ -148,7 +148,7 @@ def _as_graded(network: Network) -> Network:
 
 
 def _with_votes(network: Network, classes: int, votes: int | None) -> tuple[Network, tuple[str, ...]]:
-    """Give an output of one neuron for each class several, which are told apart by their thresholds."""
+    """Give an output with one neuron per class several, which differ in their thresholds."""
     name = network.outputs[0]
     node = network.nodes[name]
     into = [key for key in network.edges if key[1] == name]
@@ -168,7 +168,7 @@ def _with_votes(network: Network, classes: int, votes: int | None) -> tuple[Netw
 def _with_levels(
     network: Network, asked: Mapping[EdgeKey, str], chip: ChipSpec, images: ImageSet, levels: int | None
 ) -> tuple[Network, dict[str, str]]:
-    """Make an input without a code a thermometer, of the most levels with which no group is cut for it."""
+    """Make an input without a code a thermometer, with the most levels that need no further groups."""
     name = network.inputs[0]
     table = network.tables.get("inputs", {}).get(name, {})
     node = network.nodes[name]
@@ -201,7 +201,7 @@ def _with_levels(
 
 
 def _reshaped(edge: Edge, **shapes: Shape) -> Edge:
-    """Give an edge between nodes of other shapes, without weights."""
+    """Return an edge with other shapes of source or target, and without weights."""
     transform = edge.transform
     assert isinstance(transform, Conv | Dense)
     named: dict[str, Any] = {f"{end}_shape": shape for end, shape in shapes.items()}
@@ -209,7 +209,7 @@ def _reshaped(edge: Edge, **shapes: Shape) -> Edge:
 
 
 def _require_spiking(network: Network) -> None:
-    """Refuse activations and dropout, which neurons in frame code do not have."""
+    """Refuse activations and dropout, which do not apply to neurons in frame code."""
     node_settings(network)
     for name, table in network.tables.get("training", {}).get("nodes", {}).items():
         for key in table:
@@ -233,7 +233,7 @@ def _asked_kinds(network: Network) -> dict[EdgeKey, str]:
 def _fit(
     name: str, into: Mapping[EdgeKey, Edge], asked: Mapping[EdgeKey, str], chip: ChipSpec, inputs: tuple[str, ...]
 ) -> tuple[dict[EdgeKey, str], dict[EdgeKey, Edge]]:
-    """Choose for the edges into one node, until its neurons' inputs fit a core."""
+    """Choose kinds and groups for the edges into one node, until its neurons' inputs fit a core."""
     edges = dict(into)
     kinds = {key: asked.get(key, "ternary") for key, edge in edges.items() if weight_shape(edge) is not None}
     bound = chip.axons - (_BIAS_AXONS_4_BIT if "4-bit" in kinds.values() else 1)
@@ -263,7 +263,7 @@ def _fit(
 
 
 def weight_shape(edge: Edge) -> tuple[int, ...] | None:
-    """Shape of an edge's weights, in the layout of the weights file; ``None`` where there are none to train."""
+    """Shape of an edge's weights in the layout of the weights file; ``None`` if it has none to train."""
     transform = edge.transform
     if isinstance(transform, Conv | Dense):
         return transform.weight_shape
@@ -285,7 +285,7 @@ def _features(edge: Edge) -> int:
 
 
 def _fan_in(edge: Edge) -> int:
-    """Count the inputs of one neuron, at most."""
+    """Count the inputs of a neuron, at most."""
     transform = edge.transform
     if isinstance(transform, Conv | Dense):
         return fan_in(transform)
@@ -293,7 +293,7 @@ def _fan_in(edge: Edge) -> int:
 
 
 def _more_groups(edge: Edge) -> Edge | None:
-    """Cut an edge into the next number of groups that divides the features of both nodes."""
+    """Split an edge into the next number of groups that divides the features of both nodes."""
     transform = edge.transform
     if not isinstance(transform, Conv | Dense):
         return None
@@ -303,7 +303,7 @@ def _more_groups(edge: Edge) -> Edge | None:
 
 
 def _spiking_inputs(network: Network, said: Mapping[str, str]) -> tuple[dict[str, Mapping[str, object]], list[str]]:
-    """Give the tables with a binary code for every input, and a line for each."""
+    """Return the input tables with a binary code for every input, and a line for each."""
     tables = dict(network.tables)
     inputs = dict(tables.get("inputs", {}))
     lines = []
@@ -325,7 +325,7 @@ def _spiking_inputs(network: Network, said: Mapping[str, str]) -> tuple[dict[str
 
 
 def _host_layer(encoding: InputEncoding) -> str:
-    """Say what becomes of the layer on the host."""
+    """Describe what happens to the layer on the host."""
     if encoding.code != "layer":
         return ""
     if encoding.weights is not None:
@@ -346,13 +346,13 @@ def _rest(network: Network) -> str:
     return f"{names}: integer thresholds, into which the normalisation of training is folded without a rest"
 
 
-# Kinds of weights that a chip's axons can hold, and how many axons of a core a source takes with each.
+# Kinds of weights that a chip's axons can hold, and the axons per source of each.
 @dataclass(frozen=True)
 class WeightKind(Card):
-    """Integers that the weights of an edge are trained to."""
+    """Integers that the weights of an edge may take."""
 
-    name: str  # as it is asked for
-    axons: int  # axons of a core that a source takes, at most: k axons of k types give it the sums of k values
+    name: str  # as in the network file
+    axons: int  # most axons of a core per source: k axons of k types give it the sums of k values
     # low, high: bounds of the latent weights
     low: float
     high: float
@@ -372,7 +372,7 @@ WEIGHT_KINDS = {
 
 
 ACTIVATIONS = ("relu", "linear", "tanh", "sigmoid")
-"""What a real-valued node may apply to the sum of its edges and its bias."""
+"""Functions that a real-valued node may apply to the sum of its edges and its bias."""
 
 
 @dataclass(frozen=True)
@@ -384,8 +384,8 @@ class NodeSettings(Card):
     activation : str
         One of :data:`ACTIVATIONS`.
     dropout : float
-        Probability with which a value of the node is 0 while training, 0 or more and below 1; drawn anew in every
-        frame. The others are divided by one minus it.
+        Probability, in [0, 1), that a value of the node is set to 0 in training; redrawn in every frame. The other
+        values are divided by one minus it.
     """
 
     activation: str = "relu"
@@ -404,8 +404,8 @@ def node_settings(network: Network) -> Mapping[str, NodeSettings]:
     Parameters
     ----------
     network : Network
-        Its table ``training`` is read; without one, outputs are linear (the loss takes the logarithm of their softmax)
-        and all other nodes are rectified, without dropout.
+        Its table ``training`` is read. Without one, outputs are linear (the loss takes the logarithm of their softmax),
+        all other nodes are rectified, and there is no dropout.
 
     Returns
     -------
@@ -415,7 +415,7 @@ def node_settings(network: Network) -> Mapping[str, NodeSettings]:
     Raises
     ------
     NetworkError
-        If the table has a key or a value that is not allowed.
+        If the table has an invalid key or value.
     """
     top = TomlTable(network.tables.get("training", {}), "training", NetworkError, ("nodes", "edges", "frames"))
     given = top.table("nodes")

@@ -1,4 +1,4 @@
-"""``TrainingOptions``, and PyTorch as an extra: asked for before the rooms that need it are entered."""
+"""``TrainingOptions`` and ``HardwareOptions``, and checks for PyTorch, run before modules that need it are imported."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from neuromap.render.value import Card
 from neuromap.training.options.loss_over_time import LossOverTime, read_over_time
 
 _NO_MEMORY = re.compile("allocate memory|out of memory")
-"""As PyTorch says it of the processor's memory and of that of a device."""
+"""Matches PyTorch's messages on exhausted memory, of the processor or a device."""
 
 
 def require_torch(what: str) -> None:
-    """Refuse to go on without PyTorch."""
+    """Refuse to continue without PyTorch."""
     require_package(what, "torch", "training", "PyTorch", imports=False)
 
 
@@ -41,7 +41,7 @@ def require_device(options: TrainingOptions) -> None:
 
 @contextmanager
 def memory_told(options: TrainingOptions) -> Iterator[None]:
-    """Say in our words that memory does not suffice; PyTorch says it by a ``RuntimeError``."""
+    """Raise our own error if memory does not suffice; PyTorch raises a ``RuntimeError``."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
@@ -53,7 +53,7 @@ def memory_told(options: TrainingOptions) -> Iterator[None]:
         ) from None
 
 
-# ``TrainingOptions``: how long, in which steps and with which optimiser a network is trained.
+# ``TrainingOptions``: duration, optimiser and data of training.
 
 
 OPTIMISERS = ("rmsprop", "adam", "sgd")
@@ -65,8 +65,8 @@ _LATER = (
     "weight_time",
     "precision",
     "graphs",
-)  # runs from before these options were had their defaults
-_GREATEST_RATE = 1e30  # steps of it are still numbers of 32 bits
+)  # runs from before these options existed had their defaults
+_GREATEST_RATE = 1e30  # steps of this size still fit 32-bit floats
 _RATES, _FINITE = (0, sys.float_info.max), "must be a number of 0 or more, and finite"
 
 
@@ -146,7 +146,7 @@ class TrainingOptions(Card):
             raise InputError(f"training: learning_rate {show(self.learning_rate)}: must be 0 to {_GREATEST_RATE:g}")
 
     def differences(self, other: dict[str, Any]) -> list[str]:
-        """Name what differs from options that were stored, leaving out what changes no result.
+        """List the differences from stored options, ignoring options that change no result.
 
         More epochs continue a run of the decay schedule; those of a cosine schedule shape every step.
         """
@@ -158,7 +158,7 @@ class TrainingOptions(Card):
         ]
 
     def told(self) -> dict[str, Any]:
-        """Give all options by name, as results that are kept are known by; later ones only if they are not default."""
+        """Return all options by name, as stored results are identified by; newer ones only if not default."""
         mine = {f.name: getattr(self, f.name) for f in fields(self)}
         return {name: value for name, value in mine.items() if name not in _LATER or value != _default(name)}
 
@@ -212,34 +212,34 @@ class HardwareOptions(Card):
         check_options(self, "training: {name} {value}: ", "training: {name} {shown}: allowed are {choices}")
 
 
-# What is told where training goes wrong, while it runs and at its end.
+# Advice when training goes wrong, while it runs and at its end.
 
 
 _NEAR = 1.5
-"""Times chance: of 100 images of ten classes an untrained network names fewer rightly."""
+"""Times chance: on 100 images of ten classes, an untrained network stays below it."""
 
 
 def near_chance(accuracy: float, classes: int) -> bool:
-    """Say whether an accuracy is hardly better than that of naming a class at random."""
+    """Return whether an accuracy is hardly better than chance."""
     return classes > 1 and accuracy < min(_NEAR / classes, (1 + 1 / classes) / 2)
 
 
 def what_to_try(options: TrainingOptions) -> str:
-    """Say what to try where a network does not learn."""
+    """Suggest what to try if a network does not learn."""
     slow = options.optimiser != "adam" or options.learning_rate < 1e-3
     better = ["--optimiser adam --learning-rate 1e-2 --schedule cosine"] if slow else []
     better += ["more --epochs", "a network with more features", "labels that fit the images"]
     return f"try {', '.join(better[:-1])}, and see to {better[-1]}"
 
 
-# What is chosen for a chip where nothing is said: steps of the optimiser, and images that are moved.
+# Options chosen for a chip by default: optimiser, its steps and random shifts of images.
 
 
 _STEPS = 2500
-"""Of the optimiser, by which small networks of either kind no longer learn."""
+"""Optimiser steps after which small networks of either kind learn no more."""
 _BATCHES_OF_EPOCH = 32
 _SMALL = 1024
-"""Pixels of an image up to which one thread trains as fast as two."""
+"""Most pixels of an image for which one thread trains as fast as two."""
 _LEARNING_RATES = {"spikes": 2e-2, "graded": 4e-3}
 """Latent weights of spikes lie within 1 of 0 and must cross half a unit; those of graded nodes start smaller."""
 
@@ -247,7 +247,7 @@ _LEARNING_RATES = {"spikes": 2e-2, "graded": 4e-3}
 def chosen_options(
     given: Mapping[str, Any], n_images: int, shape: tuple[int, int, int], frames: int, *, graded: bool
 ) -> tuple[TrainingOptions, HardwareOptions, tuple[str, ...]]:
-    """Choose options of training for a chip beside those that are given, with a line on what was chosen and why."""
+    """Choose the options of training for a chip that are not given, with lines on the choices and their reasons."""
     batch = int(given.get("batch", min(128, max(32, 2 ** round(math.log2(max(1, n_images) / _BATCHES_OF_EPOCH))))))
     steps = -(-n_images // max(1, batch))
     epochs = min(100, max(8, round(_STEPS / max(1, steps))))
@@ -260,7 +260,7 @@ def chosen_options(
         "schedule": "cosine",
         "learning_rate": _LEARNING_RATES["graded" if graded else "spikes"],
         "shift": 0 if side < 8 else 1 if side < 16 else 2,
-        # threads that wait for each other spin: small layers lose much to them wherever another process wants the core
+        # waiting threads spin: small layers become much slower when another process wants the core
         "threads": 1 if math.prod(shape) <= _SMALL else None,
     }
     found = chosen | {name: value for name, value in given.items() if value is not None}

@@ -1,1 +1,1 @@
-"""Trained networks as values of the project: a model in frame code becomes a network with integer weights."""
+"""Training with PyTorch: models with real or integer weights, and their conversion to networks."""

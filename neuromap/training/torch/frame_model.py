@@ -1,4 +1,4 @@
-"""A model in frame code with integer weights and thresholds, and its network, spike by spike the same."""
+"""Models in frame code with integer weights and thresholds, converted to networks that give the same spikes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from neuromap.training.torch.rollout_model import Reads, RolloutModel, Stage, ap
 
 
 def to_network(model: FrameModel) -> Network:
-    """Give the network that a model in evaluation is, with its integer weights and thresholds."""
+    """Convert a model in evaluation mode to a network with its integer weights and thresholds."""
     network = model.network
     nodes = {name: node if name in network.inputs else _node(model, node) for name, node in network.nodes.items()}
     edges = {key: with_weights(edge, model.weight(key)) for key, edge in network.edges.items()}
@@ -35,7 +35,7 @@ def to_network(model: FrameModel) -> Network:
 
 
 def _tables(model: FrameModel) -> Mapping[str, Any]:
-    """Give the tables of the network, with what was learned of the host in them."""
+    """Return the tables of the network, including learned layers on the host."""
     learned = model.learned_encodings()
     if not learned:
         return model.network.tables
@@ -47,12 +47,12 @@ def _tables(model: FrameModel) -> Mapping[str, Any]:
 
 
 def _node(model: FrameModel, node: Node) -> Node:
-    shape = node.shape or (1, 1, node.size)  # without a shape, asking for the size says so
+    shape = node.shape or (1, 1, node.size)  # without a shape, ``size`` raises
     return replace(node, threshold=spread_threshold(integers(model.threshold(node.name)), shape))
 
 
 def with_weights(edge: Edge, weights: Tensor | None) -> Edge:
-    """Give an edge the integers that a model has for it, if any."""
+    """Return an edge with the integers that a model has for it, if any."""
     transform = edge.transform
     if weights is None or not isinstance(transform, Conv | Dense):
         return edge
@@ -60,32 +60,32 @@ def with_weights(edge: Edge, weights: Tensor | None) -> Edge:
 
 
 def integers(values: Tensor) -> NDArray[np.int64]:
-    """Give integers that a model holds as real numbers."""
+    """Convert integers that a model holds as floats."""
     found: NDArray[np.int64] = values.detach().cpu().numpy().round().astype(np.int64)
     return found
 
 
-# ``FrameModel``: a network in frame code that is trained: integer weights, integer thresholds, spikes.
+# ``FrameModel``: a trainable network in frame code with integer weights, integer thresholds and spikes.
 #
-# x_v[i] = 1 iff sum over e = (u, v) of W_e x_u[i - R(e)] >= theta_v, as :func:`neuromap.reference` computes it. Sums
-# of integers are exact in float32 below 2**24, so in evaluation the model gives the very spikes of the reference.
+# x_v[i] = 1 iff sum over e = (u, v) of W_e x_u[i - R(e)] >= theta_v, as in :func:`neuromap.reference`. Sums of
+# integers are exact in float32 below 2**24, so in evaluation mode the model gives exactly the reference's spikes.
 
 
 _GREATEST_SUM = 2.0**24
-"""Where float32 ends to be exact: no sum goes beyond, so no threshold needs to."""
+"""Limit of exact integers in float32: no sum exceeds it, so no threshold needs to."""
 _FIRST_SCALE = math.log(100)
-"""Logarithm of the scale: with ten classes, a class all of whose neurons fire scores 10 nats more than a silent one."""
+"""Logarithm of the scale: with ten classes, one whose neurons all fire scores 10 nats more than a silent one."""
 
 
 class IntegerModel(RolloutModel):
-    """A network whose integers are trained: it computes what a chip does."""
+    """A model whose integers are trained; it computes what a chip computes."""
 
     def share_at_bounds(self) -> float | None:
-        """Give the share of latent weights that lie at a bound; ``None`` where they have none."""
+        """Return the fraction of latent weights at a bound; ``None`` if weights have no bounds."""
         return None
 
     def _from_outside(self, name: str, stage: Stage, r_of: Reads, values: Mapping[str, Tensor]) -> Tensor:
-        """Sum as the parent does, but without the frame that nobody takes: half the work in windows of one frame."""
+        """Sum like the parent, but omit the frame that no edge reads: half the work in windows of one frame."""
         parts = []
         for key, edge in self._into(name):
             if edge.source not in stage.nodes:
@@ -97,14 +97,14 @@ class IntegerModel(RolloutModel):
 class FrameModel(IntegerModel):
     """A network whose integer weights and thresholds are trained."""
 
-    # While training, the sums of a node are normalised with their mean and variance over batch, frames and, where
-    # neurons share a threshold, positions; a neuron fires where the normalised sum plus a learned offset is 0 or more.
-    # There is no learned factor: in front of a step it would change nothing but its sign, which the weights have. In
-    # evaluation, running means and variances are folded into thresholds, the least integers that sums must reach (see
-    # :meth:`threshold`). A node with nothing but an OR-pool has the threshold 1.
-    # An input whose code is ``layer``, without weights, takes intensities with their noise instead of spikes, and its
-    # layer is learned (:class:`~neuromap.training.torch.frame_model.HostLayer`); all other inputs take spikes.
-    # thresholds: least and greatest threshold of a neuron; by default those up to which sums are exact
+    # In training, the sums of a node are normalised by their mean and variance over batch, frames and, if neurons share
+    # a threshold, positions; a neuron fires if the normalised sum plus a learned offset is 0 or more. There is no
+    # learned factor: in front of a step only its sign would matter, which the weights already have. In evaluation,
+    # running means and variances are folded into thresholds, the least integers that sums must reach (see
+    # :meth:`threshold`). A node fed only by an OR-pool has the threshold 1.
+    # An input with code ``layer`` and without weights takes noisy intensities instead of spikes, and its layer is
+    # learned (:class:`~neuromap.training.torch.frame_model.HostLayer`); all other inputs take spikes.
+    # thresholds: least and greatest threshold of a neuron; by default the bounds within which sums are exact
 
     def __init__(
         self,
@@ -137,7 +137,7 @@ class FrameModel(IntegerModel):
         return all(isinstance(edge.transform, Pool) for _, edge in self._into(name))
 
     def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Give all parameters by name, running means and variances and the scale of the scores with them."""
+        """Yield all parameters by name, including running means and variances and the scale of the scores."""
         yield from super().tensors()
         for name in self.settings:
             yield f"{name}.mean", self._mean[self._node_place[name]]
@@ -147,12 +147,12 @@ class FrameModel(IntegerModel):
             yield from layer.tensors()
 
     def count_trained(self) -> int:
-        """Count weights and thresholds, those of layers on the host with them."""
+        """Count weights and thresholds, including those of layers on the host."""
         in_network: int = sum(parameter.numel() for _, parameter in super().tensors())
         return in_network + sum(layer.count_trained() for layer in self._on_host.values())
 
     def share_at_bounds(self) -> float | None:
-        """Give the share of latent weights that lie at a bound of their kind."""
+        """Return the fraction of latent weights at a bound of their kind."""
         latent = {key: RolloutModel.weight(self, key) for key in self.kinds}
         held = [
             ((weights <= self.kinds[key].low) | (weights >= self.kinds[key].high)).detach().flatten()
@@ -162,18 +162,18 @@ class FrameModel(IntegerModel):
         return float(torch.cat(held).float().mean()) if held else None
 
     def learned_encodings(self) -> dict[str, InputEncoding]:
-        """Give the encodings that are learned, by input node, with their present weights and thresholds."""
+        """Return the learned encodings by input node, with their current weights and thresholds."""
         return {name: layer.encoding() for name, layer in self._on_host.items()}
 
     def weight(self, key: EdgeKey) -> Tensor | None:
-        """Integer weights of an edge, as real numbers; ``None`` where they are fixed."""
+        """Integer weights of an edge, as floats; ``None`` if they are fixed."""
         latent = super().weight(key)
         if latent is None:
             return None
         kind = self.kinds[key]
-        if self.training:  # what a step of the optimiser took out of its bounds would come back late
+        if self.training:  # a latent weight that an optimiser step took out of its bounds would return late
             latent.data.clamp_(kind.low, kind.high)
-        else:  # the last step may have taken it there, too
+        else:  # the last step may have left the bounds, too
             latent = latent.clamp(kind.low, kind.high)
         found = rounded(latent if kind.levels == 1 else latent * kind.levels)
         transform = self.network.edges[key].transform
@@ -182,7 +182,7 @@ class FrameModel(IntegerModel):
         return found
 
     def threshold(self, name: str) -> Tensor:
-        """Give the integer thresholds of a node: float64, one for each neuron or for each feature."""
+        """Return the integer thresholds of a node as float64, one per neuron or feature."""
         # A sum of integers reaches a number iff it reaches the least integer that is not below it.
         place = self._node_place[name]
         if name in self._or:
@@ -192,7 +192,7 @@ class FrameModel(IntegerModel):
         return torch.ceil(exact).clamp(low, high)
 
     def activate(self, name: str, sums: Tensor) -> Tensor:
-        """Give the spikes of a node; while training those of outputs times the learned scale of scores."""
+        """Return the spikes of a node; in training, those of outputs are multiplied by the learned scale of scores."""
         if not self.training:
             return (sums >= self.threshold(name).to(sums)).to(sums.dtype)
         spikes = fire(sums - 0.5 if name in self._or else self._normalised(name, sums))
@@ -202,19 +202,19 @@ class FrameModel(IntegerModel):
 
     def _normalised(self, name: str, sums: Tensor) -> Tensor:
         place = self._node_place[name]
-        if self._bounds is not None:  # as latent weights: what left the bounds would come back late
+        if self._bounds is not None:  # like latent weights: an offset out of bounds would return late
             within(self._mean[place], self._variance[place], self._bias[place], self._bounds)
         return normalised(sums, self._mean[place], self._variance[place], self._bias[place])
 
     def _shown(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Give spikes; of intensities where the layer of the input is learned."""
+        """Return the spikes of inputs; learned layers compute theirs from intensities."""
         return {name: self._on_host[name](x) if name in self._on_host else x for name, x in inputs.items()}
 
 
 def _host_layers(
     network: Network, image_shape: tuple[int, int, int] | None, generator: torch.Generator
 ) -> dict[str, HostLayer]:
-    """Make the layers that are learned, by input node."""
+    """Make the learned layers, by input node."""
     if image_shape is None:
         return {}
     return {
@@ -224,9 +224,9 @@ def _host_layers(
     }
 
 
-# Signs of sources whose axons have one type each.
+# Signs of sources that take one axon type each.
 def source_signs(transform: Conv | Dense) -> Tensor:
-    """Give 1 for even and -1 for odd features of the source, in a shape that multiplies the weights of an edge."""
+    """Return 1 for even and -1 for odd source features, in a shape that broadcasts with the edge's weights."""
     features, groups = transform.source_shape[2], transform.groups
     signs = 1.0 - 2.0 * (torch.arange(features) % 2)
     if isinstance(transform, Conv):
@@ -238,14 +238,14 @@ def source_signs(transform: Conv | Dense) -> Tensor:
     return signs.reshape(groups, 1, -1).repeat(1, 1, cells)
 
 
-# ``HostLayer``: the layer by which the host makes spikes of intensities, while it is learned.
+# ``HostLayer``: the trainable layer with which the host converts intensities to spikes.
 class HostLayer(nn.Module):
-    """An encoding with code ``layer`` whose weights and thresholds are trained, with the network behind it."""
+    """An encoding with code ``layer`` whose weights and thresholds are trained together with the network."""
 
-    # Weights are real. While training, sums are normalised over batch, frames and positions, and a feature fires where
-    # the normalised sum plus a learned offset is 0 or more, as neurons of a
-    # :class:`~neuromap.training.torch.frame_model.FrameModel` do. In evaluation it is what the host does: frames are
-    # those of :func:`~neuromap.encoding.frames.encode` with :meth:`encoding`, so no sum is rounded in another way.
+    # Weights are real. In training, sums are normalised over batch, frames and positions, and a feature fires if the
+    # normalised sum plus a learned offset is 0 or more, like neurons of a
+    # :class:`~neuromap.training.torch.frame_model.FrameModel`. In evaluation, the host's own
+    # :func:`~neuromap.encoding.frames.encode` computes the frames with :meth:`encoding`, so rounding is the same.
 
     def __init__(self, encoding: InputEncoding, image_shape: tuple[int, int, int], generator: torch.Generator) -> None:
         super().__init__()
@@ -259,7 +259,7 @@ class HostLayer(nn.Module):
         self._mean, self._variance = running((encoding.shape[2],))
 
     def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Give all parameters by name: ``"I.encoder"`` for weights."""
+        """Yield all parameters by name: ``"I.encoder"`` for weights."""
         name = f"{self._asked.node}.encoder"
         yield name, self._weights
         yield f"{name}.bias", self._offset
@@ -271,7 +271,7 @@ class HostLayer(nn.Module):
         return int(self._weights.numel() + self._offset.numel())
 
     def encoding(self) -> InputEncoding:
-        """Give the encoding with its present weights, and with thresholds into which the normalisation is folded."""
+        """Return the encoding with its current weights, and with thresholds that include the normalisation."""
         weights = self._weights.detach().cpu().numpy().copy()
         thresholds = folded(self._mean, self._variance, self._offset).cpu().numpy().astype(np.float32)
         if not (np.isfinite(weights).all() and np.isfinite(thresholds).all()):
@@ -282,7 +282,7 @@ class HostLayer(nn.Module):
         return replace(self._asked, weights=weights, thresholds=thresholds)
 
     def forward(self, intensities: Tensor) -> Tensor:
-        """Give spikes, 1 or 0, of intensities with their noise."""
+        """Convert noisy intensities to spikes, 1 or 0."""
         # shapes: intensities (..., rows, columns, features); returns (..., rows, columns, features)
         if intensities.dim() > 4 and intensities.stride(0) == 0:
             return self(intensities[0]).expand(len(intensities), *intensities.shape[1:-3], *self._asked.shape)
@@ -295,27 +295,27 @@ class HostLayer(nn.Module):
         return fire(normalised(sums, self._mean, self._variance, self._offset))
 
     def _on_host(self, images: Tensor) -> Tensor:
-        frames = encode(replace(self.encoding(), noise=0.0), images.cpu().numpy(), 1)[:, 0]  # the noise is in them
+        frames = encode(replace(self.encoding(), noise=0.0), images.cpu().numpy(), 1)[:, 0]  # images contain the noise
         return torch.from_numpy(frames.astype(np.float32)).to(images)
 
 
-# Sums held against what they usually are: normalised while training, folded into thresholds afterwards.
+# Normalisation of sums: computed in training, folded into thresholds afterwards.
 _MOMENTUM = 0.02
-"""Share of a batch in the running mean and variance of sums: they are those of the last fifty batches."""
+"""Weight of a batch in the running mean and variance of sums, which cover about the last fifty batches."""
 _SMALLEST_VARIANCE = 0.01
 
 
 def normalised(sums: Tensor, mean: Tensor, variance: Tensor, offset: Tensor, *, by_running: bool = False) -> Tensor:
-    """Give (s - mean) / deviation + offset, by the mean and variance of these sums; running ones take them in."""
+    """Return (s - mean) / deviation + offset with the statistics of these sums, or running ones; update the latter."""
     # shapes: sums (..., n)
     rows = sums.reshape(-1, offset.numel())
-    several = len(rows) > 1  # one row, as of a batch of one image, has no variance: it is held against the running one
+    several = len(rows) > 1  # one row, as in a batch of one image, has no variance: the running one is used
     if by_running:
         if several:
             with torch.no_grad():
                 mean.view(-1).lerp_(rows.mean(0), _MOMENTUM)
                 variance.view(-1).lerp_(rows.var(0), _MOMENTUM)
-        # Copies: the next frame takes in more, and gradients of this one need what it was held against.
+        # Copies: the next frame updates the statistics, while gradients of this one need their present values.
         return (sums - mean.clone()) / deviation(variance).to(sums) + offset
     found = functional.batch_norm(
         rows, mean.view(-1), variance.view(-1), None, offset.view(-1), several, _MOMENTUM, _SMALLEST_VARIANCE
@@ -324,38 +324,37 @@ def normalised(sums: Tensor, mean: Tensor, variance: Tensor, offset: Tensor, *, 
 
 
 def folded(mean: Tensor, variance: Tensor, offset: Tensor) -> Tensor:
-    """Give the threshold that a sum reaches iff its normalised value is 0 or more, as float64."""
+    """Return the threshold that a sum reaches iff its normalised value is 0 or more, as float64."""
     # (s - mean) / deviation + offset >= 0 iff s >= mean - offset * deviation.
     return mean.detach().double() - offset.detach().double() * deviation(variance)
 
 
 def within(mean: Tensor, variance: Tensor, offset: Tensor, thresholds: tuple[int, int]) -> None:
-    """Move an offset, in place, to where the integer threshold of :func:`folded` is between two bounds."""
-    low, high = thresholds  # halves below them: rounding cannot carry a threshold over a bound
+    """Clamp an offset in place so that the integer threshold of :func:`folded` stays within two bounds."""
+    low, high = thresholds  # half an integer below, so that rounding cannot carry a threshold across a bound
     least, most = ((mean.detach().double() - (bound - 0.5)) / deviation(variance) for bound in (high, low))
     offset.data.copy_(offset.detach().double().clamp(least, most))
 
 
 def deviation(variance: Tensor) -> Tensor:
-    """Give the deviation that sums are divided by, as float64."""
+    """Return the deviation that sums are divided by, as float64."""
     return (variance.detach().double() + _SMALLEST_VARIANCE).sqrt()
 
 
 def running(shape: tuple[int, ...]) -> tuple[nn.Parameter, nn.Parameter]:
-    """Give the running mean and variance with which training begins; no optimiser changes them."""
+    """Return the initial running mean and variance; no optimiser changes them."""
     return nn.Parameter(torch.zeros(shape), requires_grad=False), nn.Parameter(torch.ones(shape), requires_grad=False)
 
 
-# Steps that gradients pass: rounded weights and firing neurons.
+# Step functions with surrogate gradients: rounded weights and firing neurons.
 #
-# Rounding has the derivative 0 almost everywhere, so training keeps a real-valued *latent* weight, uses the rounded
-# one, and takes the gradient of the rounded one for that of the latent one (Bengio, Léonard, Courville 2013):
-# straight through. A neuron that fires or not has a triangle around its threshold instead of a derivative, a
-# surrogate gradient (Esser et al. 2016, "Convolutional networks for fast, energy-efficient neuromorphic computing"):
-# straight through, which is 1 everywhere, would also move neurons whose sums are far from the threshold, where a
-# small change changes no spike.
+# Rounding has derivative 0 almost everywhere, so training keeps a real-valued *latent* weight, uses it rounded, and
+# passes the gradient straight through (Bengio, Léonard, Courville 2013). For firing, the derivative is replaced by
+# a triangle around the threshold, a surrogate gradient (Esser et al. 2016, "Convolutional networks for fast,
+# energy-efficient neuromorphic computing"): a straight-through gradient of 1 everywhere would also move neurons
+# whose sums are far from the threshold, where a small change changes no spike.
 class _Rounded(torch.autograd.Function):
-    """Rounding whose gradient is that of no rounding."""
+    """Rounding with a straight-through gradient."""
 
     @staticmethod
     def forward(ctx: Any, scaled: Tensor) -> Tensor:
@@ -369,7 +368,7 @@ class _Rounded(torch.autograd.Function):
 
 
 class _Fire(torch.autograd.Function):
-    """1 where a distance from the threshold is 0 or more; its surrogate gradient is a triangle of half width 1."""
+    """1 if the distance from the threshold is 0 or more; its surrogate gradient is a triangle of half width 1."""
 
     @staticmethod
     def forward(ctx: Any, distance: Tensor) -> Tensor:
@@ -383,12 +382,12 @@ class _Fire(torch.autograd.Function):
 
 
 def rounded(scaled: Tensor) -> Tensor:
-    """Round to integers; gradients pass."""
+    """Round to integers; gradients pass straight through."""
     found: Tensor = _Rounded.apply(scaled)
     return found
 
 
 def fire(distance: Tensor) -> Tensor:
-    """Fire, 1 or 0, by the distance of sums from their thresholds in standard deviations of the sums."""
+    """Return spikes, 1 or 0, from the distance of sums to their thresholds, in standard deviations of the sums."""
     found: Tensor = _Fire.apply(distance)
     return found

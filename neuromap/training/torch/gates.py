@@ -1,13 +1,13 @@
-"""``PatternGates``: a distribution over the valid patterns of a network, learned while its weights are trained.
+"""``PatternGates``: a distribution over the valid patterns of a network, learned together with its weights.
 
-Every image of a batch draws a pattern of its own. An edge on no cycle has a *gate*: it streams with the probability
-sigmoid(a / temperature). In a strongly connected component an order of its nodes is drawn too, by Plackett and Luce's
-model over learned potentials: edges that lead forward in it have gates, all others stream. So sequential edges never
-form a cycle: every draw is a valid pattern, every valid pattern can be drawn, and so is the most likely one.
+Every image of a batch draws its own pattern. An edge on no cycle has a *gate*: it streams with probability
+sigmoid(a / temperature). In a strongly connected component an order of its nodes is drawn too, by the Plackett-Luce
+model over learned potentials: edges that lead forward in this order have gates, all others stream. So sequential edges
+never form a cycle: every draw is a valid pattern, and every valid pattern can be drawn.
 
-Gates and potentials follow the score function (Williams 1992): the gradient of the expected objective is that of the
-log-probability of a draw times how much worse than the other images of the batch it did. It knows the exact times of
-every drawn pattern, and no pattern is computed that is between two.
+Gates and potentials follow the score-function estimator (Williams 1992): the gradient of the expected objective is
+that of the log-probability of a draw, times its objective relative to the other images of the batch. It uses the exact
+times of every drawn pattern, and never computes a mix of two patterns.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ from neuromap.training.torch.measure_frames import class_scores, sole_output
 from neuromap.training.torch.rollout_model import RolloutModel
 
 _TRAVEL, _FASTEST = 12.0, 0.2
-"""How far gates and potentials can move in a run by Adam's steps, and the longest step: 12 is sure in either way, and
-slow steps average over more draws."""
+"""Greatest distance that gates and potentials can move in a run with Adam, and the longest step: 12 is certain in
+either direction, and small steps average over more draws."""
 _LAST_TEMPERATURE = 0.3
 _WAIT = 0.3
-"""Part of the epochs with gates before they move: weights that know nothing prefer no pattern."""
+"""Fraction of the epochs with gates before these move: untrained weights prefer no pattern."""
 _DUAL_RATE, _GREATEST_MULTIPLIER = 0.05, 50.0
-"""Step of the multiplier of a constraint, in each batch; beyond the greatest nothing else counts any more."""
+"""Step of a constraint's multiplier per batch, and its limit, beyond which only the constraint would count."""
 _BASELINE = 0.05
-"""Share of a batch in the mean objective that orders are held against: one order is drawn for a batch."""
+"""Weight of a batch in the running mean that is the baseline of orders: each batch draws one order."""
 
 
 class Draw(NamedTuple):
-    """Patterns of the images of a batch, and how likely they were."""
+    """Patterns drawn for the images of a batch, and their log-probabilities."""
 
-    support: RolloutPattern  # sequential where the pattern of any image may be
-    gates: Mapping[EdgeKey, Tensor]  # (batch,), of the edges that are sequential in it: 1 streams
+    support: RolloutPattern  # sequential on every edge that may be sequential for some image
+    gates: Mapping[EdgeKey, Tensor]  # (batch,), for the edges that are sequential in ``support``: 1 streams
     values: NDArray[np.int64]  # (batch, edges): R of every image's pattern
-    likely: Tensor  # (batch,): logarithm of the probability of the gates
-    order_likely: Tensor  # (): the same of the order
+    likely: Tensor  # (batch,): log-probability of the gates
+    order_likely: Tensor  # (): log-probability of the order
 
 
 class PatternGates(nn.Module):
@@ -80,12 +80,12 @@ class PatternGates(nn.Module):
         self.potentials = nn.Parameter(torch.zeros(len(self._nodes)))
 
     def labels(self) -> tuple[str, ...]:
-        """Name the edges that have a gate."""
+        """Names of the edges with gates."""
         keys = list(self.network.edges)
         return tuple(f"{keys[e][0]} -> {keys[e][1]}" for e in self.gated)
 
     def shares(self, temperature: float = 1.0) -> tuple[float, ...]:
-        """Give the probability with which each of them streams where it may be sequential."""
+        """Return, for each edge with a gate, the probability that it streams when it may be sequential."""
         return tuple(torch.sigmoid(self.logits.detach() / temperature).tolist())
 
     def draw(self, n: int, temperature: float, generator: torch.Generator) -> Draw:
@@ -109,7 +109,7 @@ class PatternGates(nn.Module):
         return Draw(self._pattern(support), gates, values, likely, (ordered - left).sum())
 
     def most_likely(self) -> RolloutPattern:
-        """Give the pattern of the greatest potentials first and the more likely value of every gate."""
+        """Return the pattern of the most likely order and the more likely value of every gate."""
         may = self._may_be_sequential(
             torch.argsort(self.potentials.detach().cpu(), descending=True, stable=True).tolist()
         )
@@ -118,7 +118,7 @@ class PatternGates(nn.Module):
         return self._pattern(values)
 
     def _may_be_sequential(self, order: list[int]) -> NDArray[np.bool_]:
-        """Mark the gates of edges on no cycle, and of those that lead forward in an order of nodes on cycles."""
+        """Mark the gates of edges on no cycle, and of edges that lead forward in an order of the nodes on cycles."""
         place = {self._nodes[k]: rank for rank, k in enumerate(order)}
         ends = [self._pairs[e] for e in self.gated.tolist()]
         forward = [place.get(u, 0) < place.get(v, 0) for u, v in ends]
@@ -129,7 +129,7 @@ class PatternGates(nn.Module):
 
 
 def _indifferent(network: Network) -> list[int]:
-    """List the edges whose R changes no class: alone between two parts of what the outputs see, all inputs as one."""
+    """List edges whose R changes no behaviour class: bridges of the graph that outputs see, with all inputs merged."""
     graph = indexed_network(network)
     inputs = set(graph.inputs)
     number = [-1 if n in inputs else n for n in range(graph.n)]
@@ -137,13 +137,13 @@ def _indifferent(network: Network) -> list[int]:
     pairs = [(min(pair), max(pair)) for pair in ends]
     parallel = Counter(pairs)
     whole: nx.Graph[int] = nx.Graph([pair for pair in pairs if len({*pair}) > 1])
-    found: list[Any] = list(nx.bridges(whole))  # pairs of nodes, whatever the stubs say
+    found: list[Any] = list(nx.bridges(whole))  # pairs of nodes, despite the stubs
     bridges = {tuple(sorted(pair)) for pair in found}
     return [e for e, pair in zip(graph.seen, pairs, strict=True) if pair in bridges and parallel[pair] == 1]
 
 
 def _begun(frames: Tensor, draw: Draw, network: Network) -> Tensor:
-    """Let pictures begin in frame 1 where no edge of an input streams: nothing depends on frame 0 there."""
+    """Start pictures in frame 1 for patterns with no streaming edge of an input: nothing depends on frame 0 there."""
     of_inputs = [e for e, (source, _) in enumerate(network.edges) if source in network.inputs]
     late = torch.from_numpy(~draw.values[:, of_inputs].any(1))
     if frames.stride(0) == 0 or not late.any():
@@ -156,29 +156,29 @@ class Learning:
     """How a pattern is learned."""
 
     execution: str
-    epochs: int  # with gates; after them the most likely pattern is trained on
-    weight_time: float = 0.0  # nats for every update step until the frames that count are known
-    weight_cores: float = 0.0  # nats for every core that the neurons of ``delays`` fill
-    delays: tuple[DelayCost, ...] = ()  # what delays cost on the chip, in neurons
+    epochs: int  # with gates; afterwards only the most likely pattern is trained
+    weight_time: float = 0.0  # nats per update step until the frames that count are known
+    weight_cores: float = 0.0  # nats per core that the neurons of ``delays`` fill
+    delays: tuple[DelayCost, ...] = ()  # cost of delays on the chip, in neurons
     core_neurons: int = 1
 
     def cost(self, rollout: Rollout, shares: FrameShares) -> float:
-        """Give what the times of a rollout cost beside errors, in nats."""
+        """Return the cost of a rollout's times and delays, in nats."""
         cores = cost_of(rollout.delays, self.delays) / self.core_neurons if self.weight_cores else 0.0
         return self.weight_time * shares.steps + self.weight_cores * cores
 
 
 def mean_loss(scores: Tensor, labels: Tensor) -> Tensor:
-    """Give the mean cross-entropy of single frames (Fischer, Köhler, Pfeil 2018, section 4)."""
+    """Return the mean cross-entropy of single frames (Fischer, Köhler, Pfeil 2018, section 4)."""
     # shapes: scores (frames, batch, classes); labels (batch,)
     return functional.cross_entropy(scores.float().flatten(0, 1), labels.repeat(len(scores)))
 
 
 class Objective(nn.Module):
-    """The loss of a run over time, and what is learned with it beside the weights."""
+    """The loss over time of a run, with the parameters it learns besides the weights."""
 
-    # The constraint of ``by`` is held by a multiplier: its step follows the accuracy itself, while weights follow the
-    # cross-entropy of the same frame in place of it (Cotter et al. 2019, proxy Lagrangian).
+    # A multiplier enforces the constraint of ``by``: its steps follow the accuracy itself, while weights follow the
+    # cross-entropy of the same frame as a proxy (Cotter et al. 2019, proxy Lagrangian).
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class Objective(nn.Module):
         self.gates = None if learning is None else PatternGates(rollouts[0].network)
         self.multiplier = nn.Parameter(torch.zeros(1), requires_grad=False)
         self.usual = nn.Parameter(torch.full((1,), -1.0), requires_grad=False)  # mean objective; below 0 for none yet
-        # of patterns that were drawn, by their values
+        # of drawn patterns, by their values
         self._cost, self._ticks = cache(self._cost_of), cache(self._ticks_of)
         self._take(rollouts)
 
@@ -204,7 +204,7 @@ class Objective(nn.Module):
         self._shares = tuple(self.over_time.shares(rollout, self.frames) for rollout in rollouts)
 
     def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Give what a checkpoint keeps beside the model, by name."""
+        """Yield the parameters that a checkpoint keeps besides the model, by name."""
         if self.over_time.part:
             yield "loss.multiplier", self.multiplier
         if self.gates is not None:
@@ -213,7 +213,7 @@ class Objective(nn.Module):
             yield "gates.usual", self.usual
 
     def begin(self, epoch: int) -> bool:
-        """Say whether images of an epoch draw patterns; else patterns are those that are trained then."""
+        """Begin an epoch; return whether its images draw patterns."""
         if self.gates is None or self.learning is None:
             return False
         self._take([self.rollout_of(self.gates.most_likely())])
@@ -223,18 +223,18 @@ class Objective(nn.Module):
         return self._draws
 
     def gate_rate(self, batches: int) -> float:
-        """Give the learning rate of gates and potentials, with so many batches an epoch."""
+        """Return the learning rate of gates and potentials, given the batches per epoch."""
         epochs = 1 if self.learning is None else self.learning.epochs
         return min(_FASTEST, _TRAVEL / ((1 - _WAIT) * epochs * batches))
 
     def rollout_of(self, pattern: RolloutPattern) -> Rollout:
-        """Give the rollout that a pattern stands for: windowed, of the class's pattern with the least frame period."""
+        """Return the rollout of a pattern; windowed, it is of the pattern with the least frame period in its class."""
         execution = "windowed" if self.learning is None else self.learning.execution
         best = best_in_class(pattern) if execution == "windowed" else pattern
         return Rollout(pattern.network, best, execution)
 
     def window(self) -> int:
-        """Give the frames after frame 0 of the longest window that a step may take."""
+        """Return the size of the longest window that a step may take."""
         output = self.patterns[0].network.outputs[0]
         longest = max(len(shares.shares) for shares in self._shares)
         if self.gates is None or not self._draws:
@@ -245,12 +245,12 @@ class Objective(nn.Module):
         return most + max(longest, self.over_time.most_frames(self.gates.network, self.frames))
 
     def turn(self, step: int) -> tuple[RolloutPattern, FrameShares]:
-        """Give the pattern whose turn it is."""
+        """Return the pattern of a step, and its shares."""
         number = step % len(self.patterns)
         return self.patterns[number], self._shares[number]
 
     def of_pattern(self, scores: Tensor, labels: Tensor, shares: FrameShares) -> tuple[Tensor, float]:
-        """Give the loss of the frames of one pattern from its first response on, twice: to follow, and to tell."""
+        """Return the loss of a pattern's frames from its first response on, as a tensor for gradients and a number."""
         # shapes: scores (frames, batch, classes); labels (batch,)
         labels = labels.to(scores.device)
         if shares.is_mean:
@@ -264,7 +264,7 @@ class Objective(nn.Module):
     def of_draws(
         self, model: RolloutModel, frames: Tensor, labels: Tensor, generator: torch.Generator, *, by_tick: bool = False
     ) -> tuple[Tensor, float]:
-        """Give the loss of images each of which draws a pattern; its gradient is that of weights and of gates."""
+        """Return the loss of images that each draw a pattern; its gradient covers weights and gates."""
         # shapes: frames (W + 1, batch, rows, columns, features), of streams (ticks, ...), black in the last; labels
         # (batch,)
         assert self.gates is not None
@@ -290,23 +290,23 @@ class Objective(nn.Module):
         return each.mean() + self._of_gates(draw, told.cpu()), float(told.mean())
 
     def _sampled(self, frames: Tensor, draw: Draw) -> Tensor:
-        """Give what every image's pattern samples of its stream, at the frame period of the rollout it stands for."""
+        """Sample each image's stream as its pattern does, at the frame period of the pattern's rollout."""
         ticks = np.stack([self._ticks(tuple(values)) for values in draw.values.tolist()], axis=1)
         ticks[(ticks < 0) | (ticks >= len(frames))] = len(frames) - 1
         return frames[torch.from_numpy(ticks), torch.arange(frames.shape[1])]
 
     def _ticks_of(self, values: tuple[int, ...]) -> NDArray[np.int64]:
-        """Give the ticks at which a pattern samples a stream."""
+        """Return the ticks at which a pattern samples a stream."""
         assert self.learning is not None
         network = self.patterns[0].network
         drawn = Rollout(network, RolloutPattern(network, values), self.learning.execution)
         ticks = np.array(drawn.sample_ticks(network.outputs[0], self.window()), np.int64)
-        if self.learning.execution == "windowed":  # the same frames, sampled as often as the class's best pattern
+        if self.learning.execution == "windowed":  # the same frames, at the period of the class's best pattern
             ticks = ticks // int(drawn.frame_period) * int(self.rollout_of(drawn.pattern).frame_period)
         return ticks
 
     def _cost_of(self, values: tuple[int, ...]) -> tuple[int, FrameShares, float]:
-        """Give a pattern's first frame that depends on the stimulus, shares of frames from there on, and its cost."""
+        """Return a pattern's first frame that depends on the stimulus, shares of frames from there on, and its cost."""
         assert self.learning is not None
         pattern = RolloutPattern(self.patterns[0].network, values)
         first, rollout = first_frame(pattern, pattern.network.outputs[0]), self.rollout_of(pattern)
@@ -316,7 +316,7 @@ class Objective(nn.Module):
     def _of_images(
         self, scores: Tensor, labels: Tensor, weights: Tensor, silent: Tensor | float, held: Tensor | None
     ) -> Tensor:
-        """Give the loss of every image; ``held`` are places of frames, below 0 where there is none in time."""
+        """Return the loss of every image; ``held`` are indices of constrained frames, negative if none is in time."""
         # shapes: scores (frames, batch, classes); labels, silent, held (batch,); weights (frames, batch)
         lost = functional.cross_entropy(scores.flatten(0, 1), labels.repeat(len(scores)), reduction="none")
         lost = lost.unflatten(0, scores.shape[:2])
@@ -334,7 +334,7 @@ class Objective(nn.Module):
         return (each + weight * at_time) / (1 + weight)
 
     def _of_gates(self, draw: Draw, told: Tensor) -> Tensor:
-        """Give a term without meaning but for its gradient: that of the expected objective by gates and potentials."""
+        """Return a term whose gradient estimates that of the expected objective; its value has no meaning."""
         n, mean = len(told), float(told.mean())
         if not self._moves:
             return told.new_zeros(())

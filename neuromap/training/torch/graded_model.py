@@ -1,4 +1,4 @@
-"""A model of graded nodes that is trained through its quantiser, and its network, value by value the same."""
+"""A model of graded nodes trained through their quantiser, converted to a network that gives the same values."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from neuromap.training.torch.frame_model import (
 _BITS_OF_MULTIPLIER = 15
 """A multiplier of 2**14 to 2**15 is within 2**-15 of any factor: less than half a step of a value of 14 bits."""
 _GREATEST_MULTIPLIER = 2**30
-"""Times sums of 24 bits it stays below 2**53, where float64 ends to be exact."""
+"""Times sums of 24 bits, it stays below 2**53, the limit of exact integers in float64."""
 _DEVIATIONS = 4
-"""Standard deviations of the sums, beyond the offset, that a node's range holds: of 10,000 fewer than one is cut."""
+"""Standard deviations of the sums, beyond the offset, within a node's range: under 1 in 10,000 are clipped."""
 _FIRST_SCORE = math.log(30)
-"""Logarithm of the score of a deviation, over all neurons of the output: 3 nats with ten classes of one neuron."""
+"""Logarithm of the score of one deviation over all output neurons: 3 nats with ten classes of one neuron."""
 
 
 class Units(NamedTuple):
-    """How the sums of a node become values, float64 integers: one for each neuron or for each feature."""
+    """Integers, as float64, that turn a node's sums into values: one per neuron or feature."""
 
     multiplier: Tensor
     shift: Tensor
@@ -50,19 +50,19 @@ class Units(NamedTuple):
 
 
 class GradedModel(IntegerModel):
-    """A network of graded nodes whose weights, biases, multipliers and shifts are trained."""
+    """A network of graded nodes with trained weights, biases, multipliers and shifts."""
 
-    # While training, weights are integers: real-valued latent ones in units of their neuron or feature, rounded, with
-    # the gradient of no rounding (straight through). Sums are normalised over batch, frames and positions, an offset is
-    # learned, and the value is gain x that, rounded and clipped to the node's range; the gradient ends where it is cut.
-    # There is no learned factor: the next layer's weights have it. Nodes on cycles are computed frame by frame, so a
-    # batch's mean would be another in every frame: they take the running one, in training as afterwards.
+    # In training, weights are integers: latent weights in units of their neuron or feature, rounded with a
+    # straight-through gradient. Sums are normalised over batch, frames and positions, a learned offset is added, and
+    # the value is gain times that, rounded and clipped to the node's range; clipping stops the gradient. There is no
+    # learned factor: the next layer's weights take its role. Nodes on cycles are computed frame by frame, so a batch's
+    # mean would differ from frame to frame: they use running statistics, in training as afterwards.
     #
-    # In evaluation mean, variance, offset and gain are folded into integers, and values are those of
-    # :meth:`GradedNeuron.respond` to the bit: a unit is at least so large that all products that can occur add up to no
-    # more than ``widths.products``, so float32 (exact below 2**24) and the chip hold every partial sum.
+    # In evaluation, mean, variance, offset and gain are folded into integers, and values equal those of
+    # :meth:`GradedNeuron.respond` bit by bit: units are large enough that sums of all possible products stay within
+    # ``widths.products``, so float32 (exact below 2**24) and the chip hold every partial sum.
     #
-    # Nodes without weights to train (pools, sums of identities) respond as the network says.
+    # Nodes without weights to train (pools, sums of identities) respond as the network file specifies.
 
     def __init__(self, network: Network, widths: Widths, seed: int = 0) -> None:
         super().__init__(network, seed)
@@ -85,7 +85,7 @@ class GradedModel(IntegerModel):
         self._score = nn.Parameter(torch.tensor([_FIRST_SCORE - math.log(votes)]))
         self._step: dict[str, float] = {}  # latent weight of the integer 1 that the network came with
         self.knows_weights = self._take_weights()
-        self._seen: dict[str, Tensor] | None = None  # sums, while they are looked at before training
+        self._seen: dict[str, Tensor] | None = None  # sums seen so far, during ``look_at``
 
     def _check(self, name: str) -> None:
         neuron = self.neurons[name]
@@ -113,8 +113,8 @@ class GradedModel(IntegerModel):
             )
 
     def _take_weights(self) -> bool:
-        """Start from the integers of the network, if it has them all, in steps that suit drawn weights."""
-        # Learning rates are for weights as they are drawn: a step of the optimiser must be able to move an integer.
+        """Start from the network's integers, if it has all of them, scaled to the size of random weights."""
+        # Learning rates suit random weights: a step of the optimiser must be able to change an integer.
         known: dict[EdgeKey, Tensor] = {}
         for key, edge in self.network.edges.items():
             if isinstance(transform := edge.transform, Conv | Dense):
@@ -130,7 +130,7 @@ class GradedModel(IntegerModel):
         return True
 
     def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Give all parameters by name, what sums are normalised with and the scale of the scores with them."""
+        """Yield all parameters by name, including the statistics of sums, gains and the scale of the scores."""
         yield from super().tensors()
         for name in self.settings:
             if name in self.trained:
@@ -145,10 +145,10 @@ class GradedModel(IntegerModel):
         biases = (self._bias[self._node_place[name]] for name in self.trained)
         return sum(int(parameter.numel()) for parameter in (*self._weights.values(), *biases))
 
-    # Weights: latent ones in units of their neuron or feature.
+    # Weights, latent ones in units of their neuron or feature.
 
     def weight(self, key: EdgeKey) -> Tensor | None:
-        """Integer weights of an edge, as real numbers; ``None`` where they are fixed."""
+        """Integer weights of an edge, as floats; ``None`` if they are fixed."""
         latent = super().weight(key)
         transform = self.network.edges[key].transform
         if latent is None or not isinstance(transform, Conv | Dense):
@@ -158,9 +158,9 @@ class GradedModel(IntegerModel):
         return rounded(latent / _like_weights(self._unit(key[1]), transform))
 
     def _unit(self, name: str) -> Tensor:
-        """Give the latent weight that becomes 1: for each neuron of a node or, as its bias, each feature."""
+        """Return the latent weight that becomes 1, per neuron or feature of a node, in the shape of its bias."""
         shape = self.bias_shape(name)
-        parts = []  # magnitudes (positions, features, inputs), and of the values that they meet
+        parts = []  # magnitudes (positions, features, inputs), greatest magnitude of the source's values
         for key, edge in self._into(name):
             transform, latent = edge.transform, super().weight(key)
             if latent is not None and isinstance(transform, Conv | Dense):
@@ -170,14 +170,14 @@ class GradedModel(IntegerModel):
         wide = sum(_as_bias(rows.sum(2), shape) * reach for rows, reach in parts) / (room - self._rounding(name))
         if name not in self._step:
             return torch.maximum(most, wide).clamp(min=1e-12)
-        # Integers that fit stay as they came; and the 1 of identities and pools keeps its share.
+        # Integers that fit stay unchanged, and identities and pools keep their relative weight of 1.
         unit = most.clamp(min=self._step[name])
         steps = unit.reshape(-1, shape[-1], 1)
         total = sum(_as_bias((rows / steps).round().sum(2), shape) * reach for rows, reach in parts)
         return torch.where(torch.as_tensor(total) <= room, unit, torch.maximum(unit, wide))
 
     def _reach(self, name: str) -> float:
-        """Give the greatest sum of what comes in over edges of weight 1."""
+        """Return the greatest sum over incoming edges of weight 1."""
         return sum(
             _most(self.neurons[edge.source])
             * (math.prod(edge.transform.kernel) if isinstance(edge.transform, Pool) else 1)
@@ -186,7 +186,7 @@ class GradedModel(IntegerModel):
         )
 
     def _rounding(self, name: str) -> float:
-        """Give by how much rounded weights may add up to more than latent ones."""
+        """Bound by how much rounding weights can increase a sum."""
         return sum(
             _most(self.neurons[edge.source]) * fan_in(edge.transform) / 2
             for _, edge in self._into(name)
@@ -196,7 +196,7 @@ class GradedModel(IntegerModel):
     # Values of sums.
 
     def units(self, name: str) -> Units:
-        """Fold what a node's sums are normalised with into integers."""
+        """Fold the normalisation of a node's sums into integers."""
         if name not in self.trained:
             return self._given(name)
         place = self._node_place[name]
@@ -209,7 +209,7 @@ class GradedModel(IntegerModel):
         return Units(multiplier, shift, bias)
 
     def activate(self, name: str, sums: Tensor) -> Tensor:
-        """Give the values of a node; while training those of outputs in the learned scale of scores."""
+        """Return the values of a node; in training, those of outputs are in the learned scale of scores."""
         if self._seen is not None and name in self.trained:
             return self._look(name, sums)
         if not self.training or name not in self.trained:
@@ -223,17 +223,17 @@ class GradedModel(IntegerModel):
         return values * (self._score.exp() / self._gain[place].mean())
 
     def _respond(self, name: str, sums: Tensor) -> Tensor:
-        """Give what :meth:`GradedNeuron.respond` does: products of sums and multipliers are exact in float64."""
+        """Compute :meth:`GradedNeuron.respond`; products of sums and multipliers are exact in float64."""
         neuron, units = self.neurons[name], self.units(name)
         exact = (sums.double() + units.bias) * units.multiplier / 2**units.shift
-        return rounded(exact.clamp(neuron.low, neuron.high)).to(sums.dtype)  # bounds are integers: in either order
+        return rounded(exact.clamp(neuron.low, neuron.high)).to(sums.dtype)  # bounds are integers: either order
 
-    # Before training: what sums are usual.
+    # Before training: typical sums.
 
     def look_at(self, pattern: RolloutPattern, inputs: Mapping[str, Tensor]) -> None:
-        """Take means and variances of sums from some images; where integers are known, gains and offsets of them."""
-        # Of known integers the values are those of the network while its sums are looked at: training starts with what
-        # the network computes, but for what other batches have as mean and variance.
+        """Set means and variances of sums from some images, and gains and offsets from known integers, if any."""
+        # With known integers, values are those of the network meanwhile, so training starts from what the network
+        # computes, apart from other means and variances in other batches.
         self._seen = {}
         with torch.no_grad():
             self.window(pattern, inputs)
@@ -244,7 +244,7 @@ class GradedModel(IntegerModel):
             self._variance[self._node_place[name]].div_(unit**2)
 
     def _look(self, name: str, sums: Tensor) -> Tensor:
-        """Take in the sums of some frames, and give the values that the next nodes see."""
+        """Record the sums of some frames, and return the values that the next nodes see."""
         assert self._seen is not None
         place, shape, neuron = self._node_place[name], self.bias_shape(name), self.neurons[name]
         rows = sums.double().reshape(-1, *shape)
@@ -264,7 +264,7 @@ class GradedModel(IntegerModel):
         return values.round().clamp(neuron.low, neuron.high).to(sums.dtype)
 
     def _given(self, name: str) -> Units:
-        """Give the integers that the network came with, one for each neuron."""
+        """Return the integers that the network came with, one per neuron."""
         neuron, shape = self.neurons[name], self.network.nodes[name].shape
         assert shape is not None
         arrays = (
@@ -275,26 +275,26 @@ class GradedModel(IntegerModel):
 
 def _graded(node: Node) -> GradedNeuron:
     neuron = node.graded
-    assert neuron is not None  # a network is graded as a whole
+    assert neuron is not None  # all nodes of a network are graded, or none
     return neuron
 
 
 def _most(neuron: GradedNeuron) -> int:
-    """Give the greatest magnitude of a value."""
+    """Return the greatest magnitude of a value."""
     return max(-neuron.low, neuron.high)
 
 
 def _first_gain(neuron: GradedNeuron) -> float:
-    """Give the values of a deviation: of a range to one side of 0 a quarter, of one to both sides an eighth."""
+    """Return the initial values per deviation: 1/4 of a one-sided range, 1/8 of the shorter side of a two-sided one."""
     sides = (-neuron.low, neuron.high)
     return max(sides) / _DEVIATIONS if min(sides) == 0 else min(sides) / (2 * _DEVIATIONS)
 
 
-# What neurons and features are in the layouts of weights.
+# Neurons and features in the layouts of weights.
 
 
 def _by_neuron(weights: Tensor, transform: Conv | Dense) -> Tensor:
-    """Bring weights into the shape (positions, features, inputs); a convolution has one position."""
+    """Reshape weights to (positions, features, inputs); a convolution has one position."""
     features = transform.target_shape[2]
     if isinstance(transform, Conv):
         return weights.movedim(-1, 0).reshape(1, features, -1)
@@ -305,12 +305,12 @@ def _by_neuron(weights: Tensor, transform: Conv | Dense) -> Tensor:
 
 
 def _as_bias(each: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Take numbers of neurons, shape (positions, features), to the greatest of those that share a bias."""
+    """Reduce numbers per neuron, shape (positions, features), to the maximum over neurons that share a bias."""
     return each.reshape(shape) if len(shape) > 1 else each.amax(0)
 
 
 def _like_weights(unit: Tensor, transform: Conv | Dense) -> Tensor:
-    """Bring units of neurons or features into a shape that divides the weights of an edge."""
+    """Reshape units of neurons or features so that they broadcast with the weights of an edge."""
     if isinstance(transform, Conv):
         return unit
     rows, columns, features = transform.target_shape
@@ -320,7 +320,7 @@ def _like_weights(unit: Tensor, transform: Conv | Dense) -> Tensor:
 
 
 def to_graded_network(model: GradedModel) -> Network:
-    """Give the network that a model in evaluation is, with its integers."""
+    """Convert a model in evaluation mode to a network with its integers."""
     network = model.network
     nodes = {name: _node(model, node) if name in model.trained else node for name, node in network.nodes.items()}
     edges = {key: with_weights(edge, model.weight(key)) for key, edge in network.edges.items()}

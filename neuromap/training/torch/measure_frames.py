@@ -1,4 +1,4 @@
-"""Accuracy of a network, frame by frame."""
+"""Batches of frames, and the accuracy of a network frame by frame."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ from neuromap.training.torch.rollout_model import RolloutModel
 
 
 def exact_sums() -> AbstractContextManager[None]:
-    """On CUDA, have convolutions add up 32 bits, in the same order every time; of no effect on the processor."""
+    """Make CUDA convolutions deterministic and sum in 32 bits; no effect on the processor."""
     found: AbstractContextManager[None] = torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False)
     return found
 
 
 def sole_output(model: RolloutModel) -> str:
-    """Give the output that classes are read from, the first one named."""
+    """Return the output that classes are read from, the first in the network file."""
     return model.network.outputs[0]
 
 
 def class_scores(output: Tensor, classes: int) -> Tensor:
-    """Add up the neurons that vote for a class: neuron n votes for class n // (size / classes)."""
+    """Sum the neurons that vote for each class: neuron n votes for class n // (size / classes)."""
     # shapes: output (..., rows, columns, features); returns (..., classes)
     flat = output.flatten(-3)
     return flat if flat.shape[-1] == classes else flat.unflatten(-1, (classes, -1)).sum(-1)
 
 
 def output_scores(model: RolloutModel, pattern: RolloutPattern, frames: Tensor, classes: int) -> Tensor:
-    """Scores of classes in every frame from the first response on, shape (n_frames, batch, classes)."""
+    """Return class scores of all frames from the first response on, shape (n_frames, batch, classes)."""
     output = sole_output(model)
     shown = frames.to(model.device)
     values = model.window(pattern, dict.fromkeys(model.network.inputs, shown))
@@ -48,7 +48,7 @@ def output_scores(model: RolloutModel, pattern: RolloutPattern, frames: Tensor, 
 def correct_by_frame(
     model: RolloutModel, rollout: Rollout, batches: Batches, n_frames: int, classes: int
 ) -> NDArray[np.float64]:
-    """Measure the fraction of images that every frame alone names rightly, the lower class of equals."""
+    """Measure the accuracy of each frame on its own; ties go to the lower class."""
     # shapes: returns (n_frames,)
     was_training = model.training
     model.eval()
@@ -66,17 +66,17 @@ def correct_by_frame(
     return right / seen
 
 
-# Batches of frames: images, moved a little where that is asked for, in the encoding of the input node.
+# Batches of frames: images in the encoding of the input node, randomly shifted if requested.
 
 
 def onset(pattern: RolloutPattern) -> int:
-    """Give the frame from which on an image is shown: 0 if an edge of an input streams, else 1."""
+    """Return the first frame that shows an image: 0 if an edge of an input streams, else 1."""
     # Nothing depends on frame 0 of an input whose edges are sequential.
     edges = zip(pattern.network.edges, pattern.values, strict=True)
     return 0 if any(r for (source, _), r in edges if source in pattern.network.inputs) else 1
 
 
-# Batches of a training run: which images, mirrored or not, and their frames; the same ones after an interruption.
+# Batches of a training run: choice and mirroring of images, and their frames; reproducible after an interruption.
 class Batches:
     """Frames and labels of training images, epoch by epoch."""
 
@@ -91,15 +91,14 @@ class Batches:
         mean: tuple[float, ...] = (),
         run: int = 0,
     ) -> None:
-        # run: consecutive pictures of a track that are shown as frames, every run of that length once; 0 for stills and
-        # streams
+        # run: number of consecutive pictures of a track shown as frames, each such run once; 0 for stills and streams
         self._set, self._images, self._labels, self._white = images, images.images, images.labels, images.white
         self._shown: tuple[Rollout, ...] = ()
         self._noise, self._size, self._seed, self._flip = noise, size, seed, flip
         self._starts = starts_of_runs(images, run) if run else np.arange(len(images.images))
         self._run, self._onset = run, 0
         self._mean = torch.tensor(mean) if mean else None
-        # Noise is drawn where frames are computed: on one thread of the host it would take longer than a step on CUDA.
+        # Noise is drawn on this device: on one thread of the host it would take longer than a step on CUDA.
         self.device = torch.device("cpu")
 
     def __len__(self) -> int:
@@ -107,20 +106,20 @@ class Batches:
 
     @property
     def n_shown(self) -> int:
-        """Images, or runs of them, that are shown in an epoch."""
+        """Number of images, or runs of them, shown in an epoch."""
         return len(self._starts)
 
     def begin_at(self, *rollouts: Rollout) -> None:
-        """Show what rollouts see that take batches in turn, over epochs too; tracks begin where those of all do."""
+        """Sample streams as rollouts do, one per batch in turn, across epochs; tracks begin at their common onset."""
         self._shown, self._onset = rollouts, onset(rollouts[0].pattern)
 
     def tick_by_tick(self) -> int:
-        """Show streams at every tick, and give how many there are with one behind the end; of stills 0."""
+        """Show streams at every tick; return the number of ticks plus one after the end, or 0 for stills."""
         self._shown = ()
         return self._set.n_stream_frames * self._set.frame_ticks + 1 if self._set.is_stream else 0
 
     def _seen(self, numbers: NDArray[np.int64], turn: int, n_frames: int) -> NDArray[np.uint8]:
-        """Give what is shown, shape (batch, frames, rows, columns, features); one frame where all are alike."""
+        """Return the pictures shown, shape (batch, frames, rows, columns, features); stills have one frame."""
         if self._run:
             step = np.clip(np.arange(n_frames) - self._onset, 0, self._run - 1)
             return np.asarray(self._images[numbers[:, np.newaxis] + step])
@@ -133,7 +132,7 @@ class Batches:
         return self._set.shown(ticks, numbers)
 
     def epoch(self, number: int, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Give the batches of an epoch."""
+        """Yield the batches of an epoch."""
         # shapes: yields (n_frames, batch, rows, columns, features); yields (batch,)
         rng = np.random.default_rng([self._seed, number])
         noise = self._noise_of(rng)
@@ -144,25 +143,25 @@ class Batches:
             yield self._frames(shown, n_frames, noise), torch.from_numpy(self._labels[chosen])
 
     def in_order(self, n_frames: int) -> Iterator[tuple[Tensor, Tensor]]:
-        """Give all images once in their order, for measuring; what is drawn depends on the seed and the device."""
+        """Yield all images once, in order, for measuring; noise depends on the seed and the device."""
         noise = self._noise_of(None)
         for start in range(0, len(self._starts), self._size):
             chosen = self._starts[start : start + self._size]
             yield self._frames(self._seen(chosen, 0, n_frames), n_frames, noise), torch.from_numpy(self._labels[chosen])
 
     def _noise_of(self, rng: np.random.Generator | None) -> Any:
-        """Give what noise is drawn from: in an epoch, which ``rng`` belongs to, or while images are measured."""
+        """Return the generator of noise: for the epoch of ``rng``, or for measuring if it is ``None``."""
         return torch.Generator(self.device).manual_seed(self._seed if rng is None else int(rng.integers(2**62)))
 
     def _changed(self, images: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
-        """Mirror images, all frames of one alike."""
+        """Mirror images at random, all frames of an image alike."""
         if self._flip:
             mirrored = rng.random(len(images)) < 0.5
             images[mirrored] = images[mirrored][..., ::-1, :]
         return images
 
     def _frames(self, images: NDArray[np.uint8], n_frames: int, noise: Any) -> Tensor:
-        """Give frames, each with noise of its own."""
+        """Convert images to frames, each with its own noise."""
         # shapes: images (batch, frames or 1, rows, columns, features)
         clean = torch.from_numpy(images.swapaxes(0, 1).astype(np.float32) / self._white).to(self.device)
         mean = None if self._mean is None else self._mean.to(self.device)
@@ -174,7 +173,7 @@ class Batches:
 
 
 class FrameBatches(Batches):
-    """Frames and labels of images, epoch by epoch, by the encoding of the input node."""
+    """Frames and labels of images, epoch by epoch, in the encoding of the input node."""
 
     def __init__(
         self, images: ImageSet, encoding: InputEncoding, options: TrainingOptions, hardware: HardwareOptions
@@ -201,7 +200,7 @@ class FrameBatches(Batches):
 
 
 def _moved(images: NDArray[np.uint8], most: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Move every image by its own number of pixels, up to ``most`` along each axis, all frames of a stream alike."""
+    """Shift each image by random numbers of pixels, up to ``most`` along each axis, all frames of a stream alike."""
     n, frames, rows, columns = images.shape[:4]
     wide = np.pad(images, ((0, 0), (0, 0), (most, most), (most, most), (0, 0)))
     down, right = rng.integers(0, 2 * most + 1, (2, n, 1, 1, 1))

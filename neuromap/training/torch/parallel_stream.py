@@ -1,8 +1,8 @@
-"""``ParallelStream``: a streaming rollout over processes, with phases of reading and of writing in turn.
+"""``ParallelStream``: a streaming rollout on several processes.
 
-In a streaming rollout every node of a frame needs the last frame only (Fischer, Köhler, Pfeil 2018, section 3), so all
-nodes can be computed at the same time. Values lie in shared memory, twice: processes read the last frame and write this
-one, meet, and change places.
+In a streaming rollout every node depends only on the previous frame (Fischer, Köhler, Pfeil 2018, section 3), so all
+nodes can be computed in parallel. Shared memory holds two frames: processes read the previous one, write the current
+one, synchronise, and swap the two.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LOOK_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class _Phases:
-    """What a process is told and tells: begin with a frame, it is done, the stream is left."""
+    """Signals of a worker: begin a frame, the frame is done, the stream has ended."""
 
     begin: Semaphore
     end: Semaphore
@@ -38,12 +38,12 @@ class _Phases:
 
 
 def _room(shape: tuple[int, ...]) -> int:
-    """Count the floats that are kept for a node: cache lines are not shared between nodes."""
+    """Count the floats reserved for a node, rounded up so that nodes share no cache line."""
     return -(-math.prod(shape) // 16) * 16
 
 
 def _frames(memory: Tensor, shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Give both frames, node by node, as tensors in the memory."""
+    """Return both frames, node by node, as views of the memory."""
     rooms = list(map(_room, shapes.values()))
     one, two = (
         {
@@ -56,9 +56,9 @@ def _frames(memory: Tensor, shapes: Mapping[str, tuple[int, ...]]) -> tuple[dict
 
 
 class ParallelStream:
-    """A model that streams, its nodes shared out over processes; a context manager."""
+    """A streaming model whose nodes are distributed over processes; a context manager."""
 
-    # Processes are started anew (spawned), so a script needs ``if __name__ == "__main__"``.
+    # Processes are spawned, so a script needs ``if __name__ == "__main__"``.
 
     def __init__(self, model: RolloutModel, batch: int, processes: int) -> None:
         for name, number in (("batch", batch), ("processes", processes)):
@@ -126,10 +126,10 @@ def _work(
     shapes: Mapping[str, tuple[int, ...]],
     phases: _Phases,
 ) -> None:
-    """Compute nodes frame after frame, until the stream is left: the life of a process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # who interrupts the stream leaves it, and that is told
+    """Worker loop: compute a share of the nodes frame after frame, until the stream ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupted parent ends the stream and signals that
     torch.set_num_threads(1)
-    now, last = _frames(memory, shapes)  # frame 0 is written to the second
+    now, last = _frames(memory, shapes)  # frame 0 is in the second
     pattern = RolloutPattern.streaming(model.network)
     with torch.no_grad():
         while _is_to_begin(phases):
@@ -140,7 +140,7 @@ def _work(
 
 
 def _is_to_begin(phases: _Phases) -> bool:
-    """Wait for the next frame; false where the stream is left, or whoever would leave it was killed."""
+    """Wait for the next frame; false if the stream has ended or the parent process was killed."""
     parent = multiprocessing.parent_process()
     while not phases.begin.acquire(timeout=_LOOK_SECONDS):
         if parent is None or not parent.is_alive():
@@ -148,11 +148,11 @@ def _is_to_begin(phases: _Phases) -> bool:
     return not phases.left.is_set()
 
 
-# Which process computes which nodes: the longest first, always to the process that has least to do.
+# Distribution of nodes over processes: greedy, the most work first, to the least loaded process.
 
 
 def multiply_accumulates(network: Network) -> dict[str, int]:
-    """Count the multiply-accumulates of a frame, node by node; those of inputs are none."""
+    """Count the multiply-accumulates per frame of each node; inputs are left out."""
     work = {name: 0 for name in network.nodes if name not in network.inputs}
     for edge in network.edges.values():
         inputs = fan_in(edge.transform) if isinstance(edge.transform, Conv | Dense) else 1
@@ -161,7 +161,7 @@ def multiply_accumulates(network: Network) -> dict[str, int]:
 
 
 def node_shares(network: Network, processes: int) -> tuple[tuple[str, ...], ...]:
-    """Share nodes out; processes without any are left out."""
+    """Distribute nodes over processes; processes without nodes are left out."""
     work = multiply_accumulates(network)
     shares: list[list[str]] = [[] for _ in range(processes)]
     loads = [0] * processes

@@ -1,4 +1,4 @@
-"""``NetworkModel``: a network file in frame code as a PyTorch model that gives the spikes of the reference."""
+"""``RolloutModel``, a trainable network in PyTorch, and ``NetworkModel``, which computes a given integer network."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.training.options.graded_settings import fan_in
 from neuromap.training.options.node_settings import node_settings, weight_shape
 
-# ``RolloutModel``: a network with real values, rolled out over time by any valid pattern.
+# ``RolloutModel``: a network with real values, rolled out under any valid pattern.
 #
-# The meaning is that of :func:`neuromap.reference`, with real values: x_v[i] = f(sum over e = (u, v) of W_e x_u[i -
-# R(e)] + b_v) for frames i >= 1, and 0 in frame 0 for all but the inputs (Fischer, Köhler, Pfeil 2018, section 2).
+# It computes :func:`neuromap.reference` with real values: x_v[i] = f(sum over e = (u, v) of W_e x_u[i - R(e)] + b_v)
+# for frames i >= 1, and 0 in frame 0 for all but the inputs (Fischer, Köhler, Pfeil 2018, section 2).
 
 Reads: TypeAlias = dict[EdgeKey, "int | Tensor"]
-"""What an edge reads: the frame R before, or by a gate of every image a mix of this frame and the one before."""
+"""What each edge reads: the frame R before, or, with a gate per image, a mix of this frame and the one before."""
 NO_GATES: Mapping[EdgeKey, Tensor] = ReadOnlyMapping({})
 
 _ACTIVATIONS = {"relu": functional.relu, "linear": lambda x: x, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
 
 
 class RolloutModel(nn.Module):
-    """A network whose weights are trained, the same ones in every frame."""
+    """A network with trainable weights, shared by all frames."""
 
-    # Weights are drawn as Glorot and Bengio (2010) propose, uniformly within sqrt(6 / (fan in + fan out)); biases are
-    # 0. A node has one bias for each neuron where all its edges are dense, else one for each feature.
+    # Initial weights follow Glorot and Bengio (2010), uniform within sqrt(6 / (fan in + fan out)); biases are 0. A node
+    # has one bias per neuron if all its edges are dense, else one per feature.
 
     def __init__(self, network: Network, seed: int = 0) -> None:
         super().__init__()
-        self.in_bfloat16 = False  # whether products are, while it is trained
+        self.in_bfloat16 = False  # whether products are, in training
         self.network = network
         self.settings = node_settings(network)
         generator = torch.Generator().manual_seed(seed)
@@ -62,18 +62,18 @@ class RolloutModel(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where its parameters are, and its values are computed."""
+        """Device that holds the parameters and computes the values."""
         return next(self.parameters()).device
 
     def bias_shape(self, name: str) -> tuple[int, ...]:
-        """Shape of a node's bias: that of the node, or its features alone."""
+        """Return the shape of a node's bias: that of the node, or its features alone."""
         node = self.network.nodes[name]
         into = [edge for edge in self.network.edges.values() if edge.target == name]
         dense = all(isinstance(edge.transform, Dense) for edge in into)
         return _shape(node) if dense else _shape(node)[2:]
 
     def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Give all parameters by name: ``"A -> B"`` for weights, ``"A.bias"`` for biases."""
+        """Yield all parameters by name: ``"A -> B"`` for weights, ``"A.bias"`` for biases."""
         for key, edge in self.network.edges.items():
             if self._place[key] in self._weights:
                 yield edge.label, self._weights[self._place[key]]
@@ -81,11 +81,11 @@ class RolloutModel(nn.Module):
             yield f"{name}.bias", self._bias[self._node_place[name]]
 
     def weight(self, key: EdgeKey) -> Tensor | None:
-        """Weights of an edge as they are used, in the layout of the weights file; ``None`` where they are fixed."""
+        """Weights of an edge as used, in the layout of the weights file; ``None`` if they are fixed."""
         return self._weights.get(self._place[key], None)
 
     def activate(self, name: str, sums: Tensor) -> Tensor:
-        """Give the values of a node from the sums of its edges, shape (batch, rows, columns, features)."""
+        """Compute the values of a node from the sums of its edges, shape (batch, rows, columns, features)."""
         settings = self.settings[name]
         values = _ACTIVATIONS[settings.activation](sums + self._bias[self._node_place[name]])
         return functional.dropout(values, settings.dropout, self.training) if settings.dropout else values
@@ -93,15 +93,15 @@ class RolloutModel(nn.Module):
     def window(
         self, pattern: RolloutPattern, inputs: Mapping[str, Tensor], gates: Mapping[EdgeKey, Tensor] = NO_GATES
     ) -> dict[str, Tensor]:
-        """Compute a deep window; gates of sequential edges mix the two frames that an edge may read."""
-        # A gate is the share of the frame before in what an edge reads, of every image its own: 0 is sequential, 1
-        # streaming. Whatever the gates of sequential edges are, nothing waits for itself: fewer edges are sequential.
+        """Compute a deep window; gates of sequential edges mix the two frames that such an edge may read."""
+        # A gate is the weight, per image, of the previous frame in what an edge reads: 0 is sequential, 1 streaming.
+        # Any gates on sequential edges are safe: they only make fewer edges sequential, so no node waits for itself.
         # shapes: inputs (W + 1, batch, rows, columns, features); returns (W + 1, batch, rows, columns, features); gates
         # (batch,)
-        # In bfloat16 products are; sums with biases, activations and what is between layers have 32 bits.
+        # Only products are in bfloat16; sums with biases, activations and values between layers have 32 bits.
         if not (self.in_bfloat16 and self.training):
             return self._windowed(pattern, inputs, gates)
-        # no cache of weights: a captured graph would keep it
+        # no weight cache: a captured graph would retain it
         with torch.autocast(self.device.type, torch.bfloat16, cache_enabled=False):
             return self._windowed(pattern, inputs, gates)
 
@@ -123,7 +123,7 @@ class RolloutModel(nn.Module):
     def step(
         self, pattern: RolloutPattern, before: Mapping[str, Tensor], inputs: Mapping[str, Tensor]
     ) -> dict[str, Tensor]:
-        """Compute one frame from the last: the window of size 1, which streams without end."""
+        """Compute one frame from the previous one, as a window of size 1 does."""
         # shapes: before (batch, rows, columns, features); inputs (batch, rows, columns, features)
         now = self._shown(inputs)
         r_of = dict(zip(self.network.edges, pattern.values, strict=True))
@@ -139,23 +139,23 @@ class RolloutModel(nn.Module):
         return self._computed(name, before, now, dict(zip(self.network.edges, pattern.values, strict=True)))
 
     def blank(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Give frame 0: the inputs as they are, 0 on all other nodes."""
+        """Return frame 0: the given inputs, and 0 for all other nodes."""
         some = next(iter(inputs.values()))
         shapes = {name: (len(some), *_shape(self.network.nodes[name])) for name in self.settings}
         return self._shown(inputs) | {name: some.new_zeros(shape) for name, shape in shapes.items()}
 
     def _shown(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """Give the values of input nodes: what they are shown."""
+        """Return the values of input nodes."""
         return dict(inputs)
 
     def _applied(self, key: EdgeKey, edge: Edge, x: Tensor) -> Tensor:
-        """Give what an edge brings to its target."""
+        """Compute an edge's contribution to its target."""
         if self._takes_greatest(edge.target):
             return _greatest(edge, x)
         return apply_edge(edge, self.weight(key), x)
 
     def _joined(self, name: str, parts: Iterator[Tensor]) -> Tensor:
-        """Add up what the edges of a node bring, or take the greatest."""
+        """Sum the contributions of a node's edges, or take their maximum."""
         return reduce(torch.maximum, parts) if self._takes_greatest(name) else _added(parts)
 
     def _takes_greatest(self, name: str) -> bool:
@@ -174,11 +174,11 @@ class RolloutModel(nn.Module):
         return self.activate(name, self._joined(name, parts))
 
     def _from_outside(self, name: str, stage: Stage, r_of: Reads, values: Mapping[str, Tensor]) -> Tensor:
-        """Sum what comes from earlier stages, for frames 1 to W at once: shape (W, batch, ...)."""
+        """Sum the contributions of earlier stages for frames 1 to W at once, shape (W, batch, ...)."""
         parts = []
         for key, edge in self._into(name):
             if edge.source not in stage.nodes:
-                # All frames at once; that which nobody takes is left out after the edge, where frames are smaller.
+                # All frames at once; the unused one is dropped after the edge, where frames are smaller.
                 x = values[edge.source]
                 sums = self._applied(key, edge, x.flatten(0, 1)).unflatten(0, x.shape[:2])
                 parts.append(frames_read(sums, r_of[key]))
@@ -211,7 +211,7 @@ def _added(parts: Iterator[Tensor]) -> Tensor:
 
 
 def frames_read(x: Tensor, r: int | Tensor) -> Tensor:
-    """Give what an edge reads in frames 1 to W of a window."""
+    """Return what an edge reads in frames 1 to W of a window."""
     # shapes: x (W + 1, batch, rows, columns, features); returns (W, batch, rows, columns, features)
     return x[1 - r : len(x) - r] if isinstance(r, int) else _mixed(x[1:], x[:-1], r)
 
@@ -227,7 +227,7 @@ def _mixed(now: Tensor, before: Tensor, gate: Tensor) -> Tensor:
 
 
 def _after_blank(values: Tensor, like: Tensor) -> Tensor:
-    """Put a frame of zeros before frames 1 to W."""
+    """Prepend a frame of zeros to frames 1 to W."""
     frames = values.unflatten(0, like.shape[:2])
     return torch.cat([torch.zeros_like(frames[:1]), frames])
 
@@ -248,17 +248,17 @@ def _drawn(transform: Conv | Dense, generator: torch.Generator) -> Tensor:
     return torch.empty(shape).uniform_(-limit, limit, generator=generator)
 
 
-# In which order a window is computed: nodes on no cycle for all frames at once, cycles frame by frame.
+# Order of computing a window: nodes on no cycle for all frames at once, cycles frame by frame.
 @dataclass(frozen=True)
 class Stage:
-    """Nodes that are computed together."""
+    """Nodes computed together."""
 
-    nodes: tuple[str, ...]  # one node, or the nodes of cycles that hang together; within a frame in this order
+    nodes: tuple[str, ...]  # one node, or a strongly connected component, in the order of computation within a frame
     is_cyclic: bool  # whether they are computed frame by frame
 
 
 def stages(pattern: RolloutPattern) -> tuple[Stage, ...]:
-    """Order the nodes that are not inputs; every stage needs only those before it, in whichever frames."""
+    """Order all nodes except inputs into stages that depend only on themselves and earlier stages, in any frame."""
     pattern.require_binary("RolloutModel")
     network = pattern.network
     order = {name: place for place, name in enumerate(pattern.node_order)}  # within a frame
@@ -273,9 +273,9 @@ def stages(pattern: RolloutPattern) -> tuple[Stage, ...]:
     return tuple(found)
 
 
-# What edges do to real-valued frames: transforms as PyTorch operators, weights in the layout of the weights file.
+# Transforms of real-valued frames as PyTorch operators, with weights in the layout of the weights file.
 def apply_edge(edge: Edge, weight: Tensor | None, x: Tensor) -> Tensor:
-    """Give what an edge adds to the sums of its target."""
+    """Compute what an edge adds to the sums of its target."""
     # shapes: x (batch, rows, columns, features); returns (batch, rows, columns, features)
     transform = edge.transform
     if isinstance(transform, Conv) and weight is not None:
@@ -292,7 +292,7 @@ def apply_edge(edge: Edge, weight: Tensor | None, x: Tensor) -> Tensor:
 
 
 def _greatest(edge: Edge, x: Tensor) -> Tensor:
-    """Give the greatest value of every window; outside of the source there is none."""
+    """Compute the maximum of every window; padding never wins."""
     transform = edge.transform
     if isinstance(transform, Pool):
         stride = transform.stride or transform.kernel
@@ -304,13 +304,13 @@ def _greatest(edge: Edge, x: Tensor) -> Tensor:
 
 
 def _windowed(transform: Conv | Pool, x: Tensor, slide: Any) -> Tensor:
-    """Pad as the network file says and slide."""
+    """Pad as in the network file, and slide."""
     moved: Tensor = slide(padded(transform, x))
     return moved.permute(0, 2, 3, 1)
 
 
 def padded(transform: Conv | Pool, x: Tensor, value: float = 0.0) -> Tensor:
-    """Pad as the network file says, and bring features before rows and columns, as convolutions take them."""
+    """Pad as in the network file, and move features before rows and columns, as convolutions expect."""
     image = x.permute(0, 3, 1, 2)
     if transform.padding != "valid":
         stride = transform.stride or transform.kernel
@@ -319,7 +319,7 @@ def padded(transform: Conv | Pool, x: Tensor, value: float = 0.0) -> Tensor:
 
 
 def _margins(transform: Conv | Pool, stride: tuple[int, int]) -> list[int]:
-    """Columns before and after, rows before and after: the smaller half before."""
+    """Columns before and after, rows before and after; the smaller half goes before."""
     if not isinstance(transform.padding, str):
         top, left, bottom, right = transform.padding
         return [left, right, top, bottom]
@@ -343,14 +343,14 @@ def _dense(transform: Dense, weight: Tensor, x: Tensor) -> Tensor:
 
 
 _GREATEST_SUM = 2**24
-"""Where float32 ends to be exact."""
+"""Limit of exact integers in float32."""
 
 
 class NetworkModel(RolloutModel):
-    """What a network file says, computed by PyTorch: the way back from :func:`to_network`."""
+    """A network with integer weights, computed by PyTorch: the inverse of :func:`to_network`."""
 
-    # A second computation of what :func:`neuromap.reference` and the chip compute, by operators that nobody here wrote;
-    # of graded networks the sums are, and values are those of :meth:`GradedNeuron.respond`. Nothing in it is trained.
+    # Computes what :func:`neuromap.reference` and the chip compute, independently, by PyTorch's operators; for graded
+    # networks this covers the sums, while values come from :meth:`GradedNeuron.respond`. Nothing in it is trained.
 
     def __init__(self, network: Network) -> None:
         require_weights(network)
@@ -366,12 +366,12 @@ class NetworkModel(RolloutModel):
         self._thresholds = {name: _threshold(network.nodes[name]) for name in frames}
 
     def weight(self, key: EdgeKey) -> Tensor | None:
-        """Integer weights of an edge, as real numbers; ``None`` where they are fixed."""
+        """Integer weights of an edge, as floats; ``None`` if they are fixed."""
         stored = self._stored.get(key)
         return None if stored is None else stored.to(self.device)
 
     def activate(self, name: str, sums: Tensor) -> Tensor:
-        """Give the spikes of a node, 1 where a sum reaches its neuron's threshold, or the values of graded neurons."""
+        """Return the spikes of a node, 1 if a sum reaches its neuron's threshold, or the values of graded neurons."""
         neuron = self.network.nodes[name].graded
         if neuron is not None:
             total = sums.detach().flatten(1).cpu().numpy().astype(np.int64) + neuron.bias
@@ -380,7 +380,7 @@ class NetworkModel(RolloutModel):
 
 
 def _require_exact(network: Network, name: str) -> None:
-    """Refuse sums that float32 does not hold."""
+    """Refuse sums that float32 does not represent exactly."""
     reach = {
         source: 1 if (neuron := node.graded) is None else max(map(abs, neuron.value_range))
         for source, node in network.nodes.items()
@@ -398,6 +398,6 @@ def _require_exact(network: Network, name: str) -> None:
 
 
 def _threshold(node: Node) -> Tensor:
-    """Give the thresholds of a node in its shape; no sum goes as far as those that are cut off."""
+    """Return the thresholds of a node in its shape, clipped to values beyond any sum."""
     cut = np.clip(np.asarray(node.threshold), -_GREATEST_SUM, _GREATEST_SUM)
     return torch.from_numpy(cut.astype(np.float32).reshape(node.shape))

@@ -1,4 +1,4 @@
-"""``train``: a network trained under rollout patterns, epoch by epoch, interrupted and resumed at will."""
+"""``train``: train a network under rollout patterns, epoch by epoch; runs can be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ Report = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Run:
-    """What is trained on what."""
+    """Data, patterns and loss of a training run."""
 
-    # under which it is trained, all of one network; steps of the optimiser take them in turn. Of a pattern that is
-    # learned, any rollout of the network
+    # rollouts of one network to train under; optimiser steps cycle through them. For a learned pattern, any rollout of
+    # the network
     rollouts: tuple[Rollout, ...]
     batches: Batches  # training images
-    validation: Batches | None  # images whose accuracy is measured after every epoch
+    validation: Batches | None  # images on which accuracy is measured after every epoch
     classes: int  # number of classes
     task: Mapping[str, Any]  # names the network, the data and the patterns in a checkpoint
     over_time: LossOverTime = MEAN
@@ -69,9 +69,9 @@ def train(
     report: Report = silent,
 ) -> Progress:
     """Train a model in place."""
-    # The loss is the mean, over frames of the output from its first response on, of the cross-entropy of single frames
-    # (Fischer, Köhler, Pfeil 2018, section 4), or weighs frames by their times. All that is random depends on the seed
-    # and the number of the epoch, so a run that was killed and goes on from its checkpoint ends with the same weights.
+    # The loss is the mean cross-entropy of single frames of the output from its first response on (Fischer, Köhler,
+    # Pfeil 2018, section 4), or weighs frames by their times. All randomness depends only on the seed and the number of
+    # the epoch, so a run that was killed and resumed from its checkpoint ends with the same weights.
     # model: trained in place, on the device of the options, where it stays
     if options.threads is not None:
         torch.set_num_threads(options.threads)
@@ -114,11 +114,11 @@ def train(
 
 
 _FIRST_EPOCHS = 5
-"""After so many a network that learns names more classes than at random, whatever the schedule."""
+"""Epochs after which a network that learns is better than chance, whatever the schedule."""
 
 
 def _tell_stall(progress: Progress, run: Run, options: TrainingOptions) -> None:
-    """Say once, after the first epochs, that a network does not learn."""
+    """Warn once, after the first epochs, if a network does not learn."""
     found = progress.history[-1].get("accuracy", ())
     looked_at = min(_FIRST_EPOCHS, options.epochs - 1)
     if found and progress.epoch == looked_at and near_chance(max(found), run.classes):
@@ -131,7 +131,7 @@ def _tell_stall(progress: Progress, run: Run, options: TrainingOptions) -> None:
 
 
 def first_frames(model: RolloutModel, run: Run, options: TrainingOptions) -> Tensor:
-    """Give the frames of a first batch, as many as a step takes."""
+    """Return the frames of a first batch, as many as a step takes."""
     n_frames = (
         max(first_frame(r.pattern, sole_output(model)) for r in run.rollouts) + options.preceding + options.frames
     )
@@ -143,7 +143,7 @@ def first_frames(model: RolloutModel, run: Run, options: TrainingOptions) -> Ten
 def _validated(
     model: RolloutModel, rollouts: Sequence[Rollout], run: Run, shown: Batches, n_frames: int
 ) -> NDArray[np.float64]:
-    """Measure the accuracy by frame, the mean over all patterns."""
+    """Measure the accuracy by frame, averaged over all patterns."""
     found = [correct_by_frame(model, rollout, shown, n_frames, run.classes) for rollout in rollouts]
     return np.asarray(np.mean(found, axis=0))
 
@@ -157,7 +157,7 @@ def _train_epoch(
     epoch: int,
     captured: CapturedSteps | None = None,
 ) -> float:
-    """Go once over the training images; give the mean loss."""
+    """Train for one epoch; return the mean loss."""
     model.train()
     seed = int(np.random.SeedSequence([options.seed, epoch]).generate_state(1)[0])
     torch.manual_seed(seed)  # of dropout
@@ -196,7 +196,7 @@ def _train_epoch(
 
 
 def _scores(model: RolloutModel, objective: Objective, options: TrainingOptions, step: int, frames: Tensor) -> Tensor:
-    """Give the scores of a step, under the pattern whose turn it is: of frames, images and classes."""
+    """Compute the scores of a step under its pattern, shape (frames, images, classes)."""
     pattern, shares = objective.turn(step)
     n_before = options.preceding and options.preceding + onset(pattern)
     window = first_frame(pattern, sole_output(model)) + options.preceding + len(shares.shares)
@@ -205,11 +205,11 @@ def _scores(model: RolloutModel, objective: Objective, options: TrainingOptions,
 
 
 class CapturedSteps:
-    """Losses and gradients of steps on CUDA by captured graphs: small kernels are started all at once."""
+    """Losses and gradients of steps as captured CUDA graphs, which launch many small kernels at once."""
 
-    # Rollouts are many small kernels, and starting them one by one takes longer than they do. A graph is captured for
-    # every pattern and shape of a batch: it reads frames and labels where they lay then, and writes gradients of its
-    # own. Warming up draws dropout and is undone: it changes neither weights nor what is drawn later.
+    # A rollout consists of many small kernels that take longer to launch than to run. A graph is captured for every
+    # pattern and shape of a batch; it reads frames and labels from fixed buffers and writes its own gradients. Warming
+    # up draws dropout, but the random state is restored: it changes neither weights nor later draws.
 
     def __init__(self) -> None:
         self._graphs: dict[Any, tuple[Any, Tensor, Tensor, Tensor, list[tuple[nn.Parameter, Tensor]]]] = {}
@@ -217,7 +217,7 @@ class CapturedSteps:
     def step(
         self, key: Any, scored: Callable[[Tensor], Tensor], frames: Tensor, labels: Tensor, model: RolloutModel
     ) -> float:
-        """Give the mean cross-entropy of a batch, and leave its gradients in the parameters."""
+        """Return the mean cross-entropy of a batch, leaving its gradients in the parameters."""
         if key not in self._graphs:
             self._graphs[key] = self._captured(scored, frames.to(model.device), labels.to(model.device), model)
         graph, shown, named, loss, gradients = self._graphs[key]
@@ -256,7 +256,7 @@ class CapturedSteps:
 
 
 _WARM_UPS = 3
-"""Before a capture, as PyTorch asks for: libraries choose their kernels then."""
+"""Steps before a capture, as PyTorch requires, in which libraries choose their kernels."""
 
 
 def _figures(progress: Progress) -> str:
@@ -268,9 +268,9 @@ def _figures(progress: Progress) -> str:
     return f"loss {last['loss']:.4f}{shown}"
 
 
-# Optimisers and the learning rate of every step.
+# Optimisers and learning rates.
 def make_optimiser(parameters: Iterable[nn.Parameter], options: TrainingOptions) -> torch.optim.Optimizer:
-    """Make the optimiser that is asked for; RMSprop has the constants of the paper's framework (0.9, 1e-7)."""
+    """Make the optimiser of the options; RMSprop has the constants of the paper's framework (0.9, 1e-7)."""
     rate = options.learning_rate
     if options.optimiser == "rmsprop":
         return torch.optim.RMSprop(parameters, rate, alpha=0.9, eps=1e-7)
@@ -280,13 +280,13 @@ def make_optimiser(parameters: Iterable[nn.Parameter], options: TrainingOptions)
 
 
 def learning_rate(options: TrainingOptions, step: int, steps: int) -> float:
-    """Give the learning rate of a step."""
+    """Return the learning rate of a step."""
     if options.schedule == "cosine":
         return options.learning_rate * 0.5 * (1 + math.cos(math.pi * step / steps))
     return options.learning_rate / (1 + options.decay * step)
 
 
-# Checkpoints: all that a training run needs to go on, in one safetensors file that is written whole or not at all.
+# Checkpoints: everything needed to resume a training run, in one safetensors file, written atomically.
 _KIND = "training checkpoint"
 _FORMAT = "neuromap training checkpoint 1"
 _MOST_BYTES = 2**34
@@ -294,13 +294,13 @@ _MOST_BYTES = 2**34
 
 @dataclass
 class Progress:
-    """How far a run is."""
+    """Progress of a run."""
 
-    epoch: int = 0  # epochs that are done
-    # one for every epoch: ``epoch`` (from 1), ``loss``, ``seconds``, ``accuracy`` (by frame, of validation images)
+    epoch: int = 0  # completed epochs
+    # one entry per epoch: ``epoch`` (from 1), ``loss``, ``seconds``, ``accuracy`` (by frame, on validation images)
     history: list[dict[str, Any]] = field(default_factory=list)
-    patterns: tuple[RolloutPattern, ...] = ()  # that are trained at the end
-    gates: tuple[str, ...] = ()  # edges that have gates
+    patterns: tuple[RolloutPattern, ...] = ()  # patterns that the run ends with
+    gates: tuple[str, ...] = ()  # edges with gates
 
 
 class Together(NamedTuple):
@@ -309,7 +309,7 @@ class Together(NamedTuple):
     parts: tuple[RolloutModel | Objective, ...]
 
     def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Give the tensors of all parts, by name."""
+        """Yield the tensors of all parts, by name."""
         for part in self.parts:
             yield from part.tensors()
 
@@ -343,7 +343,7 @@ def load_checkpoint(
     options: TrainingOptions,
     task: Mapping[str, Any],
 ) -> Progress:
-    """Take up a run where its checkpoint left it."""
+    """Restore a run from its checkpoint."""
     about, tensors = _read(path)
     epoch, history = int(about["epoch"]), list(about["history"])
     differs = options.differences(about["options"])
@@ -363,7 +363,7 @@ def load_checkpoint(
 
 
 def take_weights(path: Path, model: RolloutModel) -> str:
-    """Have a model start from the weights of a checkpoint, whatever run that is of; give their digest."""
+    """Load a model's weights from a checkpoint of any run; return their digest."""
     _, tensors = _read(path)
     _load_weights(path, model, tensors)
     found = sha256()
@@ -408,12 +408,12 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 def _not_finite(tensors: Mapping[str, NDArray[Any]]) -> str | None:
-    """Name the first tensor that holds anything but finite numbers."""
+    """Return the name of the first tensor with a value that is not finite."""
     return next((name for name, values in tensors.items() if not np.isfinite(values).all()), None)
 
 
 def _is_whole(about: dict[str, Any]) -> bool:
-    """Say whether the text of a checkpoint has all that is read of it, each of its type."""
+    """Return whether the text of a checkpoint has all required entries, each of the right type."""
     kinds = {"options": dict, "task": dict, "epoch": int, "history": list}
     history = about["history"]
     return (
@@ -429,7 +429,7 @@ def _is_entry(entry: dict[str, Any], epoch: int) -> bool:
 
 
 def _fits(model: Together, tensors: Mapping[str, NDArray[Any]]) -> bool:
-    """Say whether weights have the model's shapes, and states of the optimiser these or that of one number."""
+    """Return whether weights have the model's shapes, and optimiser states these or the shape of a scalar."""
     shapes = {name: tuple(parameter.shape) for name, parameter in model.tensors()}
     weights = {
         key.removeprefix("weights/"): value.shape for key, value in tensors.items() if key.startswith("weights/")
@@ -462,16 +462,16 @@ def batches_of(
     seed: int,
     flip: bool = False,
 ) -> Batches:
-    """Give batches as the encoding of the input asks for them, in code ``real``."""
+    """Make batches in code ``real``, following the encoding of the input."""
     run = 0 if encoding.frames == "still" else length
     found = Batches(images, encoding.noise, size, seed, flip=flip, mean=encoding.mean, run=run)
     found.begin_at(Rollout(pattern.network, pattern))
     return found
 
 
-# One image after another: what is shown before an image, so that a network learns to let go of what it saw last.
+# Preceding images, shown before each image so that a network learns to forget the last one.
 def after_another(frames: Tensor, n_before: int) -> Tensor:
-    """Show another image first: that which comes before in the batch, before the first of them the last."""
+    """Replace the first frames by those of the preceding image in the batch, cyclically."""
     # shapes: frames (n_frames, batch, rows, columns, features)
     if not n_before:
         return frames

@@ -1,4 +1,4 @@
-"""One tick of a core: lists of the axons that are reached, its neurons, targets of its spikes."""
+"""One tick of a core: lists of reached axons, its neurons, targets of its spikes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INTS, _DOUBLES, _FLOATS = (ir.VectorType(kind, _LANES) for kind in (ir.IntType(
 
 
 class _Widths(NamedTuple):
-    """Scalars in every lane."""
+    """Scalars broadcast to all lanes."""
 
     half: Any
     mask: Any
@@ -34,19 +34,19 @@ class _Widths(NamedTuple):
 
 
 class _Parameters(NamedTuple):
-    """What is kept of currents and voltages (doubles), threshold, bias (double)."""
+    """Fractions kept of currents and voltages (doubles), threshold, bias (double)."""
 
     keep_current: Any
     keep_voltage: Any
     threshold: Any
     bias: Any
     options: tuple[Any, ...] = ()
-    """Where neurons have them: least voltage (double), reset, where the threshold is taken off, and the bias again, as
+    """Where neurons have them: least voltage (double), reset, where the threshold is subtracted, and the bias again, as
     an integer."""
 
 
 class _Unit:
-    """What is emitted for one call."""
+    """Emits the code of one call."""
 
     def __init__(self, context: Any, builder: Any, argument_types: Any, arguments: Any) -> None:
         self.context, self.builder = context, builder
@@ -55,7 +55,7 @@ class _Unit:
         self.widths = self._widths()
 
     def generate(self, parameters: Any) -> Any:
-        """Emit all lanes; the tuple of both words."""
+        """Emit all lanes; return the tuple of both words."""
         fired, changed = zip(*(self._group(group, parameters(group)) for group in range(64 // _LANES)), strict=True)
         words = [self._joined(bits) for bits in (fired, changed)]
         return self.context.make_tuple(self.builder, types.UniTuple(types.uint64, 2), words)
@@ -72,7 +72,7 @@ class _Unit:
             )
         )
         b = self.builder
-        # padding lanes of a core do as the others, and are masked out in the end
+        # padding lanes of a core compute as the others, and are masked out at the end
         return _Parameters(
             b.fpext(keep_current, _DOUBLES), b.fpext(keep_voltage, _DOUBLES), threshold, b.sitofp(bias, _DOUBLES)
         )
@@ -117,7 +117,7 @@ class _Unit:
         return fires, b.icmp_signed("!=", differs, zero)
 
     def _due_lanes(self, group: int) -> tuple[Any, Any]:
-        """Load what is due; the zeros that take its place."""
+        """Load the sums due; return them and the zeros that replace them."""
         kind = self.state[0]
         bits = kind.types[kind.fields.index("due")].dtype.bitwidth
         vector = ir.VectorType(ir.IntType(bits), _LANES)
@@ -170,12 +170,12 @@ class _Unit:
 
 
 def _tick_lanes(parameters: Callable[[_Unit], Callable[[int], _Parameters]]) -> Any:
-    """Make what takes 64 neurons through a tick, given what emits the parameters of a group of lanes."""
+    """Make the intrinsic for one tick of 64 neurons, given what emits the parameters of a group of lanes."""
 
     @intrinsic
     def tick_lanes(typing_context: Any, state: Any, image: Any, lane: Any, due: Any, tick: Any) -> Any:
-        """Take 64 neurons, from ``lane`` on, through a tick; bits of those that fire, and of those that changed."""
-        # What is due to them lies from ``due`` on; it is set to 0.
+        """Run one tick of 64 neurons from ``lane`` on; return bits of those that fire, and of those that changed."""
+        # Their sums lie from ``due`` on, and are set to 0.
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             unit = _Unit(context, builder, signature.args, arguments)
@@ -192,7 +192,7 @@ def _shared_parameters(unit: _Unit) -> Callable[[int], _Parameters]:
 
 
 tick_lanes = _tick_lanes(lambda unit: lambda group: unit.parameters(group, splatted=False))
-# where all neurons of the core have the parameters of the first of them
+# where all neurons of the core have the same parameters
 tick_uniform_lanes = _tick_lanes(_shared_parameters)
 # for neurons with resets or floors, or where sums wrap
 tick_optional_lanes = _tick_lanes(lambda unit: unit.with_options)
@@ -203,8 +203,8 @@ inlined = njit(**INLINED)
 
 @inlined
 def tick_joined(image: ListImage, state: ListState, core: int, due: int, tick: int) -> None:
-    """Take the neurons of a core through a tick; who fired and who changed is left in ``state.words``."""
-    # What is due lies from ``due`` on, and is set to 0. Products are doubles and exact.
+    """Run one tick of a core's neurons; bits of who fired and who changed are left in ``state.words``."""
+    # Sums lie from ``due`` on, and are set to 0. Products are doubles and exact.
     lanes = image.shape.lanes
     first, n_words = core * lanes, lanes >> 6
     fired = 2 * core * n_words
@@ -260,15 +260,15 @@ def _voltage(image: ListImage, state: ListState, at: int, tick: int, fired: int,
 
 
 _BIT, _LENGTH = (1 << 40) - 1, (1 << 32) - 1
-# Lists whose heads and whose synapses are asked for before they are spread; found by measurement.
+# Lists whose heads, and whose synapses, are prefetched before they are spread; found by measurement.
 _FAR, _AHEAD = 20, 8
-# Cache lines of a list that are asked for at most; the processor's own prefetching finds the rest.
+# Most cache lines of a list that are prefetched; the processor's own prefetching finds the rest.
 _LINES = 8
 
 
 @inlined
 def spread(image: ListImage, state: ListState, team: ListTeam, me: int, core: int, tick: int) -> None:
-    """Add the lists of the axons that are reached to what is due, each synapse after its delay."""
+    """Add the lists of reached axons to the sums due, each synapse after its delay."""
     shape = image.shape
     first, row = me * team.room, tick % (shape.spike_delay + 1)
     n = first
@@ -299,7 +299,7 @@ def spread(image: ListImage, state: ListState, team: ListTeam, me: int, core: in
 @inlined
 def _ask(image: ListImage, number: int) -> None:
     first, n = get(image.lists, 2 * number) >> 16, get(image.lists, 2 * number + 1) & _LENGTH
-    line = 4 if image.shape.place_bits == 16 else 3  # shifts: a division costs more than what is asked for
+    line = 4 if image.shape.place_bits == 16 else 3  # shifts: a division costs more than the prefetch
     for k in range(min((n >> line) + 1, _LINES)):
         prefetch_far(image.synapses, first + (k << line))
 
@@ -308,7 +308,7 @@ def _ask(image: ListImage, number: int) -> None:
 def _spread_list(
     image: ListImage, state: ListState, team: ListTeam, me: int, core: int, number: int, tick: int
 ) -> None:
-    """Add one list; the ring of a core is turned by the tick, so a synapse needs an addition and a mask."""
+    """Add one list; the ring of a core is rotated by the tick, so a synapse needs only an addition and a mask."""
     shape = image.shape
     size = shape.slots * shape.lanes
     head, tail = get(image.lists, 2 * number), get(image.lists, 2 * number + 1)
@@ -342,7 +342,7 @@ def compute(
     record: Record,
     time: int,
 ) -> None:
-    """Take all neurons of a core through the tick and send their spikes; say whether the core stays awake."""
+    """Run one tick of a core's neurons and send their spikes; mark whether the core stays awake."""
     shape = image.shape
     lanes, n_words = shape.lanes, shape.lanes >> 6
     due = (core * shape.slots + (tick & (shape.slots - 1))) * lanes
@@ -378,14 +378,14 @@ def compute(
     for k in range(first, n):
         _send(image, state, team, me, core, get(team.listed, k), tick, epoch)
     team.totals[me * 8 + SPIKES] += n - first
-    # With nothing due a tick is a function of currents, voltages and who rests: what left them unchanged and silent
-    # once does so until the next event.
+    # With nothing due a tick is a function of currents, voltages and who rests: once it leaves them unchanged and
+    # silent, it does so until the next event.
     put(state.awake, core, any_change != uint64(0) or rested or get(state.busy, core) >= tick)
 
 
 @inlined
 def _keep(record: Record, core: int, word: int, fired: int, time: int, n_words: int) -> None:
-    """Keep the spikes of watched neurons."""
+    """Record the spikes of watched neurons."""
     if len(record.row) > 0:
         row = get(record.row, core)
         if row >= 0:
@@ -399,7 +399,7 @@ def _keep(record: Record, core: int, word: int, fired: int, time: int, n_words: 
 def _send(
     image: ListImage, state: ListState, team: ListTeam, me: int, core: int, neuron: int, tick: int, epoch: int
 ) -> None:
-    """Let a neuron rest that has fired, and send its spike to its axons."""
+    """Begin the rest of a neuron that fired, and send its spike to its axons."""
     at = core * image.shape.lanes + neuron
     rests = get(image.refractory, at)
     if rests > 0:
@@ -415,7 +415,7 @@ def _send(
 
 @inlined
 def deliver_remote(image: ListImage, state: ListState, team: ListTeam, me: int, clock: int, tick: int) -> None:
-    """Reach the axons of what other ranks have sent to this thread in ``tick``, which was at ``clock``."""
+    """Reach the axons of spikes that other ranks sent to this thread in ``tick``, at time ``clock``."""
     remote = team.remote
     for k in range(len(remote.arrivals) // 2):
         if get(remote.arrivals, 2 * k) == me:

@@ -1,4 +1,4 @@
-"""Lay a program of synapse lists out for the kernels: the image that is read, the state that changes."""
+"""Lay out a program of synapse lists for the kernels: the image that is read, the state that changes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ListShape(NamedTuple):
     lanes: int
     """Neurons of a core, padded to a power of two, and to whole words of spike bits."""
     unused: int
-    """Lanes of a core that are none of its neurons."""
+    """Padding lanes of a core."""
     words: int
     """Words of axon bits of all cores together."""
     slots: int
@@ -32,10 +32,10 @@ class ListShape(NamedTuple):
     spike_delay: int
     """Ticks from a spike to its axons; axon bits are kept for one more."""
     place_bits: int
-    """Lower half of a synapse: 16 or 32."""
+    """Bits of the lower half of a synapse: 16 or 32."""
     due_bytes: int
     due_shift: int
-    """Sums of weights are kept in so many bytes, in units of 2**due_shift."""
+    """Sums of weights are kept in ``due_bytes`` bytes, in units of 2**due_shift."""
     half: int
     mask: int
     """Of currents: a value wraps as ((value + half) & mask) - half."""
@@ -49,7 +49,7 @@ class ListShape(NamedTuple):
 
 
 class ListImage(NamedTuple):
-    """What is only read; shared by all threads and forks."""
+    """Read-only data, shared by all threads and forks."""
 
     shape: ListShape
     word: NDArray[np.int64]
@@ -57,19 +57,19 @@ class ListImage(NamedTuple):
     axons: NDArray[np.int64]
     """(C + 1,): first list of every core."""
     lists: NDArray[np.int64]
-    """(L, 2): of every list its first synapse << 16 | its greatest delay << 8 | what shifts its weights into sums, and
-    its place << 32 | its length; the place of a synapse is delay * lanes + neuron, that of a list of its first one."""
+    """(L, 2): for every list its first synapse << 16 | greatest delay << 8 | shift of its weights into sums, and its
+    place << 32 | length; the place of a synapse is delay * lanes + neuron, that of a list is its first synapse's."""
     synapses: NDArray[Any]
     """(S,) of int32, or int64 where these are too narrow: weight >> shift, and in the lower half of the bits its place
-    less that of its list. Lists that differ by their place alone, as most of a convolution do, share synapses: a tick
-    waits for memory above all, and what is shared stays in caches."""
+    less that of its list. Lists that differ only in place, as most of a convolution do, share synapses: a tick is bound
+    by memory, and shared synapses stay in caches."""
     extent: NDArray[np.int64]
     """(C,): words of 64 neurons up to the last that a synapse, bias or threshold can move from zero."""
     uniform: NDArray[np.uint8]
     """(C,): 1 where the neurons of a core share decays, threshold and bias."""
     keep_current: NDArray[np.float32]
     keep_voltage: NDArray[np.float32]
-    """(C, lanes): what a tick leaves of a value, 1 - d / 2**decay_bits."""
+    """(C, lanes): fraction of a value that a tick leaves, 1 - d / 2**decay_bits."""
     threshold: NDArray[np.int32]
     bias: NDArray[np.int32]
     refractory: NDArray[np.uint8]
@@ -79,7 +79,7 @@ class ListImage(NamedTuple):
     low: NDArray[np.int32]
     reset: NDArray[np.int32]
     subtract: NDArray[np.int32]
-    """(C, lanes): least voltage that a tick leaves, what a spike leaves, and 1 where it takes the threshold off; a
+    """(C, lanes): least voltage after a tick, voltage after a spike, and 1 where a spike subtracts the threshold; a
     single 0 where no core has options."""
     has_joins: NDArray[np.uint8]
     """(C,): 1 where currents of neurons are joined to others."""
@@ -88,11 +88,11 @@ class ListImage(NamedTuple):
     start: NDArray[np.int64]
     """(C * lanes + 1,): first target of every neuron."""
     target: NDArray[np.int64]
-    """(T,): core << 40 | number of the axon's bit; cores of other ranks come after those that are here."""
+    """(T,): core << 40 | number of the axon's bit; cores of other ranks come after those of this one."""
 
 
 class ListState(NamedTuple):
-    """What the ticks change."""
+    """Data that ticks change."""
 
     current: NDArray[np.int32]
     voltage: NDArray[np.int32]
@@ -100,15 +100,15 @@ class ListState(NamedTuple):
     resting: NDArray[np.int32]
     """(C, lanes): last tick, from the state's epoch, in which the neuron rests."""
     due: NDArray[Any]
-    """(C, slots, lanes): sums of weights, of int16 where all of a neuron's synapses together stay inside, else of
-    int32, modulo 2**32."""
+    """(C, slots, lanes): sums of weights, of int16 if the sum of all of a neuron's synapses fits, else of int32, modulo
+    2**32."""
     reached: NDArray[np.uint64]
     """(spike_delay + 1, words): axons that will be reached, one bit each."""
     fed: NDArray[np.uint8]
     """(spike_delay + 1, C): 1 for cores with such an axon."""
     extent: NDArray[np.int64]
-    """(C,): words of 64 neurons that ticks go through, those of the image and of all that holds anything; the others
-    stay at zero."""
+    """(C,): words of 64 neurons that ticks go through, those of the image and of all neurons that hold anything; the
+    others stay at zero."""
     busy: NDArray[np.int64]
     """(C,): last tick for which anything is due."""
     rests: NDArray[np.int64]
@@ -122,25 +122,25 @@ class ListState(NamedTuple):
 
 
 class ListTeam(NamedTuple):
-    """Who runs which cores, and the working memory of each thread."""
+    """Cores and working memory of each thread."""
 
     n_threads: int
     first: NDArray[np.int64]
     """(threads + 1,): first core of every thread."""
     barrier: NDArray[np.uint64]
     listed: NDArray[np.uint16]
-    """(threads, room): axons of a core that are reached, then its neurons that fire."""
+    """(threads, room): reached axons of a core, then its neurons that fire."""
     room: int
     held: NDArray[np.uint8]
-    """(ticks of the call, C, lanes): 1 for neurons that hold a voltage as a tick begins; empty where nobody asks."""
+    """(ticks of the call, C, lanes): 1 for neurons that hold a voltage as a tick begins; empty if not wanted."""
     totals: NDArray[np.int64]
-    """(threads, 8): since tick 0; SPIKES and so on of :mod:`neuromap.simulation.engine.kernel.workspace`."""
+    """(threads, 8): counts since tick 0; SPIKES and so on of :mod:`neuromap.simulation.engine.kernel.workspace`."""
     remote: Remote
-    """What goes to other ranks and comes from there."""
+    """Spikes to and from other ranks."""
 
 
 def make_list_image(program: ListProgram, remote: RemoteTargets | None = None) -> ListImage:
-    """Lay out everything that is only read; ``remote`` are targets on other ranks, beside those of the program."""
+    """Lay out the read-only data; ``remote`` are targets on other ranks, besides those of the program."""
     table, neurons, chip = program.synapses, program.neurons, program.chip
     n_words = -(-program.axon_counts // 64)
     word = np.append(0, np.cumsum(n_words)).astype(np.int64)
@@ -195,14 +195,14 @@ def make_list_state(program: ListProgram, image: ListImage) -> ListState:
 
 
 def put_extent(image: ListImage, state: ListState, due: tuple[NDArray[np.int64], NDArray[np.int64]]) -> None:
-    """Say what ticks go through once the state holds other values; to cores and neurons of ``due`` some are due."""
+    """Update the words that ticks go through for a changed state; cores and neurons of ``due`` have pending input."""
     holds = (state.current != 0) | (state.voltage != 0)
     state.extent[:] = np.maximum(image.extent, _words_of(holds.reshape(-1, image.shape.lanes)))
     np.maximum.at(state.extent, due[0], (due[1] >> 6) + 1)
 
 
 def put_reached(image: ListImage, state: ListState, spikes: NDArray[np.int64]) -> None:
-    """Put spikes that are under way, rows (tick at which it is due, core, axon), into a new state."""
+    """Write spikes under way, rows (tick at which it is due, core, axon), into a new state."""
     turns = image.shape.spike_delay + 1
     due, core, axon = spikes.T
     bits = np.uint64(1) << (axon & 63).astype(np.uint64)
@@ -211,13 +211,13 @@ def put_reached(image: ListImage, state: ListState, spikes: NDArray[np.int64]) -
 
 
 def first_list_cores(n_cores: int, threads: int) -> NDArray[np.int64]:
-    """Divide cores among at most ``threads`` threads; first core of each, and their number."""
+    """Divide cores among at most ``threads`` threads; return the first core of each, and the number of cores."""
     n = max(1, min(threads, n_cores))
     return np.array([n_cores * k // n for k in range(n + 1)], np.int64)
 
 
 def make_list_team(image: ListImage, threads: int, remote: Remote | None = None) -> ListTeam:
-    """Divide the cores among threads; ``remote`` leads to those of other ranks."""
+    """Divide the cores among threads; ``remote`` connects to other ranks."""
     first = first_list_cores(image.shape.n_cores, threads)
     n = len(first) - 1
     most_axons = int(np.diff(image.word).max(initial=0)) * 64
@@ -239,7 +239,7 @@ def _shape(program: ListProgram, words: int, lists: _Lists) -> ListShape:
     slots = 1 << int(program.synapses.delay.max(initial=0)).bit_length()
     is_narrow = slots * _lanes(program) <= 2**16 and lists.least >= -(2**15) and lists.greatest < 2**15
     shift = (lists.bits & -lists.bits).bit_length() - 1 if lists.bits else 0
-    # In a tick every synapse adds its weight once at most, so a neuron's sum is no more than that of all magnitudes.
+    # In a tick every synapse adds its weight at most once, so a neuron's sum is bounded by that of all magnitudes.
     is_small = lists.most >> shift < 2**15
     return ListShape(
         n_cores=program.n_cores,
@@ -261,7 +261,7 @@ def _shape(program: ListProgram, words: int, lists: _Lists) -> ListShape:
 
 
 def _options(program: ListProgram, lanes: int) -> dict[str, NDArray[Any]]:
-    """Lay out what few neurons have."""
+    """Lay out the parameters that few neurons have."""
     neurons, lists, rail = program.neurons, program.chip.lists, 2 ** (program.chip.potential_bits - 1) - 1
     none = np.zeros(program.shape, np.int64)
     reset = none if neurons.reset is None else neurons.reset
@@ -276,7 +276,7 @@ def _options(program: ListProgram, lanes: int) -> dict[str, NDArray[Any]]:
 
 
 def _extent(program: ListProgram, reached: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Find the words of each core; all of them where currents are joined."""
+    """Count the words of each core that can change; all of them if currents are joined."""
     neurons = program.neurons
     moves = (neurons.bias != 0) | (neurons.threshold < 0) | (_has_joins(program)[:, None] > 0)
     return np.maximum(_words_of(moves), (reached >> 6) + 1)
@@ -317,32 +317,32 @@ def _targets(
     return each + np.bincount(remote.neuron, minlength=len(each)), target[np.argsort(of, kind="stable")]
 
 
-# Synapses: lists that differ by their place alone are found by a code of what they have in common.
+# Synapses: lists that differ only in place are found by a hash of what they have in common.
 
 
 class _Lists(NamedTuple):
-    """What is known of lists before they are laid out."""
+    """Properties of lists before they are laid out."""
 
     model: NDArray[np.int64]
     """(L,): the first list with the same synapses but for the place, often itself."""
     span: NDArray[np.int64]
     shift: NDArray[np.int64]
-    """(L,): of models the greatest place of a synapse less that of the list, and the power of two that divides all
+    """(L,): for models, the greatest place of a synapse less that of the list, and the power of two that divides all
     weights."""
     extent: NDArray[np.int64]
     """(C,): the last neuron with a weight, -1 without any."""
     n_kept: int
     """Synapses of models."""
     bits: int
-    """All bits of weights together."""
+    """Bitwise or of all weights of models."""
     least: int
     greatest: int
-    """Of weights divided by their power of two."""
+    """Least and greatest weight, divided by the power of two of its list."""
     most: int
     """Greatest sum of a neuron's weights, all of them positive."""
 
 
-# Near 2**64 / golden ratio: what is multiplied by it reaches the highest bits.
+# Near 2**64 / golden ratio: products with it reach the highest bits.
 _ODD = uint64(0x9E3779B97F4A7C15)
 _part = njit(error_model="numpy", **INSIDE)
 
@@ -381,7 +381,7 @@ def _place(neuron, delay, lanes, s):  # type: ignore[no-untyped-def]
 
 @_part
 def _differ_by_place(lists, neuron, weight, delay, lanes, one, other):  # type: ignore[no-untyped-def]
-    """Whether two lists are one but for their places."""
+    """Whether two lists differ only in place."""
     a, b = lists[one], lists[other]
     n = lists[one + 1] - a
     if lists[other + 1] - b != n:
@@ -398,9 +398,9 @@ def _differ_by_place(lists, neuron, weight, delay, lanes, one, other):  # type: 
 def _measure_lists(  # type: ignore[no-untyped-def]
     axons, lists, neuron, weight, delay, lanes, codes, sums, model, span, shift, extent
 ):
-    """Fill ``model``, ``span``, ``shift`` and ``extent``; the numbers of ``_Lists``."""
-    # ``codes`` is a table of the lists that are models, by a code of what they have in common; -1 where none stands. It
-    # has twice as many places as there are lists, so a list finds its model, or a free place, after a few steps.
+    """Fill ``model``, ``span``, ``shift`` and ``extent``; return the numbers of ``_Lists``."""
+    # ``codes`` is a hash table of the lists that are models, -1 in free places. It has at least twice as many places as
+    # there are lists, so a list finds its model, or a free place, after a few steps.
     n_kept = every = least = greatest = most = 0
     for core in range(len(axons) - 1):
         sums[:] = 0

@@ -1,7 +1,7 @@
 """One tick of a range of cores: what the host feeds, cores that are not at rest, and the barrier between ticks.
 
-A spike reaches its axons one tick later at the earliest, so in a tick no core needs anything from another one, and one
-barrier per tick is enough. Threads set the bits of axons with atomic instructions; bits and sums of integers do not
+A spike reaches its axons one tick later at the earliest, so within a tick cores are independent, and one barrier per
+tick is enough. Threads set the bits of axons with atomic instructions; bits and sums of integers do not
 depend on the order, so the result is the same for every number of threads.
 """
 
@@ -69,7 +69,7 @@ def run_list_ticks(
 
 @inlined
 def _take(image: ListImage, state: ListState, team: ListTeam, me: int, first_tick: int, time: int) -> bool:
-    """Deliver what other ranks have sent in a tick of this call, if it was one; False if the run was called off."""
+    """Deliver spikes that other ranks sent in tick ``time`` of this call, if >= 0; False if the run was cancelled."""
     if time >= 0:
         if not remote_is_ready(team.remote, team.barrier, team.remote.clock + time):
             return False
@@ -79,7 +79,7 @@ def _take(image: ListImage, state: ListState, team: ListTeam, me: int, first_tic
 
 @inlined
 def _keep_held(image: ListImage, state: ListState, team: ListTeam, me: int, time: int) -> None:
-    """Keep which neurons of this thread hold a voltage."""
+    """Record which neurons of this thread hold a voltage."""
     lanes = image.shape.lanes
     here = time * image.shape.n_cores * lanes
     for n in range(get(team.first, me) * lanes, get(team.first, me + 1) * lanes):
@@ -98,7 +98,7 @@ def _visit(
     record: Record,
     time: int,
 ) -> None:
-    """Take a core through a tick, unless it is at rest and nothing is due."""
+    """Run one tick of a core, unless it is at rest and nothing is due."""
     fed = tick % (image.shape.spike_delay + 1) * image.shape.n_cores + core
     if get(state.fed, fed):
         put(state.fed, fed, 0)
@@ -123,7 +123,7 @@ def _feed(image: ListImage, state: ListState, first: int, last: int, tick: int, 
 
 @inlined
 def begin_list_run(state: ListState, start: ListState, team: ListTeam) -> None:
-    """Bring a state back to the one that runs start from, in which nothing is under way; count from 0."""
+    """Reset a state to the one that runs start from, without pending input; count from 0."""
     copy_values(state.current, start.current, 0, len(start.current))
     copy_values(state.voltage, start.voltage, 0, len(start.voltage))
     copy_values(state.resting, start.resting, 0, len(start.resting))
@@ -141,8 +141,8 @@ def begin_list_run(state: ListState, start: ListState, team: ListTeam) -> None:
 
 @cache
 def list_kernel() -> Any:
-    """:func:`~neuromap.cores.synapse_list.list_kernel.list_tick.run_list_ticks`, without the interpreter's lock."""
-    # Once, or ``n_runs`` times, each from the state ``start``.
+    """Return :func:`~neuromap.cores.synapse_list.list_kernel.list_tick.run_list_ticks`, without the GIL."""
+    # Runs once, or ``n_runs`` times, each from the state ``start``.
     compiled()  # refuses where nothing may be compiled, and gives kernels the operating system's sleep
 
     def run_lists(  # type: ignore[no-untyped-def]

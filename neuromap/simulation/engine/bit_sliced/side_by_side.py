@@ -1,4 +1,4 @@
-"""Runs of a program side by side, a bit for each: blocks of up to 512 of them."""
+"""Runs of a program side by side, one bit each, in blocks of up to 512."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from neuromap.simulation.engine.kernel.memory_layout import make_image, make_sta
 from neuromap.simulation.engine.kernel.team import make_team
 from neuromap.simulation.engine.kernel.workspace import Events, make_scratch
 
-# The cores of a program that are not bit-sliced, in the ordinary kernel: a state for each run, tick by tick.
+# The cores of a program that are not bit-sliced, in the ordinary kernel: one state per run, tick by tick.
 
 
-# Memory that the states of all runs may take.
+# Most memory for the states of all runs.
 _STATE_BYTES = 1 << 26
 
 
 class OrdinaryCores:
-    """States of these cores in up to 512 runs."""
+    """States of the cores that are not bit-sliced, in up to 512 runs."""
 
-    # lanes: runs at most
-    # bit_sliced: the others; they are never visited here
+    # lanes: largest number of runs
+    # bit_sliced: the other cores; they are never visited here
     # shapes: bit_sliced (C,)
 
     def __init__(self, program: Program, bit_sliced: NDArray[np.bool_]) -> None:
@@ -51,13 +51,13 @@ class OrdinaryCores:
         self._team = make_team(self._image, 1)
 
     def fork(self) -> Self:
-        """Make others on the same image."""
+        """Make another one on the same image."""
         other = copy(self)
         other._start()
         return other
 
     def begin(self, n_runs: int, watched: NDArray[np.bool_]) -> States:
-        """Bring runs to the state before tick 0; ``watched`` neurons, (C, N), are kept."""
+        """Set runs to the state before tick 0; spikes of ``watched`` neurons, (C, N), are kept."""
         begin: tuple[NDArray[Any], ...] = tuple(self._begin)
         if self._states is None:
             self._states = [aligned_empty(self.lanes * len(array), array.dtype) for array in begin]
@@ -79,7 +79,7 @@ class OrdinaryCores:
         return States(n_runs, shape.n_cores, extent(shape.words), self._row_cores, self._now.ring, self._now.busy)
 
     def tick(self, tick: int, noise_seed: int, kept: NDArray[np.uint64]) -> None:
-        """Run one tick of all runs; their noise has this seed and those that follow. Spikes are put into planes."""
+        """Run one tick of all runs, with noise seeds from ``noise_seed`` on; write watched spikes into planes."""
         self._record.fired[:] = 0
         compiled().run(
             self._image, self._now, self._begin, self._scratch, self._team, 0, tick, 1, self._n_runs, True,
@@ -91,19 +91,19 @@ class OrdinaryCores:
 
 _NAME = "the fast engine for stimuli side by side"
 _TILE = 64
-# Planes of spikes that one call of the kernel may write.
+# Most bytes of spike planes that one kernel call may write.
 _KEPT_BYTES = 1 << 21
-# What one call of the kernel should take at most, so that Ctrl-C is heard.
+# Target upper limit for the time of one kernel call, so that Ctrl-C is heard.
 _CALL_SECONDS = 0.05
 _NO_STATES = States(0, 0, 0, np.zeros(0, np.int32), np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 
 
 class SideBySide:
-    """What runs stimuli side by side."""
+    """Runs stimuli side by side."""
 
     # bit_sliced: (C,): cores that are bit-sliced; the others run in the ordinary kernel, one stimulus after the other
     # in every tick
-    # lanes: stimuli that run side by side at most: 512, or fewer where states of other cores would take much memory
+    # lanes: most stimuli side by side: 512, or fewer if states of the other cores would take too much memory
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -121,7 +121,7 @@ class SideBySide:
         self._tile = np.zeros(_TILE, np.uint64)
 
     def compile(self) -> None:
-        """Compile, or load, all that :meth:`run` needs, which else does so when it is first called."""
+        """Compile or load everything that :meth:`run` needs; otherwise its first call does."""
         nothing = np.zeros(0, np.int32)
         plan = FeedPlan(np.zeros(2, np.int64), nothing, nothing, nothing)
         with announced(_NAME):
@@ -142,8 +142,8 @@ class SideBySide:
         noise_seed: int = 0,
         is_called_off: Callable[[], bool] = lambda: False,
     ) -> Spikes:
-        """Run stimuli, each from the state before tick 0, on this thread alone."""
-        # frames: values of S stimuli, at most ``lanes``, as the plan counts them
+        """Run stimuli, each from the state before tick 0, on this thread only."""
+        # frames: values of S stimuli, at most ``lanes``, in the plan's columns
         # shapes: frames (S, columns); watched (C, N)
         n_runs, fed = len(frames), self._fed(plan, frames)
         self._state.due[:] = 0
@@ -158,7 +158,7 @@ class SideBySide:
             n_ticks = min(plan.n_ticks - tick, self._ticks_at_once(len(cores)))
             kept = np.zeros(-(-n_ticks * len(cores) // _TILE) * _TILE * PLANE, np.int16)
             began = time.perf_counter()
-            at_once = n_ticks if self._others is None else 1  # else the others' turn is next
+            at_once = n_ticks if self._others is None else 1  # otherwise the other cores come next
             for later in range(0, n_ticks, at_once):
                 mine = kept[later * len(cores) * PLANE :]
                 run_ticks(self._image, self._state, states, fed, tick + later, at_once, kept_of, mine, len(cores))
@@ -179,7 +179,7 @@ class SideBySide:
         return max(1, min(_KEPT_BYTES // max(2 * PLANE * n_kept, 1), pace))
 
     def _fed(self, plan: FeedPlan, frames: NDArray[np.bool_]) -> Fed:
-        """Lay out the frames of stimuli as planes; the last one is that of spikes that come in any case."""
+        """Lay out the frames of stimuli as planes; the last plane is for spikes that are always fed."""
         n_runs, n_columns = frames.shape
         padded = np.zeros(frames.size + _TILE, np.uint8)
         padded[: frames.size] = frames.view(np.uint8).reshape(-1)
@@ -191,14 +191,14 @@ class SideBySide:
         return Fed(*(read_only(array) for array in (plan.start, axon, column, planes)))
 
     def _watch(self, watched: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-        """Say which plane every neuron of the image has, and the cores and neurons of these planes."""
+        """Plane of every neuron of the image (-1 for none), and the cores and neurons of all planes."""
         cores, neurons = np.nonzero(watched)
         place = np.cumsum(watched.reshape(-1)) - 1
         kept_of = np.where(watched.reshape(-1)[self._neurons], place[self._neurons], -1)
         return kept_of.astype(np.int32), cores, neurons
 
     def _listed(self, kept: NDArray[np.int16], n_runs: int) -> NDArray[np.int64]:
-        """List runs and numbers of planes of all spikes, run by run, shape (2, n)."""
+        """List run and plane number of all spikes, run by run, shape (2, n)."""
         words = kept.view(np.uint64)
         found = np.empty((2, int(np.bitwise_count(words).sum(dtype=np.int64))), np.int64)
         rows = np.empty(len(words) // WORDS, np.uint64)

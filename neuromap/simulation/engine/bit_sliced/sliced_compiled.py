@@ -1,6 +1,6 @@
-"""The compiled entry points of bit-sliced batches, cached on disk under a stamp of everything that they are made of.
+"""Compiled entry points of bit-sliced batches, cached on disk under a stamp of their sources and versions.
 
-They are compiled once for all sizes of cores.
+They are compiled once for all core sizes.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.lanes import any_lane, broadcast, load, store
 from neuromap.simulation.engine.kernel.words import get, nonzero_bytes, put, trailing_zeros
 
-# Bits of the magnitude of a weight.
+# Bits of a weight's magnitude.
 LEVELS = 16
 
 
 @njit(**CALLED)
 def weigh_synapses(crossbar: Any, axon_types: Any, weights: Any, least: Any, most: Any, n_entries: Any) -> None:
     """Sum up negative and positive weights of every neuron, (C, N), and count entries by level, (C, N, LEVELS)."""
-    # A synapse is an entry of every level whose bit is set in the magnitude of its weight. Rows of the crossbar are
-    # words of 64 bits, shape (C, A, words).
+    # A synapse is an entry at every level whose bit is set in the magnitude of its weight. Crossbar rows are 64-bit
+    # words, shape (C, A, words).
     n_cores, n_axons, n_words = crossbar.shape
     for core in range(n_cores):
         for axon in range(n_axons):
@@ -48,7 +48,7 @@ def weigh_synapses(crossbar: Any, axon_types: Any, weights: Any, least: Any, mos
 
 @njit(**CALLED)
 def fill_lists(crossbar: Any, axon_types: Any, weights: Any, cores: Any, position: Any, entries: Any) -> None:
-    """Write the entries of some cores; ``position`` (C, N, LEVELS) is where the next one of a list goes."""
+    """Write the entries of some cores; ``position`` (C, N, LEVELS) is where a list's next entry goes."""
     _, n_axons, n_words = crossbar.shape
     for core in cores:
         for axon in range(n_axons):
@@ -69,20 +69,20 @@ def fill_lists(crossbar: Any, axon_types: Any, weights: Any, cores: Any, positio
                             position[core, neuron, level] += 1
 
 
-# Runs side by side.
+# Number of runs side by side.
 LANES = 512
-# Values of int16 in a plane.
+# Number of int16 values in a plane.
 PLANE = 32
-# Values of uint64 in a plane.
+# Number of uint64 values in a plane.
 WORDS = 8
 
 
 class SlicedImage(NamedTuple):
-    """What is only read; shared by all threads."""
+    """Read-only data, shared by all threads."""
 
-    # A neuron's sum is one of numbers that are 0 or more: an axon with a negative weight counts where it is silent.
-    # With ``first_sum`` it starts so that the bit of weight ``2 ** n_bits`` is set where the neuron fires, and no other
-    # result reaches so far.
+    # A neuron's sum has no negative terms: an axon with a negative weight counts when it is silent. The sum starts at
+    # ``first_sum``, so that the bit of weight ``2 ** n_bits`` is set exactly if the neuron fires, and no result
+    # overflows it.
 
     n_rows: int
     n_axons: int
@@ -95,45 +95,45 @@ class SlicedImage(NamedTuple):
     n_bits: NDArray[np.uint8]
     first_sum: NDArray[np.int64]
     first_list: NDArray[np.int64]
-    """Of every neuron; the last one has a list beyond its own."""
+    """(neurons + 1,): first list of every neuron, then the number of lists."""
     target: NDArray[np.int64]
-    """(neurons,): row * A + axon; -1 without one; -2 - (64 * words * core + axon) on cores that are not rows."""
+    """(neurons,): row * A + axon; -1 for none; -2 - (64 * words * core + axon) for cores that are not bit-sliced."""
     delay: NDArray[np.uint8]
     level: NDArray[np.uint8]
-    """(lists,): weight 2 ** level of all entries of a list."""
+    """(lists,): entries of a list have weight 2 ** level."""
     first_entry: NDArray[np.int64]
     """(lists + 1,): multiples of 8."""
     entries: NDArray[np.uint16]
-    """a: axon a. A: nothing, to fill up. A + 1 + a: axon a, where it is silent."""
+    """a: axon a. A: padding. A + 1 + a: axon a, when it is silent."""
 
 
 class SlicedState(NamedTuple):
-    """What the ticks change."""
+    """Data that ticks change."""
 
     due: NDArray[np.int16]
     due_words: NDArray[np.uint64]
-    """(slots, rows, A) planes of axons, and the same memory."""
+    """(slots, rows, A) planes of axons; a view of the memory of ``due``."""
     busy: NDArray[np.uint8]
     """(slots, rows): 1 where an axon may be due in any run."""
     planes: NDArray[np.int16]
-    """Planes that entries count, of the core at work."""
+    """Planes that entries refer to, for the current core."""
     sums: NDArray[np.int16]
-    """Planes of the sum of the neuron at work."""
+    """Planes of the current neuron's sum."""
     handed: NDArray[np.int16]
     handed_words: NDArray[np.uint64]
-    """A plane on its way to other cores, and the same memory."""
+    """A plane handed over to other cores; a view of the memory of ``handed``."""
 
 
 class Fed(NamedTuple):
-    """What the host feeds: rows ``start[t]`` to ``start[t + 1] - 1`` in tick t."""
+    """Host input: rows ``start[t]`` to ``start[t + 1] - 1`` are fed in tick t."""
 
     start: NDArray[np.int64]
     axon: NDArray[np.int64]
     """As ``SlicedImage.target``."""
     column: NDArray[np.int32]
-    """Plane of ``planes``."""
+    """Index of a plane of ``planes``."""
     planes: NDArray[np.int16]
-    """(columns,) planes: in which of the runs the spike is there."""
+    """(columns,) planes: the runs in which the spike occurs."""
 
 
 inlined = njit(**INLINED)
@@ -156,7 +156,7 @@ def store_plane(planes: Any, index: int, plane: Any) -> None:
 
 @inlined
 def plane_of(bit: int) -> Any:
-    """Plane of the same bit, 0 or 1, for every run."""
+    """Plane with the same bit, 0 or 1, for every run."""
     return broadcast(_ONE, int16(-bit))
 
 
@@ -185,7 +185,7 @@ def _odd(a: Any, b: Any, c: Any) -> Any:
 
 @inlined
 def _add_list(state: SlicedState, entries: Any, first: int, last: int, level: int, top: int) -> None:
-    """Add the planes of a list, a multiple of 8 of them, with the weight ``2 ** level`` to the sum."""
+    """Add the planes of a list, a multiple of 8, to the sum with weight ``2 ** level``."""
     ones, twos = load_plane(state.sums, level), load_plane(state.sums, level + 1)
     fours, eights = load_plane(state.sums, level + 2), load_plane(state.sums, level + 3)
     k = first
@@ -207,7 +207,7 @@ def _add_list(state: SlicedState, entries: Any, first: int, last: int, level: in
 
 @inlined
 def _add_eight(planes: Any, entries: Any, k: int, ones: Any, twos: Any, fours: Any) -> Any:
-    """Add eight planes; what is left is a plane of eights."""
+    """Add eight planes to ones, twos and fours; also return the carry, a plane of eights."""
     ones, twos, one = _add_four(planes, entries, k, ones, twos)
     ones, twos, other = _add_four(planes, entries, k + 4, ones, twos)
     return ones, twos, _odd(fours, one, other), _majority(fours, one, other)
@@ -233,13 +233,13 @@ def _carry(sums: Any, bit: int, top: int, plane: Any) -> None:
 
 
 class States(NamedTuple):
-    """What the ordinary kernel holds of all runs, as far as spikes between the two ways need it."""
+    """State of all runs in the ordinary kernel that spikes between the two kernels need."""
 
     n_runs: int
-    """0 where all cores are bit-sliced."""
+    """0 if all cores are bit-sliced."""
     n_cores: int
     n_words: int
-    """Words of 64 axons of a core."""
+    """Words of 64 axons per core."""
     core_of: NDArray[np.int32]
     """(rows,): core of a row of the bit-sliced image."""
     ring: NDArray[np.uint64]
@@ -250,13 +250,13 @@ class States(NamedTuple):
 
 @inlined
 def slot_of(image: SlicedImage, tick: int) -> int:
-    """Slot of the rings for what is due at a tick."""
+    """Ring slot of axons due at a tick."""
     return tick & ((1 << image.slot_bits) - 1)
 
 
 @inlined
 def take_over(image: SlicedImage, state: SlicedState, states: States, tick: int) -> None:
-    """Let bit-sliced cores have what ordinary ones have sent them for a tick."""
+    """Move spikes due at a tick from ordinary to bit-sliced cores."""
     slot = slot_of(image, tick)
     blocks = (states.n_cores + 63) >> 6
     for run in range(states.n_runs):
@@ -279,7 +279,7 @@ def take_over(image: SlicedImage, state: SlicedState, states: States, tick: int)
 
 @inlined
 def hand_over(image: SlicedImage, state: SlicedState, states: States, tick: int, target: int, plane: Any) -> None:
-    """Let an axon of an ordinary core, 64 * words * core + axon, be due at a tick in the runs of a plane."""
+    """Mark an axon of an ordinary core, 64 * words * core + axon, as due at a tick in the runs of a plane."""
     store_plane(state.handed, 0, plane)
     slot, blocks = slot_of(image, tick), (states.n_cores + 63) >> 6
     bit = uint64(1) << uint64(target & 63)
@@ -297,8 +297,8 @@ def hand_over(image: SlicedImage, state: SlicedState, states: States, tick: int,
 
 @njit(**CALLED)
 def keep_fired(fired: Any, n_runs: int, places: Any, kept: Any) -> None:
-    """Put spikes of ordinary cores in a tick, (runs, rows, groups) of uint32, into planes, as uint64."""
-    # ``places`` (rows, groups, 32) says which plane of ``kept`` each has.
+    """Write a tick's spikes of ordinary cores, (runs, rows, groups) of uint32, into planes, as uint64."""
+    # ``places`` (rows, groups, 32) gives each neuron's plane in ``kept``.
     n = len(fired) // n_runs
     for run in range(n_runs):
         for k in range(n):
@@ -314,7 +314,7 @@ def _set_bit(planes: Any, plane: int, run: int) -> None:
     put(planes, word, get(planes, word) | uint64(1) << uint64(run & 63))
 
 
-# Ticks of the cores that are bit-sliced, for 512 runs side by side.
+# Ticks of the bit-sliced cores, for 512 runs side by side.
 
 
 @njit(**CALLED)
@@ -329,8 +329,8 @@ def run_sliced_ticks(
     kept: Any,
     n_kept: int,
 ) -> None:
-    """Run some ticks; one alone where there are other cores, whose turn is next."""
-    # ``kept_of`` says which plane of ``kept`` a neuron has in every tick, of ``n_kept`` a tick, or -1; ``kept`` is 0.
+    """Run some ticks of the bit-sliced cores; only one if there are other cores, which come next."""
+    # ``kept_of`` gives a neuron's plane among the ``n_kept`` planes per tick in ``kept``, or -1; ``kept`` starts as 0.
     for time in range(n_ticks):
         tick = first_tick + time
         take_over(image, state, states, tick)
@@ -343,7 +343,7 @@ def run_sliced_ticks(
 
 @inlined
 def _make_due(image: SlicedImage, state: SlicedState, states: States, tick: int, target: int, plane: Any) -> None:
-    """Let an axon be due at a tick in the runs of a plane."""
+    """Mark an axon as due at a tick in the runs of a plane."""
     if target >= 0:
         at = slot_of(image, tick) * image.n_rows
         here = at * image.n_axons + target
@@ -364,7 +364,7 @@ def _tick_row(
     kept: Any,
     first: int,
 ) -> None:
-    """Take all neurons of a core through a tick."""
+    """Run one tick of all neurons of a core."""
     at = slot_of(image, tick) * image.n_rows + row
     if get(state.busy, at) | get(image.restless, row) == 0:
         return
@@ -385,7 +385,7 @@ def _tick_row(
                 store_plane(kept, first + place, spikes)
 
 
-# From runs to planes and back: tables of bits, transposed 64 by 64.
+# From runs to planes and back: bit tables, transposed 64 by 64.
 
 
 _TILE = 64
@@ -395,8 +395,8 @@ _CHUNKS = LANES // _TILE
 @njit(**CALLED)
 def make_planes(bytes_: Any, stride: int, n_runs: int, n_columns: int, planes: Any, tile: Any) -> None:
     """Fill planes, as uint64, from one byte per run and column."""
-    # That of a run r and a column c at ``r * stride + c``.
-    # 64 bytes are read at once, so rows and the last of them may be read a bit beyond.
+    # The byte of run r and column c is at ``r * stride + c``.
+    # 64 bytes are read at once, so reads may go beyond the end of rows and of the last one.
     for chunk in range(_CHUNKS):
         for first in range(0, n_columns, _TILE):
             for k in range(_TILE):
@@ -409,8 +409,8 @@ def make_planes(bytes_: Any, stride: int, n_runs: int, n_columns: int, planes: A
 
 @njit(**CALLED)
 def list_planes(planes: Any, n_planes: int, n_runs: int, rows: Any, tile: Any, runs: Any, numbers: Any) -> int:
-    """List runs and numbers of planes of all bits that are set, run by run; how many there are."""
-    # ``n_planes`` is a multiple of 64; ``rows`` has room for as many words, ``runs`` and ``numbers`` for all bits.
+    """List run and plane number of all set bits, run by run; return their number."""
+    # ``n_planes`` is a multiple of 64; ``rows`` has room for that many words, ``runs`` and ``numbers`` for all bits.
     n = 0
     n_tiles = n_planes // _TILE
     for chunk in range((n_runs + _TILE - 1) // _TILE):
@@ -433,7 +433,7 @@ def list_planes(planes: Any, n_planes: int, n_runs: int, rows: Any, tile: Any, r
 
 @inlined
 def _transpose(tile: Any) -> None:
-    """Let bit c of word r be bit r of word c."""
+    """Transpose 64 words: bit c of word r becomes bit r of word c."""
     half, mask = 32, uint64(0xFFFFFFFF)
     while half:
         shift = uint64(half)
@@ -448,7 +448,7 @@ def _transpose(tile: Any) -> None:
 
 
 class SlicedKernel(NamedTuple):
-    """Numba dispatchers, all without the interpreter's lock; they take what the functions of their names take."""
+    """Numba dispatchers that release the interpreter lock; their arguments are those of the functions they name."""
 
     weigh_synapses: Any
     fill_lists: Any
@@ -461,7 +461,7 @@ class SlicedKernel(NamedTuple):
 @cache
 def sliced_kernel() -> SlicedKernel:
     """Entry points for this machine."""
-    compiled()  # refuses where nothing may be compiled
+    compiled()  # refuses if compiling is disabled
     functions = (weigh_synapses, fill_lists, make_planes, run_sliced_ticks, keep_fired, list_planes)
     stamp = kernel_stamp(*Path(__file__).parent.glob("*.py"))
     return SlicedKernel(*(cached_under(stamp, function.py_func, _nrt=False) for function in functions))

@@ -11,16 +11,16 @@ from neuromap.simulation.engine.kernel.layout import aligned_empty
 from neuromap.simulation.engine.kernel.memory_layout import read_only
 from neuromap.simulation.engine.neuron import Width, fire
 
-# Which cores remember nothing: every neuron's potential is back at one value after every tick, whatever arrives.
+# Cores without state between ticks: every potential returns to one value after every tick, whatever arrives.
 
 
 def returning_cores(program: Program, least: NDArray[np.int64], most: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Prove of cores that every potential is, after every tick, what it was before the first one."""
+    """Find cores whose potentials provably return to their initial values after every tick."""
     # Let V be the potential before a tick. If no sum of events leaves the rails, their order does not matter and the
-    # leak leaves a value of ``V + least + leak`` to ``V + most + leak``. Both thresholds cut this range into at most
-    # three pieces. On each of them the reset gives one value for all, or adds one to all; so it is enough that the two
-    # ends of every piece become V. Noise in any neuron of a core, and leak reversal, are not looked into: such a core
-    # is not among those that return.
+    # leak gives a value from ``V + least + leak`` to ``V + most + leak``. The two thresholds cut this range into at
+    # most three pieces. On each piece the reset sets all values to one, or adds one value to all; so it is enough that
+    # the two ends of every piece become V. Cores with noise or leak reversal in any neuron are not analysed and count
+    # as not returning.
     # shapes: least, most (C, N); returns (C,)
     n = program.neurons
     width, comparison = Width.of(program.chip), program.chip.rules.negative_comparison
@@ -41,19 +41,19 @@ def returning_cores(program: Program, least: NDArray[np.int64], most: NDArray[np
     return every
 
 
-# Lists are filled up to a multiple of so many entries.
+# Lists are padded to a multiple of this many entries.
 _EIGHT = 8
-# Of a core: entries have 16 bits.
+# Most axons of a core: entries have 16 bits.
 _MOST_AXONS = 2**15 - 1
-# Of due axons and entries; cores beyond go the other way.
+# Most bytes of due axons and entries; further cores use the ordinary kernel.
 _MOST_BYTES = 2**29
-# Of a sum, and room for what is added beyond.
+# Bits of a sum, with room for carries beyond.
 _MOST_BITS = 40
 
 
 def make_sliced_image(program: Program) -> tuple[SlicedImage, NDArray[np.int64], NDArray[np.int64]]:
     """Lay out the cores that can be bit-sliced."""
-    # gives neurons: place of every neuron of the image in a table (C, N), ascending
+    # returns the image, its cores, and the position of its neurons in a flat (C, N) table, ascending
     # shapes: cores (rows,); neurons (n,)
     kernel, (n_cores, n_axons) = sliced_kernel(), program.axon_types.shape
     tables = tuple(
@@ -69,7 +69,7 @@ def make_sliced_image(program: Program) -> tuple[SlicedImage, NDArray[np.int64],
 
     table = program.neurons
     start = table.potential.astype(np.int64) + table.leak
-    wanted = table.threshold - start - least  # what the sum of entries must reach
+    wanted = table.threshold - start - least  # value that the sum of entries must reach
     is_live = n_entries.any(axis=2) | (wanted <= 0)
     is_live[np.setdiff1d(np.arange(n_cores), cores)] = False
     neurons = np.flatnonzero(is_live)
@@ -111,7 +111,7 @@ def make_sliced_image(program: Program) -> tuple[SlicedImage, NDArray[np.int64],
 def sliced_targets(
     program: Program, cores: NDArray[np.int64], core: NDArray[np.int32], axon: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """Say where axons, or none (core -1), lie for the kernel, of which ``cores`` are bit-sliced."""
+    """Encode target axons for the kernel; core -1 for none, ``cores`` are bit-sliced."""
     n_axons = program.axon_types.shape[1]
     row_of = np.full(program.n_cores, -1)
     row_of[cores] = np.arange(len(cores))
@@ -122,7 +122,7 @@ def sliced_targets(
 
 
 def make_sliced_state(image: SlicedImage) -> SlicedState:
-    """State before a first tick; nothing is due."""
+    """State before the first tick; nothing is due."""
     slots = 1 << image.slot_bits
     due = aligned_empty(slots * image.n_rows * image.n_axons * PLANE, np.int16)
     due[:] = 0
@@ -141,7 +141,7 @@ def make_sliced_state(image: SlicedImage) -> SlicedState:
 
 
 def _words(program: Program) -> NDArray[np.uint64]:
-    """Rows of the crossbar in words of 64 bits."""
+    """Crossbar rows as 64-bit words."""
     n_bytes = program.crossbar.shape[2]
     padded = np.pad(program.crossbar, [(0, 0), (0, 0), (0, -n_bytes % 8)])
     return np.ascontiguousarray(padded).view(np.uint64)

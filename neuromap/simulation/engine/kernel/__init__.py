@@ -1,8 +1,8 @@
 """Compiled kernels of the fast engine; read ``tick.py`` first, then ``core_tick.py``.
 
-``layout.py`` says how a program lies in memory, ``memory_layout.py`` lays it out in whole vectors (and what the narrow
-path reads); ``lanes.py`` is the vocabulary of vectors and of memory (``words.py`` of single elements and bits,
-``emission.py`` what they are made with); ``core_tick.py`` is one tick of a core; ``tick.py`` is
-one tick of a range of cores, ``workspace.py`` what that works with, ``ring.py`` the spikes on their way, ``team.py``
-the threads; ``compiled.py`` compiles and caches.
+``layout.py`` defines a program's memory layout, ``memory_layout.py`` lays a program out in whole vectors, with the
+tables of the narrow path; ``lanes.py`` has the operations on vectors and memory (``words.py`` those on single elements
+and bits, ``emission.py`` the code generation behind them); ``core_tick.py`` is one tick of a core; ``tick.py`` is
+one tick of a range of cores, ``workspace.py`` its working memory, ``ring.py`` the pending spikes, ``team.py``
+the threads, ``barrier.py`` their barrier, ``remote.py`` spikes between ranks; ``compiled.py`` compiles and caches.
 """

@@ -1,4 +1,4 @@
-"""A barrier for threads that run compiled code, and the atomic words that it is made of."""
+"""A barrier for threads that run compiled code, and the atomic operations it is built from."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from neuromap.simulation.engine.kernel.emission import INLINED, INT32, WORD, add
 
 inlined = njit(**INLINED)
 
-# Words of the barrier, each on a cache line of its own.
+# Words of the barrier, each on its own cache line.
 _ARRIVED, _SENSE, ABORT, BARRIER_WORDS = 0, 16, 32, 48
-# Looks at the barrier before the processor is offered to others, and before the thread sleeps between looks.
+# Polls before the thread yields the processor, and further polls before it sleeps in between.
 _PAUSES, _YIELDS = 4000, 200
-# Microseconds of such a sleep.
+# Microseconds of one sleep.
 _NAP = 50
 
 
 @inlined
 def wait(barrier: Any, n_threads: int, sense: int) -> bool:
-    """Wait for all threads; False if the run was called off."""
-    # It looks a while, then lets others run, then sleeps: a waiting thread does not keep a shared machine busy.
+    """Wait for all threads; return False if the run was called off."""
+    # Spins, then yields, then sleeps: a waiting thread does not keep a shared machine busy.
     if atomic_add(barrier, _ARRIVED) == uint64(n_threads - 1):
         atomic_store(barrier, _ARRIVED, uint64(0))
         atomic_store(barrier, _SENSE, sense)
@@ -39,7 +39,7 @@ def wait(barrier: Any, n_threads: int, sense: int) -> bool:
 
 @inlined
 def rest(looks: int) -> None:
-    """Rest between two looks at something, after so many of them."""
+    """Pause, yield or sleep between two polls, depending on their number so far."""
     if looks < _PAUSES:
         pause()
     elif looks < _PAUSES + _YIELDS:
@@ -50,7 +50,7 @@ def rest(looks: int) -> None:
 
 @intrinsic
 def atomic_add(typing_context: Any, array: Any, index: Any) -> Any:
-    """Add 1 to a word; the value before."""
+    """Add 1 to a word; return its old value."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.atomic_rmw("add", address(context, builder, array, *arguments), WORD(1), "seq_cst")
@@ -60,7 +60,7 @@ def atomic_add(typing_context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def atomic_load(typing_context: Any, array: Any, index: Any) -> Any:
-    """Read a word before anything that follows."""
+    """Load a word with acquire ordering: before everything that follows."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load_atomic(address(context, builder, array, *arguments), "acquire", 8)
@@ -70,7 +70,7 @@ def atomic_load(typing_context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def atomic_store(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
-    """Write a word after everything that came before."""
+    """Store a word with release ordering: after everything before."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store_atomic(arguments[2], address(context, builder, array, *arguments[:2]), "release", 8)
@@ -81,7 +81,7 @@ def atomic_store(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
 
 @intrinsic
 def atomic_or(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
-    """Set bits of a word that other threads may set bits of too."""
+    """Set bits of a word in which other threads may set bits at the same time."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.atomic_rmw("or", address(context, builder, array, *arguments[:2]), arguments[2], "monotonic")
@@ -92,7 +92,7 @@ def atomic_or(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
 
 @intrinsic
 def pause(typing_context: Any) -> Any:
-    """Tell the processor that this is a waiting loop; nothing where it has no such instruction."""
+    """Hint to the processor that this is a spin loop; nothing on processors other than x86."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         if builder.module.triple.startswith(("x86_64", "i686")):
@@ -104,7 +104,7 @@ def pause(typing_context: Any) -> Any:
 
 @intrinsic
 def sleep(typing_context: Any, microseconds: Any) -> Any:
-    """Let other threads run for some time (``neuromap_sleep``, see ``kernel/compiled.py``)."""
+    """Sleep to let other threads run (``neuromap_sleep``, see ``kernel/compiled.py``)."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         call_llvm(builder, "neuromap_sleep", INT32, [builder.trunc(arguments[0], INT32)])

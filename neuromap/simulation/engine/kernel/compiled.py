@@ -1,4 +1,4 @@
-"""The compiled entry points, cached on disk under a stamp of everything that they are made of."""
+"""Compiled entry points, cached on disk under a stamp of their sources and versions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ inlined = njit(**INLINED)
 
 @inlined
 def begin_run(image: Image, state: State, start: State, scratch: Scratch) -> None:
-    """Bring a state back to the one that runs start from, in which no spikes are under way; count from 0."""
+    """Reset a state to the start state of runs, without pending spikes; reset the totals."""
     n_cores, lanes = image.shape.n_cores, 32 * extent(image.shape.groups)
     copy_values(state.narrow, start.narrow, 0, n_cores * lanes)
     copy_values(state.is_wide, start.is_wide, 0, n_cores)
@@ -45,7 +45,7 @@ def begin_run(image: Image, state: State, start: State, scratch: Scratch) -> Non
 
 @njit(**CALLED)
 def state_of_run(states: State, run: int, n_runs: int) -> State:
-    """Give the state of one of so many runs, whose states lie side by side in every array."""
+    """State of one of ``n_runs`` runs, whose states lie side by side in every array."""
     return State(
         states.narrow[len(states.narrow) // n_runs * run :],
         states.wide[len(states.wide) // n_runs * run :],
@@ -59,23 +59,23 @@ def state_of_run(states: State, run: int, n_runs: int) -> State:
 
 @inlined
 def record_from(record: Record, groups: int, tick: int) -> Record:
-    """Give the part of a record, of so many words of 32 bits a core, that begins at a tick."""
+    """Part of a record, with ``groups`` 32-bit words per core, from a tick on."""
     return Record(record.row, record.watched, record.fired[tick * record.n_rows * groups :], record.n_rows)
 
 
 class Compiled(NamedTuple):
-    """Numba dispatchers; they compile on first use for the types that they meet."""
+    """Numba dispatchers; they compile on first use for the types they meet."""
 
     run: Any
-    """:func:`neuromap.simulation.engine.kernel.team.run_ticks`, without the interpreter's lock: once, or ``n_runs``
-    times, each from the state ``start``; or each on with a state of its own (``has_states``)."""
+    """:func:`neuromap.simulation.engine.kernel.team.run_ticks`, without the interpreter lock: once, or ``n_runs``
+    times, each from the state ``start``, or each continuing its own state (``has_states``)."""
     list_spikes: Any
     """``list_spikes(fired, n_rows, n_groups)``: ticks, rows and neurons of the set bits."""
 
 
 def kernel_stamp(*others: Path) -> str:
-    """Digest of the kernel files, of others that are built on them, and of the versions that compile them."""
-    # Numba's own cache looks at the file of the entry point only, so it would not see an edit of another one.
+    """Digest of the kernel files, of others built on them, and of the versions that compile them."""
+    # Numba's own cache checks only the file of the entry point, so it would miss edits of other files.
     digest = hashlib.sha256(f"{__version__} {numba.__version__} {np.__version__} {sys.version}".encode())
     for path in (*sorted(Path(__file__).parent.glob("*.py")), *sorted(others)):
         digest.update(path.name.encode() + path.read_bytes())
@@ -90,7 +90,7 @@ def compiled() -> Compiled:
     _offer_sleep()
     stamp = kernel_stamp()
 
-    # One entry for both, with one call in it: a second would take as long to compile as the first.
+    # one entry for both, containing a single call: a second would take as long to compile as the first
     def run(  # type: ignore[no-untyped-def]
         image, state, start, scratch, team, me, first_tick, n_ticks, n_runs, has_states, events, event_tick, record,
         seed, width,
@@ -111,7 +111,7 @@ def compiled() -> Compiled:
             n += count_ones(fired[k])
         ticks, rows, neurons = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
         n = tick = row = group = 0
-        for k in range(len(fired)):  # counted on, not divided: most words are 0
+        for k in range(len(fired)):  # counters instead of divisions: most words are 0
             word = uint64(fired[k])
             while word != uint64(0):
                 ticks[n], rows[n], neurons[n] = tick, row, group * 32 + trailing_zeros(word)
@@ -128,13 +128,13 @@ def compiled() -> Compiled:
 
 
 def cached_under(stamp: str, function: Callable[..., Any], **options: Any) -> Any:
-    """Compile an entry point under a name that holds the stamp."""
-    function.__qualname__ = f"{function.__name__}_{stamp[:20]}"  # Numba names its files so
+    """Compile an entry point under a name that contains the stamp."""
+    function.__qualname__ = f"{function.__name__}_{stamp[:20]}"  # Numba uses it in file names
     return cached(function, **options)
 
 
 def _offer_sleep() -> None:
-    """Give the kernels a function of the operating system that sleeps for some microseconds."""
+    """Make the operating system's microsecond sleep available to the kernels."""
     if sys.platform == "win32":
         function = ctypes.windll.kernel32.Sleep  # takes milliseconds: longer naps
     else:

@@ -1,7 +1,8 @@
-"""One tick of a core in full: exact at the rails of the potential, with every mode of the neuron.
+"""One tick of a core: the five steps of :mod:`neuromap.simulation.engine.neuron`, on two paths.
 
-The same five steps as :mod:`neuromap.simulation.engine.neuron`, letter for letter, on 32 neurons at a time, with
-potentials of 32 bits (64 where a chip is wider). Events are added one by one in ascending order of axons.
+The narrow path has 16-bit potentials, for ticks in which these are exact. The wide path is exact at the rails of the
+potential and has every mode of the neuron; it follows those steps letter for letter, on 32 neurons at a time, with
+potentials of 32 bits (64 if a chip needs more). Events are added one by one in ascending order of axons.
 """
 
 from __future__ import annotations
@@ -60,9 +61,9 @@ _UNIFORM, _BYTES, _CAN_FALL, _STEP_UP, _STEP_DOWN = (
 def tick_narrow(
     image: Image, state: State, scratch: Scratch, core: int, first: int, last: int, ahead: Ahead, width: Any
 ) -> bool:
-    """Take all neurons of a core through steps 1 to 5."""
-    # ``scratch.axons[first:last]`` are due; spikes are written as bits to ``scratch.words``. Returns whether, in a tick
-    # without due axons, any potential became another.
+    """Run steps 1 to 5 for all neurons of a core, in 16 bits."""
+    # ``scratch.axons[first:last]`` are due; spikes are written as bits to ``scratch.words``. Returns whether any
+    # potential changed in a tick without due axons.
     flags = get(image.header, core * HEADER + FLAGS)
     changed = False
     for block in range(extent(image.shape.groups) // len(width)):
@@ -80,8 +81,8 @@ def tick_narrow(
         # 3 threshold noise: none
         # 4 fire
         spikes = _with(operator.ge, potential, image, core, THRESHOLD, block, width)
-        # 5 fall below the negative threshold; then the resets of both. Where no lane needs one, no plane is read;
-        # where there is none, a reset is cheaper than to guess whether it is needed.
+        # 5 fall below the negative threshold; then the resets of both. If no lane needs one, its plane is not read;
+        # if it has no plane, resetting is cheaper than a branch.
         if flags & _CAN_FALL:
             below = (potential < _parameter(image, core, LOW, block, width)) & ~spikes
             if _is_shared(image, core, ON_BELOW) or any_lane(below):
@@ -96,7 +97,7 @@ def tick_narrow(
             potential = where(spikes, fired, potential)
         store(state.narrow, here, potential)
         store_mask(scratch.words, block * len(width), spikes)
-        if first == last:  # only a tick without events tells whether the core is at rest; then driven is what was
+        if first == last:  # only a tick without events tells whether the core rests; driven is then the old potential
             changed |= any_lane(potential != driven)
     return changed
 
@@ -105,7 +106,7 @@ def tick_narrow(
 def axon_type(image: Image, core: int, axon: int) -> int:
     """Type of an axon."""
     bits = image.shape.type_bits
-    per_byte_log = 3 - (bits >> 1) + (bits >> 3)  # 2, 4, 8 bits: 4, 2, 1 types in a byte
+    per_byte_log = 3 - (bits >> 1) + (bits >> 3)  # 2, 4, 8 bits: 4, 2, 1 types per byte
     row = (image.shape.n_axons + (1 << per_byte_log) - 1) >> per_byte_log
     byte = get(image.axon_types, core * row + (axon >> per_byte_log))
     return (byte >> ((axon & ((1 << per_byte_log) - 1)) * bits)) & ((1 << bits) - 1)
@@ -113,8 +114,8 @@ def axon_type(image: Image, core: int, axon: int) -> int:
 
 @inlined
 def prefetch_row(image: Image, array: Any, index: int) -> None:
-    """Ask for a line of the crossbar or of the targets."""
-    if image.shape.is_vast:  # what is long under way: the first-level cache can wait for few lines at a time
+    """Prefetch a line of the crossbar or of the targets."""
+    if image.shape.is_vast:  # lines take long to arrive, and the first-level cache can wait for few at a time
         prefetch_far(array, index)
     else:
         prefetch(array, index)
@@ -122,9 +123,9 @@ def prefetch_row(image: Image, array: Any, index: int) -> None:
 
 @inlined
 def prefetch_next(image: Image, scratch: Scratch, ahead: Ahead, event: int) -> None:
-    """Ask for a crossbar row of the next visit batch and for the target of a spike of the one before."""
+    """Prefetch a crossbar row of the next visit batch and the target of a spike of the previous one."""
     k, m = event + ahead.row, event + ahead.target
-    # Beyond the end of a list, what is at hand is asked for: that costs less than a branch.
+    # beyond the end of a list, prefetch its first element: cheaper than a branch
     row = np.intp(get(scratch.axons, k if k < ahead.row_end else 0))
     neuron = np.intp(get(scratch.fired, m if m < ahead.target_end else 0))
     prefetch_row(image, image.crossbar, row * extent(image.shape.groups))
@@ -144,7 +145,7 @@ def _drive_narrow(
     width: Any,
     potential: Any,
 ) -> Any:
-    """Add the weights of every due axon to the neurons that have a synapse on it."""
+    """Add the weights of every due axon to the neurons with a synapse on it."""
     groups, types, rows = extent(image.shape.groups), image.shape.n_types, core * image.shape.n_axons
     planes = (get(image.header, core * HEADER + WEIGHTS) * types * groups + block * len(width)) * 32
     for event in range(first, last):
@@ -169,7 +170,7 @@ def _integrate_uniform(
     width: Any,
     potential: Any,
 ) -> Any:
-    """Do the same where all neurons of the core have the same weight for a type."""
+    """As :func:`_drive_narrow`, for cores whose neurons share one weight per axon type."""
     groups, types, rows = extent(image.shape.groups), image.shape.n_types, core * image.shape.n_axons
     for event in range(first, last):
         row = np.intp(get(scratch.axons, event))
@@ -183,14 +184,14 @@ def _integrate_uniform(
 
 @inlined
 def _is_shared(image: Image, core: int, which: int) -> bool:
-    """Tell whether all neurons of a core have one value of a parameter."""
+    """Whether all neurons of a core share the value of a parameter."""
     return get(image.header, core * HEADER + which + 1) < 0
 
 
 @inlined
 def _with(operation: Any, potential: Any, image: Image, core: int, which: int, block: int, width: Any) -> Any:
-    """Give ``operation(potential, parameter)``, for what is done in every tick."""
-    # One call for each form of a parameter: to bring them together first takes a register and a move for 32 neurons.
+    """Apply ``operation(potential, parameter)``, for operations of every tick."""
+    # one call per form of the parameter: merging the forms first takes a register and a move per 32 neurons
     plane = get(image.header, core * HEADER + which + 1)
     if plane < 0:
         return operation(potential, broadcast(width, int16(get(image.header, core * HEADER + which))))
@@ -202,7 +203,7 @@ def _with(operation: Any, potential: Any, image: Image, core: int, which: int, b
 
 @inlined
 def _parameter(image: Image, core: int, which: int, block: int, width: Any) -> Any:
-    """Load a parameter of all neurons of a block: one value for all, or a plane."""
+    """Load a parameter of all neurons of a block, from a shared value or a plane."""
     plane = get(image.header, core * HEADER + which + 1)
     if plane < 0:
         return broadcast(width, int16(get(image.header, core * HEADER + which)))
@@ -215,10 +216,10 @@ def _parameter(image: Image, core: int, which: int, block: int, width: Any) -> A
 # Width of one group.
 _ONE = (0,)
 _NOISE, _NOISY_WEIGHTS = Flag.NOISE, Flag.NOISY_WEIGHTS
-# Purposes of draws, as in :mod:`neuromap.simulation.engine.numpy_engine`; those of events are the axons.
+# Purposes of draws, as in :mod:`neuromap.simulation.engine.numpy_engine`; for events, the axons.
 _LEAK_DRAW, _THRESHOLD_DRAW = 2**32, 2**32 + 1
 
-# Constants of the generator as signed numbers: lanes have no sign of their own, but Python's integers do.
+# Constants of the generator as signed integers, so that they fit the int32 lanes.
 _GOLDEN, _FIRST, _SECOND = 0x9E3779B9 - 2**32, 0x7FEB352D, 0x846CA68B - 2**32
 
 
@@ -234,9 +235,9 @@ def tick_wide(
     tick: int,
     seed: int,
 ) -> bool:
-    """Take all neurons of a core through steps 1 to 5."""
-    # ``axons[first:last]`` are due; spikes are written as bits to ``spikes_out``. Returns whether any potential is
-    # another than before.
+    """Run steps 1 to 5 for all neurons of a core, with wide potentials and every neuron mode."""
+    # ``axons[first:last]`` are due; spikes are written as bits to ``spikes_out``. Returns whether any potential
+    # changed.
     groups, rows = extent(image.shape.groups), core * image.shape.n_axons
     noisy = get(image.header, core * HEADER + FLAGS) & _NOISE != 0
     stream = _stream(seed, tick, get(image.place, core)) if noisy else uint64(0)
@@ -251,7 +252,7 @@ def tick_wide(
             v = _integrate(image, v, core, np.intp(get(axons, event)) - rows, group, stream, wide)
         # 2 leak
         v = _fit(image, v + _leak(image, v, core, group, stream, noisy, wide), wide)
-        # 3 threshold noise; a mask of 255 becomes -1 when it is widened, which masks 8 bits just as well
+        # 3 threshold noise; a mask of 255 widens to -1, which masks 8 bits just as well
         eta = zero
         if noisy and len(image.noise_mask) > 0:
             eta = widen(wide, _rho(stream, _THRESHOLD_DRAW, group)) & widen(wide, load(_ONE, image.noise_mask, here))
@@ -265,7 +266,7 @@ def tick_wide(
         spikes = v >= alpha
         # 5 fall below the negative threshold
         low = where(kappa, zero - beta, zero - (beta + eta))
-        # where the comparison is <=, V <= low is V < low + 1
+        # if the comparison is <=: V <= low is V < low + 1
         below = (v < low + broadcast(_ONE, wide(image.shape.at_most))) & ~spikes
         fired = where(gamma0, reset, where(gamma1, v - alpha, v))
         fallen = where(kappa, zero - beta, where(gamma0, zero - reset, where(gamma1, v + beta + eta, v)))
@@ -278,7 +279,7 @@ def tick_wide(
 
 @inlined
 def _integrate(image: Image, v: Any, core: int, axon: int, group: int, stream: int, wide: Any) -> Any:
-    """Step 1 for one event: add the weight of the axon's type where there is a synapse."""
+    """Step 1 for one event: add the weight of the axon's type at every synapse."""
     groups, kind = extent(image.shape.groups), axon_type(image, core, axon)
     synapses = load_mask(_ONE, image.crossbar, (core * image.shape.n_axons + axon) * groups + group)
     weight = _weight(image, core, kind, group, wide)
@@ -290,7 +291,7 @@ def _integrate(image: Image, v: Any, core: int, axon: int, group: int, stream: i
 
 @inlined
 def _weight(image: Image, core: int, kind: int, group: int, wide: Any) -> Any:
-    """Weights of an axon type, from whichever form the core keeps them in."""
+    """Weights of an axon type, whatever the form in which the core stores them."""
     groups, types = extent(image.shape.groups), image.shape.n_types
     flags = get(image.header, core * HEADER + FLAGS)
     if flags & _UNIFORM:
@@ -303,7 +304,7 @@ def _weight(image: Image, core: int, kind: int, group: int, wide: Any) -> Any:
 
 @inlined
 def _leak(image: Image, v: Any, core: int, group: int, stream: int, noisy: bool, wide: Any) -> Any:
-    """Omega times the leak, or times its random sign where the leak is stochastic (step 2)."""
+    """Omega times the leak, or times its drawn step if the leak is stochastic (step 2)."""
     groups = extent(image.shape.groups)
     leak = widen(wide, load(_ONE, image.leak, (core * groups + group) * 32))
     if noisy and len(image.noisy_leak) > 0:
@@ -316,7 +317,7 @@ def _leak(image: Image, v: Any, core: int, group: int, stream: int, noisy: bool,
 
 @inlined
 def _chance(value: Any, rho: Any, wide: Any) -> Any:
-    """F(value, rho) sgn(value): the sign of a value, drawn with a probability that grows with its magnitude."""
+    """F(value, rho) sgn(value): the sign of a value if its magnitude reaches rho, else 0."""
     zero = value - value
     one = broadcast(_ONE, wide(1))
     sign = where(value < zero, zero - one, where(zero < value, one, zero))
@@ -335,7 +336,7 @@ def _fit(image: Image, v: Any, wide: Any) -> Any:
 
 @inlined
 def _mix(z: int) -> int:
-    """Finaliser of splitmix64, as in :mod:`neuromap.simulation.engine.numpy_engine`."""
+    """Finaliser of SplitMix64, as in :mod:`neuromap.simulation.engine.numpy_engine`."""
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
     return z ^ (z >> uint64(31))
@@ -349,7 +350,7 @@ def _stream(seed: int, tick: int, place: int) -> int:
 
 @inlined
 def _rho(stream: int, purpose: int, group: int) -> Any:
-    """8 random bits for each neuron of a group, as lanes of 32 bits."""
+    """8 random bits per neuron of a group, in lanes of 32 bits."""
     key = uint32(_mix(stream ^ uint64(purpose)) >> uint64(32))
     x = broadcast(_ONE, int32(key)) + ramp(_ONE, int32(group * 32)) * broadcast(_ONE, int32(_GOLDEN))
     x = (x ^ shift_right(x, 16)) * broadcast(_ONE, int32(_FIRST))

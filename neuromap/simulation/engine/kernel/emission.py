@@ -1,4 +1,4 @@
-"""What the vocabulary of the kernels is made with: pieces of intermediate code of LLVM, options of the compiler."""
+"""Building blocks of the kernels' intrinsics: types, fragments of LLVM code and compiler options."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import models, register_model
 
-# Options of functions that only compiled code calls: without reference counts, which would be kept for every array
-# at every call, and without entries for Python and C, which cost more to compile than the functions.
+# Options of functions called only from compiled code: no reference counting of every array at every call, and no
+# entry points for Python and C, which take longer to compile than the functions.
 CALLED = {"error_model": "numpy", "_nrt": False, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 INLINED = {**CALLED, "forceinline": True}
@@ -57,7 +57,7 @@ def lane_vector(bits: int) -> ir.VectorType:
 
 
 def each_group(builder: Any, llvm_type: Any, groups: int, make: Callable[[int], Any]) -> Any:
-    """Put ``make(group)`` of every group together."""
+    """Aggregate the values ``make(group)`` of all groups."""
     value = ir.Constant(llvm_type, ir.Undefined)
     for group in range(groups):
         value = builder.insert_value(value, make(group), group)
@@ -71,18 +71,18 @@ def address(context: Any, builder: Any, array_type: Any, array: Any, index: Any)
 
 
 def splat(builder: Any, scalar: Any, vector: ir.VectorType, lanes: int = GROUP) -> Any:
-    """Put a scalar into every lane."""
+    """Broadcast a scalar to every lane."""
     undefined = ir.Constant(vector, ir.Undefined)
     first = builder.insert_element(undefined, scalar, INT32(0))
     return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(INT32, lanes), None))
 
 
 def call_llvm(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any:
-    """Call a function by its name: an intrinsic one of LLVM, or one that was given to it."""
+    """Call a function by name: an LLVM intrinsic, or a symbol added to LLVM."""
     function_type = ir.FunctionType(result, [argument.type for argument in arguments])
     return builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), arguments)
 
 
 def is_flat(array: Any) -> bool:
-    """Tell whether a type is that of flat contiguous arrays."""
+    """Whether a type is that of flat contiguous arrays."""
     return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C"

@@ -1,12 +1,12 @@
 """Lanes: vectors of integers as first-class values in compiled code.
 
-A core's neurons sit side by side in the lanes of a vector. This file is what the kernels use for them; single elements,
-words of bits and whole arrays have ``words.py``. The intermediate code is written in groups of 32
-lanes and names no instruction set: LLVM makes masked AVX-512, AVX2 or NEON instructions of it.
+A core's neurons sit side by side in the lanes of a vector. This module has the kernels' operations on them;
+``words.py`` has those on single elements, words of bits and whole arrays. The LLVM code is written in groups of 32
+lanes and names no instruction set: LLVM turns it into masked AVX-512, AVX2 or NEON instructions.
 
 Types
     ``Lanes(bits, groups)`` holds ``32 * groups`` integers, ``Mask(groups)`` as many truth values. ``groups`` is
-    part of the type; where a function needs it, it is given as a tuple of that length (``width``).
+    part of the type; functions that need it take a tuple of that length (``width``).
 Memory
     ``load(width, array, index)``, ``store(array, index, lanes)``, ``load_mask``, ``store_mask``: ``array`` is flat and
     contiguous, ``index`` counts its elements; masks are arrays of uint32, one per group.
@@ -17,8 +17,7 @@ Masks
     ``a >= b``, ``a < b``, ``a != b``, ``where(mask, a, b)``, ``add_where(mask, a, b)``, ``m & n``, ``m | n``,
     ``~m``, ``any_lane``
 
-Only :mod:`neuromap.simulation.engine.kernel` imports this, and only when a fast engine is made: Numba is slow to
-import.
+This module is imported only when a fast engine is made: Numba is slow to import.
 """
 
 from __future__ import annotations
@@ -112,7 +111,7 @@ def store_mask(typing_context: Any, array: Any, index: Any, mask: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = address(context, builder, array, arguments[0], arguments[1])
         groups = [builder.extract_value(arguments[2], group) for group in range(mask.groups)]
-        together = 2 if mask.groups % 2 == 0 else 1  # they are read again as words of 64 bits: store them as such
+        together = 2 if mask.groups % 2 == 0 else 1  # they are read back as 64-bit words: store them as such
         for group in range(0, mask.groups, together):
             bits = groups[group]
             if together == 2:
@@ -164,7 +163,7 @@ def ramp(typing_context: Any, width: Any, start: Any) -> Any:
 
 @intrinsic
 def widen(typing_context: Any, integer: Any, lanes: Any) -> Any:
-    """Lanes of the type ``integer`` (a Numba integer class), sign extended; no step if they are that wide."""
+    """Lanes of the type ``integer`` (a Numba integer class), sign-extended; a no-op if they are already that wide."""
     if not (isinstance(lanes, LanesType) and isinstance(integer, types.NumberClass)):
         return None
     result = LanesType(integer.dtype.bitwidth, lanes.groups)
@@ -200,7 +199,7 @@ def shift_right(typing_context: Any, lanes: Any, by: Any) -> Any:
 
 
 def _by_group(emit: Callable[..., Any], result: Any, *arguments: Any) -> Any:
-    """Give an intrinsic its type and its code: ``emit(builder, *groups)``, of each argument, makes one group of it."""
+    """Type and code of an intrinsic; ``emit(builder, *groups)``, given one group of each argument, makes one group."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         def one(group: int) -> Any:
@@ -237,7 +236,7 @@ greatest = _binary(_greatest, LanesType)
 
 
 def _picks(mask: Any, a: Any, b: Any) -> bool:
-    """Whether a mask can tell which lanes of two equal types are meant."""
+    """Whether a mask fits two arguments of equal lane types."""
     return isinstance(mask, MaskType) and isinstance(a, LanesType) and a == b and mask.groups == a.groups
 
 
@@ -282,9 +281,9 @@ def _invert(typing_context: Any, mask: Any) -> Any:
 
 
 def _define(symbol: Any, of: type, operation: Any) -> None:
-    """Let ``symbol`` stand for ``operation`` between two values of the lane (or mask) type ``of``."""
+    """Overload ``symbol`` with ``operation`` between two values of the lane (or mask) type ``of``."""
 
-    # Numba compares the signatures of both functions, annotations too, and a lambda has none.
+    # Numba compares the signatures of both functions, including annotations, and a lambda has none.
     @overload(symbol, jit_options=INLINED)
     def between(a, b):  # type: ignore[no-untyped-def]
         if isinstance(a, of) and a == b:

@@ -1,8 +1,8 @@
-"""How a program lies in memory for the kernels: shapes, the header of a core, the arrays.
+"""Memory layout of a program for the kernels: shapes, the header of a core, the arrays.
 
-Everything that the kernels read is an :class:`Image`, everything that they change a :class:`State`; both are
+The kernels read an :class:`Image` and change a :class:`State`; both consist of
 flat arrays, core after core. C cores have A axons (padded to ``2 ** axon_bits``), G axon types and N neurons
-(padded to whole groups of 32 lanes, ``n_groups`` of them).
+(padded to ``n_groups`` whole groups of 32 lanes).
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# Longest loops that are compiled for their length: 2048 neurons, 4096 axons.
+# Longest loops compiled for a fixed length: 2048 neurons, 4096 axons.
 LONGEST = 64
 
 
 def as_extent(n: int) -> tuple[int, ...] | int:
-    """Give a size in the form that the kernels are compiled for."""
+    """Convert a size to the form the kernels are compiled for."""
     return (0,) * n if n <= LONGEST else n
 
 
 def extent(size: tuple[int, ...] | int) -> int:
-    """Give a size as an integer; compiled code has this function too."""
+    """Convert a size to an integer; compiled code has this function too."""
     return size if isinstance(size, int) else len(size)
 
 
 _CACHE_LINE, _HUGE_PAGE = 64, 1 << 21
-# Bytes from which huge pages are asked for.
+# Size in bytes from which huge pages are requested.
 _LARGE = 1 << 19
 
 # int32 values in the header of a core: one cache line.
 HEADER = 16
 
-# Positions in the header. A parameter has two: its value, and where its plane lies if the neurons differ in it
+# Positions in the header. A parameter has two: its value, and the position of its plane if the neurons differ in it
 # (-1 if they share the value, 2 k for plane k of Image.planes8, 2 k + 1 for plane k of Image.planes16).
-# PEAK_WEIGHT, GROWTH, FLOOR bound potentials of narrow cores (memory_layout.py); ON_SPIKE, ON_BELOW are what their
-# resets set or add, LOW is below what they fall.
+# PEAK_WEIGHT, GROWTH, FLOOR bound potentials of narrow cores (memory_layout.py); ON_SPIKE, ON_BELOW are the values
+# their resets set or add, LOW is the bound below which they fall.
 FLAGS, PEAK_WEIGHT, GROWTH, FLOOR, WEIGHTS = range(5)
 LEAK, THRESHOLD, ON_SPIKE, LOW, ON_BELOW = 6, 8, 10, 12, 14
 
@@ -46,8 +46,8 @@ LEAK, THRESHOLD, ON_SPIKE, LOW, ON_BELOW = 6, 8, 10, 12, 14
 class Flag:
     """Bits of ``header[FLAGS]``."""
 
-    # ``UNIFORM`` and ``BYTES`` tell how the weights are kept: one value per axon type for all neurons, int8 planes, or
-    # (neither) int16 planes. ``WIDE_ONLY`` cores never take the narrow path. ``CAN_FALL``: some neuron can get below
+    # ``UNIFORM`` and ``BYTES`` tell how weights are stored: one value per axon type for all neurons, int8 planes, or
+    # (neither) int16 planes. ``WIDE_ONLY`` cores never take the narrow path. ``CAN_FALL``: some neuron can fall below
     # its negative threshold while the core is narrow. ``STEP_UP``, ``STEP_DOWN``: resets add a value instead of setting
     # one, after a spike and below the negative threshold. ``RESTLESS`` cores draw noise in every tick. ``NOISE`` cores
     # have any stochastic mode, ``NOISY_WEIGHTS`` cores a stochastic synapse.
@@ -66,9 +66,9 @@ class Flag:
 class Shape(NamedTuple):
     """Sizes, equal for all cores."""
 
-    # ``groups`` and ``words`` are tuples whose lengths count: the length of a tuple is part of its type, so the kernels
-    # are compiled for it. Beyond a length they are plain integers, and the kernels have loops
-    # instead. Read both with ``extent`` of that file.
+    # ``groups`` and ``words`` are tuples of which only the length matters: it is part of their type, so the kernels
+    # are compiled for it. Above ``LONGEST`` they are plain integers, and the kernels loop instead. Read both with
+    # :func:`extent`.
 
     n_cores: int
     n_axons: int
@@ -88,13 +88,13 @@ class Shape(NamedTuple):
     """Largest magnitude of a potential on the narrow path."""
     wrap: int
     at_most: int
-    """1 where the negative comparison is <=."""
+    """1 if the negative comparison is <=."""
     is_vast: int
-    """1 where rows of the crossbar are asked for one level of the caches farther: see ``prefetch_next``."""
+    """1 if crossbar rows are prefetched one cache level farther: see ``prefetch_row``."""
 
 
 class Image(NamedTuple):
-    """What is only read; shared by all threads and forks. Flat arrays."""
+    """Read-only data, shared by all threads and forks. Flat arrays."""
 
     shape: Shape
     crossbar: NDArray[np.uint32]
@@ -118,7 +118,7 @@ class Image(NamedTuple):
     threshold: NDArray[np.int32]
     negative_threshold: NDArray[np.int32]
     reset: NDArray[np.int32]
-    """(C, N): parameters as the program has them, for the wide path."""
+    """(C, N): parameters as in the program, for the wide path."""
     masks: NDArray[np.uint32]
     """(C, 4, n_groups): leak reversal, gamma 0, gamma 1, kappa."""
     noisy_weight: NDArray[np.uint32]
@@ -128,11 +128,11 @@ class Image(NamedTuple):
     noise_mask: NDArray[np.uint8]
     """(C, N): M of the threshold noise, or empty."""
     place: NDArray[np.uint64]
-    """(C,): number of the core on the board, for the noise."""
+    """(C,): board position of the core, for the noise."""
 
 
 class State(NamedTuple):
-    """What the ticks change. Flat arrays."""
+    """Data that ticks change. Flat arrays."""
 
     narrow: NDArray[np.int16]
     """(C, N): potentials of narrow cores."""
@@ -143,7 +143,7 @@ class State(NamedTuple):
     bound: NDArray[np.int32]
     """(C,): no potential of the core is larger in magnitude, and it is FLOOR or more (narrow cores only)."""
     ring: NDArray[np.uint64]
-    """(slots, C, words): axons that are due, one bit each."""
+    """(slots, C, words): due axons, one bit each."""
     busy: NDArray[np.uint8]
     """(slots, blocks, 64): 1 for cores with a due axon. A block of 64 cores is one cache line."""
     awake: NDArray[np.uint8]
@@ -151,18 +151,18 @@ class State(NamedTuple):
 
 
 def aligned_empty(size: int, dtype: Any) -> NDArray[Any]:
-    """Uninitialised flat array that starts on a cache line, in huge pages where it is large and they are to be had."""
-    # A tick jumps through all of it; with pages of 4 KiB half of its time would go into looking up addresses.
+    """Uninitialised flat array aligned to a cache line; large ones in huge pages if available."""
+    # A tick accesses all of it at random; with 4 KiB pages, half of its time would go into address translation.
     dtype = np.dtype(dtype)
     n_bytes, to = size * dtype.itemsize, _CACHE_LINE
     raw: NDArray[np.uint8]
     if n_bytes >= _LARGE and hasattr(mmap, "MADV_HUGEPAGE"):
         to = _HUGE_PAGE
-        memory = mmap.mmap(-1, n_bytes + to, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # shared ones get small pages
+        memory = mmap.mmap(-1, n_bytes + to, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  # shared mappings get small pages
         with contextlib.suppress(OSError):  # a kernel without huge pages
             memory.madvise(mmap.MADV_HUGEPAGE)
         raw = np.frombuffer(memory, np.uint8)
     else:
-        raw = np.empty(n_bytes + 2 * to, np.uint8)  # nothing else lies on its last line
+        raw = np.empty(n_bytes + 2 * to, np.uint8)  # no other data on its last line
     start = -raw.ctypes.data % to
     return raw[start : start + n_bytes].view(dtype)

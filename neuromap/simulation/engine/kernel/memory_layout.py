@@ -1,4 +1,4 @@
-"""Lay a program out in memory for the kernels: the image that is read, the state that changes."""
+"""Lay out a program in memory for the kernels: the read-only image and the changing state."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ INT16 = 2**15 - 1
 
 
 class NarrowTables:
-    """Headers of the cores, and parameters of the narrow path: tables that grow from block to block of cores."""
+    """Headers of the cores and parameters of the narrow path, in tables that grow by blocks of cores."""
 
-    # uniform: (cores, axon types): weights that all neurons of a core share, of every core
-    # weights: weights by axon type and neuron of the cores that have others, as int8 where they fit, and as int16
-    # planes: other parameters that neurons of a core do not share, as int8 and as int16
+    # uniform: (cores, axon types): for every core, weights that all its neurons would share
+    # weights: weights by axon type and neuron of the other cores, as int8 if they fit, and as int16
+    # planes: other parameters that the neurons of a core do not share, as int8 and as int16
 
     def __init__(self, shape: Shape) -> None:
         self.shape = shape
@@ -31,7 +31,7 @@ class NarrowTables:
         self.planes: tuple[list[NDArray[Any]], list[NDArray[Any]]] = ([], [])
 
     def add(self, program: Program, cores: slice, header: NDArray[np.int32]) -> None:
-        """Fill the headers of some cores and append what they need."""
+        """Fill the headers of some cores and append their tables."""
         neurons = program.neurons
         flags = self._add_weights(program, cores, header)
         flags |= self._add_resets(program, cores, header)
@@ -45,10 +45,10 @@ class NarrowTables:
         header[:, at.FLAGS] = flags
 
     def _add_weights(self, program: Program, cores: slice, header: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Weights of some cores, and what they say in the headers; gives the flags of their form."""
+        """Add weights of some cores and their header entries; return the flags of their form."""
         weights = program.neurons.weights[cores]
         bits = np.unpackbits(np.bitwise_or.reduce(program.crossbar[cores], axis=1), axis=1, bitorder="little")
-        # What a neuron without any synapse would weigh does not matter: it may follow the first one that has some.
+        # weights of a neuron without synapses do not matter, so it cannot make the core non-uniform
         connected = bits[:, : weights.shape[1]].astype(np.bool_)
         first = weights[np.arange(len(weights)), connected.argmax(axis=1)]
         uniform = ((weights == first[:, None, :]).all(axis=2) | ~connected).all(axis=1)
@@ -65,7 +65,7 @@ class NarrowTables:
         return np.where(uniform, Flag.UNIFORM, np.where(small, Flag.BYTES, 0)).astype(np.int32)
 
     def _add_resets(self, program: Program, cores: slice, header: NDArray[np.int32]) -> NDArray[np.int32]:
-        """Leak, thresholds and resets of narrow cores, and what bounds their potentials."""
+        """Add leak, thresholds and resets of narrow cores, and the bounds of their potentials; return their flags."""
         limit = self.shape.limit
         n = program.neurons
         leak, alpha, beta, reset = (
@@ -76,14 +76,14 @@ class NarrowTables:
         up_step, down_step = can_spike & (gamma != 0), can_fall & ~kappa & (gamma != 0)
         on_spike = np.where(gamma == 0, reset, np.where(gamma == 1, -alpha, 0)) * can_spike
         on_below = np.where(kappa, -beta, np.where(gamma == 0, -reset, np.where(gamma == 1, beta, 0))) * can_fall
-        # What resets can set, and by how much those that add can move a potential away from 0 (module docstring).
+        # largest magnitude that resets can set, and how far those that add can move a potential away from 0
         floor = np.maximum(np.abs(on_spike) * ~up_step, np.abs(on_below) * ~down_step).max(axis=1, initial=0)
         steps = np.maximum(np.maximum(on_spike, 0) * up_step, np.maximum(-on_below, 0) * down_step)
         growth = np.abs(leak).max(axis=1, initial=0) + steps.max(axis=1, initial=0)
         header[:, at.FLOOR] = np.minimum(floor, 2**30)
         header[:, at.GROWTH] = np.minimum(growth, 2**30)
-        # Clipped bounds decide as before: potentials of a narrow core lie within -limit..limit, 32766 at most. For
-        # integers V <= -beta is V < -beta + 1.
+        # Clipping does not change comparisons: potentials of a narrow core lie within -limit..limit, at most 32766. For
+        # integers, V <= -beta is V < -beta + 1.
         lows = np.clip(-beta + self.shape.at_most, -INT16 - 1, INT16)
         self._add_plane(header, at.LEAK, leak, 0)
         self._add_plane(header, at.THRESHOLD, np.clip(alpha, -INT16 - 1, INT16), INT16)
@@ -97,7 +97,7 @@ class NarrowTables:
         return (flags | np.where(mixed | (floor > limit), Flag.WIDE_ONLY, 0)).astype(np.int32)
 
     def _add_plane(self, header: NDArray[np.int32], position: int, values: NDArray[np.int64], padding: int) -> None:
-        """One parameter of some cores: a value where all neurons share it, else a plane."""
+        """Add one parameter of some cores: a value if all neurons share it, else a plane."""
         lanes = 32 * extent(self.shape.groups)
         padded = np.full((len(values), lanes), padding, np.int64)
         padded[:, : values.shape[1]] = values
@@ -116,18 +116,18 @@ def _n_rows(parts: list[NDArray[Any]]) -> int:
 
 
 def aligned(array: NDArray[Any]) -> NDArray[Any]:
-    """Copy an array onto cache lines of its own, flat."""
+    """Copy an array to its own cache lines, flat."""
     return joined([array], array.dtype)
 
 
 def joined(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    """Copy arrays one behind the other onto cache lines of their own, flat."""
+    """Concatenate arrays on their own cache lines, flat."""
     flat = aligned_empty(sum(part.size for part in parts), dtype)
     return np.concatenate([np.zeros(0, dtype), *(part.reshape(-1) for part in parts)], out=flat)
 
 
 def padded_lanes(array: NDArray[Any], lanes: int, padding: int) -> NDArray[Any]:
-    """(C, N) padded to (C, lanes), flat; the program's own array where nothing is to be padded."""
+    """(C, N) padded to (C, lanes), flat; the program's own array if no padding is needed."""
     if array.shape[1] == lanes and array.flags.c_contiguous:
         return array.reshape(-1)
     padded = np.full((len(array), lanes), padding, array.dtype)
@@ -136,30 +136,30 @@ def padded_lanes(array: NDArray[Any], lanes: int, padding: int) -> NDArray[Any]:
 
 
 def packed_bits(flags: NDArray[np.bool_], lanes: int) -> NDArray[np.uint32]:
-    """(..., N) as words of 32 bits, padded to ``lanes``, flat."""
+    """(..., N) as 32-bit words, padded to ``lanes``, flat."""
     padded = np.zeros((*flags.shape[:-1], lanes // 8), np.uint8)
     bytes_ = np.packbits(flags, axis=-1, bitorder="little")
     padded[..., : bytes_.shape[-1]] = bytes_
     return padded.reshape(-1).view(np.uint32)
 
 
-# Cores that are laid out at once: bounds the memory beside the arrays themselves.
+# Cores laid out at once: bounds the memory beyond the arrays themselves.
 _BLOCK = 1024
-# Bytes of a crossbar whose rows are long under way: found by measurement.
+# Crossbar size in bytes above which rows take long to arrive from memory: measured.
 _VAST = 1 << 26
 
 
 def vector_groups(n_neurons: int) -> int:
-    """Say how many groups of 32 lanes the narrow path takes at once: 1, 2, 4 or 8."""
+    """Choose how many groups of 32 lanes the narrow path processes at once: 1, 2, 4 or 8."""
     return next(groups for groups in (1, 2, 4, 8) if groups == 8 or 32 * groups >= n_neurons)
 
 
 def make_image(program: Program, remote: RemoteTargets | None = None) -> Image:
-    """Lay out everything that is only read; arrays of the program are used in place where they fit."""
-    # ``remote`` are targets on other ranks, of neurons without one in the program.
+    """Lay out all read-only data; arrays of the program are used in place if they fit."""
+    # ``remote``: targets on other ranks, of neurons without a target in the program
     shape = _shape(program, 0 if remote is None else remote.most_delay)
     neurons, chip, lanes = program.neurons, program.chip, 32 * extent(shape.groups)
-    never = 2**31 - 1  # of the wide path: padding lanes stay at 0, and neither spike nor fall there
+    never = 2**31 - 1  # for the wide path: padding lanes stay at 0 and neither spike nor fall
     header = np.zeros((shape.n_cores, at.HEADER), np.int32)
     packed = NarrowTables(shape)
     for cores in _blocks(shape.n_cores):
@@ -192,14 +192,14 @@ def make_image(program: Program, remote: RemoteTargets | None = None) -> Image:
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """View an array as read-only: to Numba that is another type, and one variant of the kernels is enough."""
+    """View an array as read-only: a type of its own for Numba, so that one variant of the kernels is enough."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def make_state(program: Program, image: Image, potentials: NDArray[np.int64] | None = None) -> State:
-    """State before tick 0, or with other potentials, shape (C, N); no spikes are under way."""
+    """State before tick 0, or with other potentials, shape (C, N); no spikes are pending."""
     shape = image.shape
     lanes = 32 * extent(shape.groups)
     words = extent(shape.words)
@@ -230,7 +230,7 @@ def make_state(program: Program, image: Image, potentials: NDArray[np.int64] | N
 
 
 def put_spikes(image: Image, state: State, spikes: NDArray[np.int64]) -> None:
-    """Put spikes that are under way, rows (tick at which it is due, core, axon), into the ring of a new state."""
+    """Put pending spikes, rows (due tick, core, axon), into the ring of a new state."""
     slots, shape = 1 << image.shape.slot_bits, image.shape
     due, core, axon = spikes.T
     ring = state.ring.view(np.uint8).reshape(slots, shape.n_cores, 8 * extent(shape.words))
@@ -262,7 +262,7 @@ def _shape(program: Program, most_delay: int) -> Shape:
 
 
 def _wide_type(program: Program) -> type[np.signedinteger[Any]]:
-    """int32 where no sum of a tick can leave it, else int64."""
+    """int32 if no sum of a tick can overflow it, else int64."""
     neurons, chip = program.neurons, program.chip
     arrays = (neurons.threshold, neurons.negative_threshold, neurons.reset, neurons.potential)
     peak = max(max(int(a.max(initial=0)), -int(a.min(initial=0))) for a in arrays)
@@ -284,7 +284,7 @@ def _noise_mask(neurons: NeuronTable, lanes: int) -> NDArray[np.uint8]:
 
 
 def _crossbar(program: Program, shape: Shape) -> NDArray[np.uint32]:
-    """Rows of whole words, none of them across two cache lines; the program's own memory if it lies so."""
+    """Rows of whole words, none of them across two cache lines; the program's own memory if it is laid out so."""
     bits, row = program.crossbar, 4 * extent(shape.groups)
     if bits.shape[2] == row and bits.flags.c_contiguous and bits.ctypes.data % min(row & -row, 64) == 0:
         return bits.reshape(-1).view(np.uint32)

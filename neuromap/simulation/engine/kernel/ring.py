@@ -1,6 +1,6 @@
-"""Spikes on their way: outboxes between threads, and the ring of axons that will be due.
+"""Pending spikes: outboxes between threads, and the ring of axons that will be due.
 
-A target is a record of core, axon and delay in one number, the delay in its low bits; ``layout.py`` says how wide.
+A target is a record of core, axon and delay in one number, the delay in its low bits; ``layout.py`` has the widths.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from neuromap.simulation.engine.kernel.workspace import Team
 
 inlined = njit(**INLINED)
 
-# Records of an outbox whose words of the ring are asked for before they are set.
+# Number of records ahead whose ring words are prefetched.
 _AHEAD = 64
 
 
 @inlined
 def slot_of(image: Image, tick: int) -> int:
-    """Slot of the ring for what is due at a tick."""
+    """Ring slot of axons due at a tick."""
     return tick & ((1 << image.shape.slot_bits) - 1)
 
 
 @inlined
 def box_of(team: Team, tick: int, sender: int, receiver: int) -> int:
-    """Give the number of an outbox; those of a sender are consecutive."""
+    """Index of an outbox; those of a sender are consecutive."""
     return ((tick & 1) * team.n_threads + sender) * team.n_boxes + receiver
 
 
 @inlined
 def deliver_box(image: Image, state: State, team: Team, box: int, tick: int) -> None:
-    """Deliver what was put into an outbox in ``tick``."""
+    """Deliver the spikes put into an outbox in ``tick``."""
     first = get(team.start, box)
     _deliver_some(image, state, team.outbox, first, first + get(team.n_out, box * 8), tick)
 
 
 @inlined
 def deliver_remote(image: Image, state: State, team: Team, me: int, clock: int, tick: int) -> None:
-    """Deliver what other ranks have sent to this thread in ``tick``, which was at ``clock``."""
+    """Deliver the spikes that other ranks sent to this thread in ``tick``, which was at ``clock``."""
     remote = team.remote
     for k in range(len(remote.arrivals) // 2):
         if get(remote.arrivals, 2 * k) == me:
@@ -63,7 +63,7 @@ def _deliver_some(image: Image, state: State, records: Any, first: int, last: in
 
 @inlined
 def _ring_word(image: Image, target: int, tick: int) -> int:
-    """Find the word of the ring for the axon of a target record; the spike was fired in ``tick``."""
+    """Ring word of the axon of a target record; the spike was fired in ``tick``."""
     slot = slot_of(image, tick + target)  # the low bits of a record are its delay
     return slot * image.shape.n_cores * extent(image.shape.words) + (target >> (image.shape.slot_bits + 6))
 

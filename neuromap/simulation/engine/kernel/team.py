@@ -1,9 +1,9 @@
-"""Threads: who runs which cores, one barrier per tick, and other ranks of the machine.
+"""Threads: division of the cores, one barrier per tick, and other ranks of the machine.
 
 Every thread runs its own range of cores. A spike goes into the outbox for the range of its target; after the
-barrier that ends the tick, every thread delivers what was put into its boxes. Boxes are double by the parity of the
+barrier that ends the tick, every thread delivers the spikes in its boxes. Boxes are doubled by the parity of the
 tick, so one barrier per tick is enough. The result is the same for every number of threads, and of ranks that share
-memory: what these send is delivered before the tick that has to wait for it (``remote.py``).
+memory: their spikes are delivered before the tick that has to wait for them (``remote.py``).
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from neuromap.simulation.engine.kernel.workspace import Events, Record, Scratch,
 
 inlined = njit(**INLINED)
 
-# Threads of one team: room for boxes grows with their square, and a barrier for more would cost more than a tick.
+# Most threads of a team: memory for boxes grows with their square, and a barrier for more would cost more than a tick.
 MAX_TEAM = 64
 
 
 def first_cores(n_cores: int, threads: int) -> NDArray[np.int64]:
-    """Divide cores among at most ``threads`` threads, in whole blocks of 64; first core of each, and their number."""
+    """First core of each of at most ``threads`` threads, in whole blocks of 64, then the number of cores."""
     blocks = -(-n_cores // 64)
     n = max(1, min(threads, blocks, MAX_TEAM))
     return np.minimum(np.array([blocks * k // n for k in range(n + 1)]) * 64, n_cores)
 
 
 def make_team(image: Image, threads: int, remote: Remote | None = None) -> Team:
-    """Divide the cores among threads; ``remote`` leads to those of other ranks."""
+    """Divide the cores among threads; ``remote`` connects to those of other ranks."""
     first = first_cores(image.shape.n_cores, threads)
     n, others = len(first) - 1, no_remote(image.target.dtype) if remote is None else remote
     most = (int(np.diff(first).max()) * 32 * extent(image.shape.groups) + 15) // 16 * 16  # whole cache lines
@@ -73,7 +73,7 @@ def run_ticks(
     width: Any,
 ) -> None:
     """Run the cores of thread ``me`` for some ticks, in step with the other threads of the team."""
-    # ``events.start[event_tick]`` belongs to the first tick. At the end nothing of other ranks is left in boxes.
+    # ``events.start[event_tick]`` belongs to the first tick. At the end, all spikes of other ranks are delivered.
     sense = uint64(0)
     remote = team.remote
     for time in range(n_ticks):
@@ -111,7 +111,7 @@ def run_ticks(
 
 @inlined
 def _take(image: Image, state: State, team: Team, me: int, first_tick: int, time: int) -> bool:
-    """Deliver what other ranks have sent in a tick of this call, if it was one; False if the run was called off."""
+    """Deliver other ranks' spikes of a tick, if it is one of this call; return False if the run was called off."""
     if time >= 0:
         if not remote_is_ready(team.remote, team.barrier, team.remote.clock + time):
             return False
@@ -121,7 +121,7 @@ def _take(image: Image, state: State, team: Team, me: int, first_tick: int, time
 
 @inlined
 def _feed(image: Image, state: State, first: int, last: int, tick: int, events: Events, row: int) -> None:
-    """Set the axons that the host feeds in this tick, of the cores ``first`` to ``last - 1``."""
+    """Set the axons of cores ``first`` to ``last - 1`` that the host feeds in this tick."""
     for k in range(get(events.start, row), get(events.start, row + 1)):
         core = get(events.cores, k)
         if first <= core < last:

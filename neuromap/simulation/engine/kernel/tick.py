@@ -1,14 +1,14 @@
 """One tick of a range of cores: which cores to visit, and the stages that a visit passes through.
 
-Memory is the limit at thousands of cores, and branches that the processor cannot guess are the limit in cache. So a
-batch of eight visits passes through a stage together, and while one batch computes, the lines of memory that others
-will need are already prefetched:
+Memory is the limit with thousands of cores, mispredicted branches the limit in cache. So a batch of eight visits
+passes through a stage together, and while one batch computes, the cache lines that others will need are already
+prefetched:
 
     collect   list the due axons of the batch
-    compute   the five steps of the neuron model, a list of what fired; with every due axon prefetch a crossbar row of
-              the next batch and the target of a spike of the one before, with every core what a core of the next
-              batch has in memory
-    post      put the targets into the outbox of the thread that has their core
+    compute   run the five steps of the neuron model, list what fired; with every due axon prefetch a crossbar row of
+              the next batch and the target of a spike of the previous one, with every core the data of a core of the
+              next batch
+    post      put the targets into the outbox of the thread that owns their core
 
 Nothing in a tick depends on a spike of the same tick, so the stages of one visit may lie some visits apart, and
 outboxes are delivered after all threads have finished the tick.
@@ -64,10 +64,10 @@ from neuromap.simulation.engine.kernel.workspace import (
 
 inlined = njit(**INLINED)
 
-# Which path a core takes in a tick: 16 bits where that is exact (see ``memory_layout.py``), else the wide one.
+# Path of a core in a tick: 16 bits if exact (see ``memory_layout.py``), else the wide one.
 
 
-# Every so many ticks a wide core is asked whether it could be narrow.
+# Ticks between checks whether a wide core could be narrow.
 _NARROW_AGAIN = 64
 
 _WIDE_ONLY = Flag.WIDE_ONLY
@@ -75,7 +75,7 @@ _WIDE_ONLY = Flag.WIDE_ONLY
 
 @inlined
 def is_narrow(image: Image, state: State, core: int, tick: int, n_axons: int) -> bool:
-    """Whether this tick is exact in 16 bits; moves the potentials between the paths where that changes."""
+    """Whether this tick is exact in 16 bits; moves the potentials between the paths if that changes."""
     header = core * HEADER
     most = get(image.header, header + GROWTH) + n_axons * get(image.header, header + PEAK_WEIGHT)
     if get(state.is_wide, core) == 0:
@@ -88,7 +88,7 @@ def is_narrow(image: Image, state: State, core: int, tick: int, n_axons: int) ->
 
 @njit(**CALLED)
 def _reconsider(image: Image, state: State, core: int, tick: int, most: int) -> bool:
-    """Look at the potentials themselves: the rare part of :func:`is_narrow`."""
+    """Check the potentials themselves: the rare part of :func:`is_narrow`."""
     header, lanes = core * HEADER, extent(image.shape.groups) * 32
     start = core * lanes
     peak = get(image.header, header + FLOOR)
@@ -97,7 +97,7 @@ def _reconsider(image: Image, state: State, core: int, tick: int, most: int) -> 
             return False
         for k in range(start, start + lanes):
             peak = max(peak, abs(get(state.wide, k)))
-        if 2 * peak + most > image.shape.limit:  # peak + most is enough; with room to spare, or it would be back soon
+        if 2 * peak + most > image.shape.limit:  # peak + most would do; the margin keeps it from switching back soon
             return False
         for k in range(start, start + lanes):
             put(state.narrow, k, get(state.wide, k))
@@ -144,7 +144,7 @@ def tick_cores(
 
 @inlined
 def _list_visits(image: Image, state: State, first: int, last: int, tick: int, visits: Any) -> int:
-    """Cores that have a due axon or are awake, in order."""
+    """List the cores that have a due axon or are awake, in order; return their number."""
     blocks = (image.shape.n_cores + 63) >> 6
     slot = slot_of(image, tick) * blocks
     n = 0
@@ -160,7 +160,7 @@ def _list_visits(image: Image, state: State, first: int, last: int, tick: int, v
 
 @inlined
 def _list_start(listed: Any, visit_batch: int) -> int:
-    """Give the place where the list of a visit batch begins in ``Scratch.axons`` or ``Scratch.fired``."""
+    """Position in ``Scratch.axons`` or ``Scratch.fired`` where the list of a visit batch begins."""
     return SPARE + (visit_batch & (FLIGHT - 1)) * ((len(listed) - SPARE) // FLIGHT)
 
 
@@ -182,7 +182,7 @@ def _collect(image: Image, state: State, scratch: Scratch, tick: int, visit_batc
 
 @inlined
 def _fetch(image: Image, state: State, core: int) -> None:
-    """Ask for what ``compute`` reads beside the crossbar rows; wide cores are left to the hardware's prefetching."""
+    """Prefetch what ``compute`` reads besides crossbar rows; wide cores are left to hardware prefetching."""
     groups, types = extent(image.shape.groups), image.shape.n_types
     header = core * HEADER
     for group in range(groups):
@@ -221,8 +221,8 @@ def _compute(
     seed: int,
     width: Any,
 ) -> None:
-    """Take cores through the tick, list and count what fired, keep what is watched, say which stay awake."""
-    # Asks for what the next visit batch will need, and for the targets of the spikes of the visit batch before.
+    """Compute a visit batch: list and count the neurons that fired, record the watched ones, mark cores as awake."""
+    # prefetches what the next visit batch needs, and the targets of the previous batch's spikes
     flight, groups = visit_batch & (FLIGHT - 1), extent(image.shape.groups)
     first = start = _list_start(scratch.axons, visit_batch)
     n = fired = _list_start(scratch.fired, visit_batch)
@@ -258,8 +258,8 @@ def _compute(
                 for group in range(groups):
                     bits = get(scratch.words, group) & get(record.watched, row * groups + group)
                     put(record.fired, (time * record.n_rows + row) * groups + group, bits)
-        # Without events a tick is a function of the potentials alone: what left them unchanged and silent once does
-        # so until the next event; unless noise is drawn.
+        # Without events, a tick is a function of the potentials alone: a core that stayed unchanged and silent once
+        # does so until the next event, unless it draws noise.
         restless = get(image.header, core * HEADER + FLAGS) & _RESTLESS
         put(state.awake, core, (n_axons | n_fired | changed | restless) != 0)
         first = last
@@ -275,7 +275,7 @@ def _compute(
 
 @inlined
 def _synapses(image: Image, axons: Any, first: int, last: int, width: Any) -> int:
-    """Synapses on due axons."""
+    """Count the synapses on due axons."""
     groups = extent(image.shape.groups)
     n = 0
     for event in range(first, last):
@@ -286,7 +286,7 @@ def _synapses(image: Image, axons: Any, first: int, last: int, width: Any) -> in
 
 @inlined
 def _post(image: Image, scratch: Scratch, team: Team, me: int, tick: int, visit_batch: int) -> None:
-    """Put the targets of spikes into outboxes, those of this thread's own cores too."""
+    """Put the targets of spikes into outboxes, including targets on this thread's own cores."""
     start, end = _list_start(scratch.fired, visit_batch), get(scratch.fired_end, visit_batch & (FLIGHT - 1))
     block_shift = image.shape.slot_bits + image.shape.axon_bits + 6
     box = box_of(team, tick, me, 0)

@@ -1,7 +1,7 @@
-"""Single elements, words of bits, prefetching, whole arrays: what kernels use beside the vectors of ``lanes.py``.
+"""Operations of the kernels on single elements, words of bits and whole arrays, and prefetching.
 
-``get`` and ``put`` are ``array[index]`` without the step that lets a negative index count from the end. ``copy_values``
-and ``clear_values`` would take a second to compile as loops.
+``get`` and ``put`` are ``array[index]`` without support for negative indices. ``copy_values`` and ``clear_values``
+would take a second to compile as loops.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def get(typing_context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def put(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
-    """``array[index] = value``, cut to the width of the elements."""
+    """``array[index] = value``, truncated to the element width."""
     if not (
         is_flat(array) and isinstance(array.dtype, types.Integer) and isinstance(value, (types.Integer, types.Boolean))
     ):
@@ -88,8 +88,8 @@ def _prefetch(locality: int) -> Any:
     return operation
 
 
-# Ask for the cache line of array[index]; nothing is read, so any index is safe. The first-level cache has few
-# misses under way at a time, so whole runs of lines are better asked for one level farther.
+# Prefetch the cache line of array[index]; nothing is read, so any index is safe. The first-level cache handles few
+# misses at a time, so whole runs of lines are better prefetched one level farther.
 prefetch = _prefetch(3)
 prefetch_far = _prefetch(2)
 
@@ -111,8 +111,8 @@ def count_row(typing_context: Any, width: Any, array: Any, index: Any) -> Any:
 
 
 def list_ones(array: Any, position: int, base: int, word: int) -> int:
-    """Write ``base`` + the positions of the set bits of a uint64 to ``array[position:]``; how many there are."""
-    # Up to 64 elements may be overwritten, however few bits are set. The array is of uint16, uint32 or uint64.
+    """Write ``base`` + the positions of the set bits of a uint64 to ``array[position:]``; return their number."""
+    # Up to 64 elements may be overwritten, however few bits are set. The array is uint16, uint32 or uint64.
     return len([put(array, position, base + bit) for bit in range(64) if word >> bit & 1])  # for type checkers
 
 
@@ -132,13 +132,13 @@ def _list_ones(array, position, base, word):  # type: ignore[no-untyped-def]
     return one_by_one
 
 
-# Set bits of a word of which there are seldom more: they are written without a branch.
+# Words seldom have more set bits than this: so many are written without a branch.
 _OFTEN = 16
 
 
 @intrinsic
 def _compress(typing_context: Any, array: Any, position: Any, base: Any, word: Any) -> Any:
-    """All positions at once, without a branch that the processor would have to guess."""
+    """List all positions at once, without unpredictable branches."""
     bits = array.dtype.bitwidth
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -168,7 +168,7 @@ def _compress(typing_context: Any, array: Any, position: Any, base: Any, word: A
 
 @intrinsic
 def nonzero_bytes(typing_context: Any, array: Any, index: Any) -> Any:
-    """Tell which of the 64 elements ``array[index:]`` of uint8 are not 0, as a uint64."""
+    """Mask of the nonzero ones among the 64 elements ``array[index:]`` of uint8, as a uint64."""
     if not (is_flat(array) and array.dtype == types.uint8):
         return None
 
@@ -198,7 +198,7 @@ def clear_bytes(typing_context: Any, array: Any, index: Any) -> Any:
 
 @intrinsic
 def copy_values(typing_context: Any, to: Any, values: Any, index: Any, n: Any) -> Any:
-    """Copy ``n`` elements of ``values``, from ``index`` on, to the same place of an array of the same type."""
+    """Copy ``n`` elements of ``values``, from ``index`` on, to the same place in an array of the same type."""
     if not (is_flat(to) and is_flat(values) and to.dtype == values.dtype):
         return None
 
@@ -213,7 +213,7 @@ def copy_values(typing_context: Any, to: Any, values: Any, index: Any, n: Any) -
 
 @intrinsic
 def clear_values(typing_context: Any, array: Any) -> Any:
-    """Set all of an array to 0."""
+    """Set all elements of an array to 0."""
     if not is_flat(array):
         return None
 
@@ -235,7 +235,7 @@ def target_has(feature: str) -> bool:
 
 @intrinsic
 def trailing_zeros(typing_context: Any, word: Any) -> Any:
-    """Position of the lowest set bit of a uint64 that is not 0."""
+    """Position of the lowest set bit of a nonzero uint64."""
     if word != types.uint64:
         return None
 

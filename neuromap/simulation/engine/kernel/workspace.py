@@ -1,4 +1,4 @@
-"""What a run works with beside the image and the state: lists, outboxes, what is fed and what is kept."""
+"""Working memory of a run beside image and state: lists, outboxes, host events and recorded spikes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from neuromap.simulation.engine.kernel.remote import Remote
 # Positions in ``Scratch.totals``.
 SPIKES, AXON_EVENTS, SYNAPTIC_EVENTS, VISITS = range(4)
 
-# Visits that pass through a stage together: loops over what several have are guessed wrong less often.
+# Visits that pass through a stage together: loops over several visits are mispredicted less often.
 CONVOY = 8
-# Convoys whose lists are kept at once, a power of two; more than any two stages that share a list are apart.
+# Visit batches whose lists are kept at once, a power of two; more than the distance of any two stages sharing a list.
 FLIGHT = 4
 
-# Elements that ``list_ones`` may write too many; before the first list as many are 0 for good.
+# Excess elements that ``list_ones`` may write; as many before the first list stay 0.
 SPARE = 64
 
 
@@ -26,27 +26,27 @@ class Scratch(NamedTuple):
     """Working memory of one thread."""
 
     visits: NDArray[np.int32]
-    """Cores that are visited in the tick, in order."""
+    """Cores visited in the tick, in order."""
     axons: NDArray[Any]
-    """Due axons of the visit batches in flight, counted over all cores."""
+    """Due axons of the visit batches in flight, numbered over all cores."""
     axons_end: NDArray[np.int64]
     """(FLIGHT, CONVOY): where the axons of each visit end in ``axons``."""
     words: NDArray[np.uint32]
     spikes: NDArray[np.uint64]
-    """The same memory as ``words``: spike bits of one visit."""
+    """Spike bits of one visit; the same memory as ``words``."""
     fired: NDArray[Any]
-    """Neurons of the visit batches in flight that fired, counted over all cores."""
+    """Neurons of the visit batches in flight that fired, numbered over all cores."""
     fired_end: NDArray[np.int64]
-    """(FLIGHT,): where those of each visit batch end in ``fired``."""
+    """(FLIGHT,): where the neurons of each visit batch end in ``fired``."""
     totals: NDArray[np.int64]
-    """Since tick 0, see ``SPIKES`` and so on."""
+    """Counts since tick 0, at positions ``SPIKES`` and so on."""
 
 
 class Ahead(NamedTuple):
-    """What is asked for while a visit batch computes, a line or two with every due axon: places in lists of scratch."""
+    """Offsets into lists of scratch for prefetching while a visit batch computes, a line or two per due axon."""
 
-    # Added to the place of an axon in ``Scratch.axons``, ``row`` gives one of the next visit batch, ``target`` a neuron
-    # of the visit batch before in ``Scratch.fired``.
+    # Added to the position of an axon in ``Scratch.axons``, ``row`` gives an axon of the next visit batch, ``target``
+    # the position of a neuron of the previous batch in ``Scratch.fired``.
 
     row: int
     row_end: int
@@ -55,7 +55,7 @@ class Ahead(NamedTuple):
 
 
 class Team(NamedTuple):
-    """Who runs which cores, and what they hand to each other and to themselves."""
+    """Division of cores among threads, and the outboxes between them."""
 
     # Ranges are whole blocks of 64 cores, so that threads share no cache line of ``State.busy`` and ``State.awake``.
 
@@ -63,23 +63,23 @@ class Team(NamedTuple):
     first: NDArray[np.int64]
     """(threads + 1,): first core of every thread."""
     owner: NDArray[np.int32]
-    """Thread of every block of 64 cores; for those of other ranks the number of threads plus the box in ``remote``."""
+    """Thread that owns each block of 64 cores; for blocks on other ranks, ``n_threads`` plus the box in ``remote``."""
     n_boxes: int
-    """Outboxes of a thread: for every thread, then for every box in ``remote``."""
+    """Number of outboxes of a thread: one per thread, then one per box in ``remote``."""
     outbox: NDArray[Any]
     """Records of spikes."""
     start: NDArray[np.int64]
-    """(2, threads, boxes): where each box begins, by parity of the tick, from, to."""
+    """(2, threads, boxes): where each box begins, by parity of the tick, sender, receiver."""
     n_out: NDArray[np.int64]
-    """(2, threads, boxes * 8): records in it, padded against false sharing."""
+    """(2, threads, boxes * 8): number of records in each box, padded against false sharing."""
     barrier: NDArray[np.uint64]
-    """Words of the barrier, see ``team.py``."""
+    """Words of the barrier, see ``barrier.py``."""
     remote: Remote
-    """What goes to other ranks and comes from there."""
+    """Boxes to and from other ranks."""
 
 
 class Events(NamedTuple):
-    """What the host feeds: events ``start[t]`` to ``start[t + 1] - 1`` in tick t of the run."""
+    """Host input: events ``start[t]`` to ``start[t + 1] - 1`` are fed in tick t of the run."""
 
     start: NDArray[np.int64]
     cores: NDArray[np.int32]
@@ -87,19 +87,19 @@ class Events(NamedTuple):
 
 
 class Record(NamedTuple):
-    """Spikes that are kept: bits of the watched neurons of some cores."""
+    """Recorded spikes: bits of the watched neurons of some cores."""
 
     row: NDArray[np.int32]
-    """(C,): row of the core, -1 if it is not recorded; empty if nothing is."""
+    """(C,): row of the core, -1 if it is not recorded; empty if no core is."""
     watched: NDArray[np.uint32]
     """(rows, n_groups)."""
     fired: NDArray[np.uint32]
-    """(ticks, rows, n_groups); written where a visited core has spikes."""
+    """(ticks, rows, n_groups); written only for visited cores with spikes."""
     n_rows: int
 
 
 def make_scratch(image: Image, n_cores: int) -> Scratch:
-    """Working memory for a range of ``n_cores``."""
+    """Working memory for a range of ``n_cores`` cores."""
     shape, pairs = image.shape, (extent(image.shape.groups) + 1) // 2
     spikes = _zeros(pairs, np.uint64)
     most = shape.n_cores * max(shape.n_axons, 64 * pairs)
@@ -117,7 +117,7 @@ def make_scratch(image: Image, n_cores: int) -> Scratch:
 
 
 def _zeros(size: int, dtype: Any) -> NDArray[Any]:
-    """Zeros on cache lines of their own, so that no two threads write to one line."""
+    """Zeros on their own cache lines, so that no two threads write to one line."""
     array = aligned_empty(size, dtype)
     array[:] = 0
     return array
