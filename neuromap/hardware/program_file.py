@@ -181,7 +181,10 @@ class Container:
             dtype = table[name][0]
             if entry["dtype"] != DTYPES[dtype]:
                 raise ProgramError(f"{origin}: tensor {name}: found {entry['dtype']}; needs {DTYPES[dtype]}")
-            array = np.frombuffer(entry["data"], np.dtype(dtype).newbyteorder("<")).reshape(entry["shape"])
+            try:
+                array = np.frombuffer(entry["data"], np.dtype(dtype).newbyteorder("<")).reshape(entry["shape"])
+            except ValueError:  # a side of 0 beside one that no array has
+                raise ProgramError(f"{origin}: tensor {name}: no array has the shape {show(entry['shape'])}") from None
             tensors[name] = adopted(array.astype(dtype, copy=self._copied))
         missing = [name for name in table if name not in tensors and not is_optional(kind, name)]
         if missing:

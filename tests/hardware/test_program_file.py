@@ -232,6 +232,23 @@ def test_format_and_tensors(random_program, with_options):
         assert "axes" in refusal(file_of(tensors | {name: tensors[name][None]}, metadata))
 
 
+@pytest.mark.parametrize("shape", [(0, 2**40, 2**40), (0,) * 70])
+def test_a_shape_that_no_array_has_is_refused(random_program, resealed, shape):
+    """The library takes any sides whose product is right."""
+    data = program_bytes(random_program(2))
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    name = next(name for name in TENSORS if name in header)
+    begin = header[name]["data_offsets"][0]
+    removed = header[name]["data_offsets"][1] - begin
+    header[name] |= {"shape": shape}
+    for entry in (entry for key, entry in header.items() if key != "__metadata__"):
+        entry["data_offsets"] = [at - removed if at > begin else at for at in entry["data_offsets"]]
+    told, body = json.dumps(header, separators=(",", ":")).encode(), data[8 + length :]
+    made = len(told).to_bytes(8, "little") + told + body[:begin] + body[begin + removed :]
+    assert f"tensor {name}: no array has the shape" in refusal(resealed(made))
+
+
 def test_booleans_are_0_or_1(random_program, with_options, resealed):
     program = with_options(random_program(2))
     for name in ("is_relay", "is_splitter", "neurons.stochastic_leak"):
