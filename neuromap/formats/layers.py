@@ -386,6 +386,9 @@ def needed(operators: tuple[Operator, ...], outputs: tuple[str, ...]) -> tuple[O
 Exact = tuple[NDArray[Any], NDArray[Any]] | None
 
 
+_COMPARISONS = {"greater", "greater_or_equal", "less", "less_or_equal", "not"}
+
+
 class GraphReading:
     """Tensors and operators known so far, and the current call."""
 
@@ -400,6 +403,8 @@ class GraphReading:
         """Source names of constants, or of those that they are computed from."""
         self.exact: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
         """Integers and scale, of one shape, of constants that are their product."""
+        self.truths: set[str] = set()
+        """Tensors of 0 and 1, which comparisons give."""
         self.word = self._label = self._gives = ""
 
     def begin(self, label: str, word: str, gives: str) -> None:
@@ -434,7 +439,19 @@ class GraphReading:
         """Add the call as a function; without its constants it has no name, as it cannot be computed."""
         known = [array for array in constants if array is not None]
         settings = {"function": name} if name and len(known) == len(constants) else {}
+        if name in _COMPARISONS or (name == "same" and source in self.truths):
+            self.truths.add(self._gives)
         return self.add("function", [source], settings=settings, constants=known if settings else ())
+
+    def cast(self, source: str, kind: str) -> str:
+        """Add the call as a change of type: to floats, numbers stay the same; to wide integers, they are truncated."""
+        if kind in ("float16", "bfloat16"):
+            self.unread.append(f"rounding: to {kind} in {show_name(self._label)} is left out")
+        elif kind in ("int32", "int64"):
+            return self.function(source, "truncate")
+        elif source not in self.truths and kind not in ("float", "float32", "double", "float64"):
+            return self.function(source)  # others say whether it is 0, or wrap around: neither is monotone
+        return self.function(source, "same")
 
     def to_reals(
         self, source: str, scale: NDArray[Any], zero: NDArray[Any] | None, gives: str = "", **more: Any

@@ -192,6 +192,19 @@ def make_torch(folder):
             hidden = (nn.functional.linear(x, self.one.weight.sign()) >= 1).float() + x * torch.arange(6)
             return torch.relu(self.two(torch.cat([hidden, x.clamp(0, 1)], 1)))
 
+    class Moved(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two, self.three = (nn.Linear(n, m, bias=False) for n, m in ((3, 3), (16, 4), (4, 3)))
+            for layer in (self.one, self.two, self.three):
+                layer.weight.data = torch.randint(-3, 4, layer.weight.shape).float()
+
+        def forward(self, x):
+            f, hidden = nn.functional, (self.one(x) >= 1).float()
+            padded = f.avg_pool2d(f.pad(hidden, (1, 0, 0, 1), value=1.0), 2, 2, 0, True)
+            parts = padded, hidden[:, :, ::2, -1:].transpose(1, 2), f.max_pool2d(hidden, 2, 1).mean(3)
+            return self.three((self.two(torch.cat([part.flatten(1) for part in parts], 1)) >= 1).float())
+
     class Quantised(nn.Module):
         def __init__(self):
             super().__init__()
@@ -213,6 +226,7 @@ def make_torch(folder):
     models = [
         (stack, torch.zeros(1, 1, 4, 4), {}),
         (Joined(), torch.zeros(2, 6), batch),
+        (Moved(), torch.zeros(1, 2, 3, 3), {}),
         (Quantised(), torch.zeros(1, 2, 3, 3), {}),
     ]
 

@@ -443,13 +443,25 @@ def window_matrix(one: Operator, source: TensorShape, target: TensorShape) -> cs
 def mean_matrix(one: Operator, source: TensorShape, target: TensorShape) -> csr_array:
     """Build the matrix of a mean or a sum."""
     windows = window_matrix(one, source, target)
-    if not one.setting("mean"):
-        return windows
-    if one.setting("counts_padding") and "kernel" in one.settings:
-        return csr_array(windows / math.prod(one.settings["kernel"]))
-    counts = np.maximum(windows.sum(axis=1), 1)
-    windows.data = windows.data / np.repeat(counts, np.diff(windows.indptr))
+    if one.setting("mean"):
+        counts = cells_counted(one, windows, source, target)
+        windows.data = windows.data / np.repeat(counts, np.diff(windows.indptr))
     return windows
+
+
+def cells_counted(one: Operator, windows: csr_array, source: TensorShape, target: TensorShape) -> Ints:
+    """Count the cells that the mean of each window divides by, 1 at least."""
+    if not one.setting("counts_padding") or "kernel" not in one.settings:
+        return np.maximum(np.asarray(windows.sum(axis=1)), 1).astype(np.int64)
+    kernel = one.settings["kernel"]
+    stride, dilation, pads = one.slides(len(kernel))
+    counts = np.ones(source[1], np.int64)
+    for axis, (k, made) in enumerate(zip(kernel, target[2:], strict=True)):
+        # the last window may reach beyond the padding, and what lies there does not count
+        cells = np.arange(made)[:, None] * stride[axis] + np.arange(k) * dilation[axis]
+        room = source[2 + axis] + pads[axis] + pads[axis + len(kernel)]
+        counts = np.multiply.outer(counts, (cells < room).sum(axis=1))
+    return np.maximum(counts.ravel(), 1)
 
 
 def dense_matrix(one: Operator, source: TensorShape) -> csr_array:
@@ -514,6 +526,9 @@ def _check_windows(one: Operator, kernel: Sequence[int], source: TensorShape, ta
         most = left // stride[axis] if one.kind == "conv" else -(-left // stride[axis])
         if not left // stride[axis] <= made - 1 <= most:
             raise NotSupportedError(f"its shape {list(target)} does not follow from {list(source)}")
+        # some drop such a window and some do not
+        if one.kind != "conv" and (made - 1) * stride[axis] >= length + pads[axis]:
+            raise NotSupportedError(f"its last window of {list(kernel)} lies in the padding; give it less")
 
 
 def _touching(

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import InputError, NetworkError, NotSupportedError
-from neuromap.exchange.layers.compute import conv_matrix, dense_matrix, moved_elements, window_matrix
+from neuromap.exchange.layers.compute import cells_counted, conv_matrix, dense_matrix, moved_elements, window_matrix
 from neuromap.exchange.layers.find_structure import Structure, element_order, node_name
 from neuromap.exchange.layers.graded_nodes import (
     GradedNodes,
@@ -409,9 +409,7 @@ class _Walk(GradedNodes):
             one = replace(one, settings={**settings, "counts_padding": False}, shape=(*source[:2], *(1,) * n))
         first = len(source) == 3 and "kernel" in one.settings
         matrix = window_matrix(one, source, one.shape or ())
-        counts = np.asarray(matrix.sum(axis=1)).astype(np.int64)
-        if one.setting("counts_padding") and "kernel" in one.settings:
-            counts = np.full(len(counts), math.prod(one.settings["kernel"]))
+        counts = cells_counted(one, matrix, source, one.shape or ())
         units = np.asarray((matrix @ unit) / np.maximum(np.asarray(matrix.sum(axis=1)), 1))
         if not _same_units(matrix, unit, units):
             raise NotSupportedError("it puts values of different scales together; give the tensor one scale")

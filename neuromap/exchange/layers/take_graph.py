@@ -173,6 +173,8 @@ def _not_read(clause: str) -> Note:
     what, _, text = clause.partition(": ")
     if what == "shapes":
         return Note(what, text, "compare them with those of the source, and export it again")
+    if what == "rounding":
+        return Note(what, text, "export the model in float32")
     return Note("operators", clause, "write the model with operators of ONNX or ATen, or take the node as it is")
 
 

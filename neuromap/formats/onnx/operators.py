@@ -19,7 +19,7 @@ Attributes = dict[str, Any]
 
 def _window(node: Any, a: Attributes, kernel: Sequence[int], source: Sequence[int] | None) -> dict[str, Any]:
     """Read how a window slides along each axis, with the cells of padding before and after."""
-    n = len(kernel)
+    n, is_transposed = len(kernel), node.op_type == "ConvTranspose"
     if not all(length > 0 for length in kernel):
         raise InputError(f"kernel: found {show(list(kernel))}; lengths are 1 or more")
     if "kernel_shape" in a and (told := ints(a, "kernel_shape", n, 1, 1)) != tuple(kernel):
@@ -29,12 +29,12 @@ def _window(node: Any, a: Attributes, kernel: Sequence[int], source: Sequence[in
     auto = a.get("auto_pad", "NOTSET")
     if auto in ("SAME_UPPER", "SAME_LOWER") and source is not None and len(source) == n + 2:
         total = [
-            max((-(-length // s) - 1) * s + (k - 1) * d + 1 - length, 0)
+            max((k - 1) * d + 1 - (s if is_transposed else length - (-(-length // s) - 1) * s), 0)
             for length, k, s, d in zip(source[2:], kernel, stride, dilation, strict=True)
         ]
         small, large = tuple(t // 2 for t in total), tuple(t - t // 2 for t in total)
         pads = (*small, *large) if auto == "SAME_UPPER" else (*large, *small)
-    elif source is not None and len(source) == n + 2 and node.op_type != "ConvTranspose" and not a.get("ceil_mode"):
+    elif source is not None and len(source) == n + 2 and not is_transposed and not a.get("ceil_mode"):
         room = [length + pads[k] + pads[n + k] for k, length in enumerate(source[2:])]
         wide = [(length - 1) * d + 1 for length, d in zip(kernel, dilation, strict=True)]
         if any(w > r for w, r in zip(wide, room, strict=True)):
@@ -64,7 +64,7 @@ def _conv(node: Any, a: Attributes, reading: Reading) -> str | None:
         return None
     bias = _input(node, 2)
     settings = {**_window(node, a, shape[2:], reading.whole_shape(source)), "groups": _groups(a)}
-    if bias and not reading.is_constant(bias):
+    if (bias and not reading.is_constant(bias)) or a.get("output_shape"):  # which decides the padding
         return None
     settings["weight_shape"] = shape
     transposed = node.op_type == "ConvTranspose"
@@ -214,12 +214,14 @@ def _global_pool(node: Any, a: Attributes, reading: Reading) -> str:
 
 
 def _reduce(node: Any, a: Attributes, reading: Reading) -> str:
-    given = reading.constant(_input(node, 1))
-    axes, shape = a.get("axes") if given is None else given.ravel().tolist(), reading.whole_shape(node.input[0])
+    given, shape = _input(node, 1), reading.whole_shape(node.input[0])
+    axes = reading.constant(given) if given else a.get("axes", ())
     settings: dict[str, Any] = {}
-    if shape is not None:
-        chosen = range(len(shape)) if axes is None else sorted(int(n) % len(shape) for n in axes)
-        settings["axes"] = tuple(chosen)
+    if shape is not None and axes is not None:  # else they are not known
+        chosen = {int(n) % max(len(shape), 1) for n in np.ravel(axes)}
+        if not chosen and a.get("noop_with_empty_axes"):
+            return reading.function(node.input[0], "same")
+        settings["axes"] = tuple(sorted(chosen or range(len(shape))))
     if node.op_type != "ReduceMax":
         settings["mean"] = node.op_type == "ReduceMean"
     return reading.add("max_pool" if node.op_type == "ReduceMax" else "average", [node.input[0]], settings=settings)
@@ -335,10 +337,7 @@ def _cast(node: Any, a: Attributes, reading: Reading) -> str:
     kinds = onnx.TensorProto
     to = a.get("to")
     to = kinds.DataType.Value(to) if isinstance(to, str) else to  # opset 1 to 5
-    if to == kinds.BOOL:
-        return reading.function(node.input[0])  # whether it is 0, which is not monotone
-    floats = (kinds.FLOAT, kinds.DOUBLE)
-    return reading.function(node.input[0], "same" if to in floats else "truncate")
+    return reading.cast(node.input[0], kinds.DataType.Name(to).lower() if to in kinds.DataType.values() else "")
 
 
 def _dropout(node: Any, a: Attributes, reading: Reading) -> str:

@@ -17,7 +17,7 @@ _NAMES = {
     "trunc": "truncate",
     "logical_not": "not",
     **dict.fromkeys(
-        ("detach", "alias", "clone", "contiguous", "dropout", "native_dropout", "lift_fresh_copy", "feature_dropout"),
+        ("detach", "alias", "clone", "contiguous", "lift_fresh_copy"),
         "same",
     ),
 }
@@ -47,6 +47,8 @@ def _given(node: Any, place: int, key: str, default: Any = None) -> Any:
 
 
 def _named(node: Any, call: Call) -> str:
+    if node.kwargs.get("decimals", 0):
+        return call.function(node.args[0].name)
     return call.function(node.args[0].name, _NAMES[call.word] or call.word)
 
 
@@ -56,15 +58,18 @@ def _opaque(node: Any, call: Call) -> str | None:
     return call.function(node.args[0].name)
 
 
-def _copy(node: Any, call: Call) -> str:
-    """Read a change of type: to floats, numbers stay the same; to integers, they are truncated."""
-    import torch
+def _dropout(node: Any, call: Call) -> str:
+    """Read what leaves elements unchanged, except in training, where it drops some at random."""
+    return call.function(node.args[0].name, "same" if _given(node, 2, "train") is False else "")
 
-    kinds = [part for part in (*node.args, *node.kwargs.values()) if isinstance(part, torch.dtype)]
-    if kinds and kinds[0] == torch.bool and getattr(node.args[0].meta.get("val"), "dtype", None) != torch.bool:
-        return call.function(node.args[0].name)  # whether it is 0, which is not monotone
-    keeps = not kinds or kinds[0].is_floating_point or kinds[0] == torch.bool
-    return call.function(node.args[0].name, "same" if keeps else "truncate")
+
+def _copy(node: Any, call: Call) -> str:
+    before, after = (
+        str(getattr(part.meta.get("val"), "dtype", "")).removeprefix("torch.") for part in (node.args[0], node)
+    )
+    return (
+        call.function(node.args[0].name, "same") if before in (after, "bool") else call.cast(node.args[0].name, after)
+    )
 
 
 def _clamp(node: Any, call: Call) -> str:
@@ -149,6 +154,7 @@ ELEMENTWISE = {
     **dict.fromkeys(_NAMES, _named),
     **dict.fromkeys(_OPAQUE, _opaque),
     **dict.fromkeys((*_BINARY, "maximum", "minimum", "eq", "ne", "logical_and", "logical_or", "bitwise_and"), _binary),
+    **dict.fromkeys(("dropout", "native_dropout", "feature_dropout"), _dropout),
     **dict.fromkeys(("_to_copy", "to", "type_as"), _copy),
     **dict.fromkeys(("clamp", "clamp_min", "clip"), _clamp),
     "clamp_max": lambda node, call: call.function(node.args[0].name, "clip", [-np.inf, node.args[1]]),
@@ -279,16 +285,16 @@ def _split(node: Any, call: Call) -> str | None:
 
 def _pad(node: Any, call: Call) -> str:
     source, pads = node.args[0], [int(k) for k in node.args[1]]
-    value = _given(node, 2, "value", 0)
+    has_mode = call.word == "pad"
+    mode = _given(node, 2, "mode", "constant") if has_mode else "constant"
+    value = _given(node, 3 if has_mode else 2, "value") or 0
     shape = call.shape(source)
-    mode = node.args[2] if len(node.args) > 2 and isinstance(node.args[2], str) else "constant"
     settings: dict[str, Any] = {}
-    if shape is not None and mode == "constant":
+    if shape is not None and mode == "constant" and isinstance(value, int | float):
         before, after = [0] * len(shape), [0] * len(shape)
         for k in range(len(pads) // 2):  # the last axis first
             before[-1 - k], after[-1 - k] = pads[2 * k], pads[2 * k + 1]
-        amount = float(value) if isinstance(value, int | float) else 0.0
-        settings = {"pads": (*before, *after), "value": amount}
+        settings = {"pads": (*before, *after), "value": float(value)}
     return call.add("pad", [source.name], settings=settings)
 
 
@@ -419,6 +425,8 @@ def _pool(node: Any, call: Call) -> str | None:
     if shape is None or call.is_constant(source):
         return None
     mean = node.target.__name__.startswith("avg")
+    if mean and _given(node, 6, "divisor_override") is not None:  # neither a mean nor a sum
+        return None
     kernel = _each(node.args[1], 1, 1)
     n = len(shape) - 2
     kernel = _each(kernel, n, 1)
@@ -453,7 +461,8 @@ def _adaptive(node: Any, call: Call) -> str | None:
 
 def _reduce(node: Any, call: Call) -> str | None:
     source, shape = node.args[0], call.shape(node.args[0])
-    if shape is None or call.is_constant(source):
+    kind = node.kwargs.get("dtype")  # what is added up is converted to it before
+    if shape is None or call.is_constant(source) or (kind is not None and not kind.is_floating_point):
         return None
     axes = _given(node, 1, "dim")
     chosen = range(len(shape)) if axes is None or axes == [] else sorted(int(a) % len(shape) for a in _each(axes, 1, 0))
