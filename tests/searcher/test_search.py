@@ -125,6 +125,17 @@ def test_every_class_of_a_stream_is_accounted_for(streamed, skip, tmp_path):
         nm.search(skip(), images=longer, training={**QUICK, "frames": 3}, folder=found.folder)
 
 
+def test_classes_of_a_stream_are_told_apart_in_steps_where_a_step_takes_two_ticks(streamed, skip, tmp_path):
+    films, once, _ = streamed
+    slow = replace(nm.load_chip("truenorth"), delay=(2, 15))
+    training = {**QUICK, "epochs": 1, "frames": 3}
+    found = nm.search(skip(), chip=slow, images=films, training=training, deadline=14e-3, folder=tmp_path)
+    assert {(one.pattern, one.frame_period_steps) for one in found.classes} == {
+        (one.pattern, one.frame_period_steps) for one in once.classes
+    }
+    assert {one.status for one in found.classes} <= {"trained", "dropped"}
+
+
 class Ended(Exception):
     pass
 

@@ -292,3 +292,12 @@ def test_a_deadline_before_any_timed_response_is_refused(both, chip):
     timed = chip(is_timed=True, timing=WORK, barrier_seconds=((1, 1e-6),))
     with pytest.raises(InputError, match=r"deadline 1 µs: is before the first response of every row, 2(\.\d+)? µs at"):
         explore(network(SKIP, 0), timed, trained=both, images=images(), deadline=1e-6, n_frames=4, n_stimuli=1)
+
+
+def test_a_deadline_for_no_row_is_no_error():
+    """No schedule that is asked for exists: the cycle of two edges allows no frame in every step."""
+    net = network([("I", "A"), ("A", "B"), ("B", "A"), ("B", "O")], 0)
+    pattern = next(pattern for pattern in all_valid(net) if sum(pattern.values) == 1)
+    options = {"executions": ["pipelined:1"], "images": images(), "deadline": 0.009}
+    found = explore(net, given=pattern, within="class", trained={pattern: net}, **options)
+    assert found.rows == ()
