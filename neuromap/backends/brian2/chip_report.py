@@ -61,7 +61,8 @@ def chip_report(chip: LoadedChip, time_constant: float) -> ChipReport:
 
 
 def _compartments(chip: LoadedChip) -> int:
-    return sum(node.neuron.threshold.size * node.neuron.n_currents for node in chip.quantised.nodes.values())
+    network = chip.rollout.network  # currents without synapses take none
+    return sum(network.nodes[name].size + int(_fed(network, name)[1:].sum()) for name in chip.quantised.nodes)
 
 
 def _latencies(network: Network) -> tuple[NodeLatency, ...]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.backends.nengo.crossbar_plan import CODE_SIZE, ChipNeuron
+from neuromap.cores.synapse_list.structure import SynapseLists
 from neuromap.errors import NotSupportedError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
@@ -283,7 +284,7 @@ def _against_neurons(network: nengo.Network, ensemble: Any, dt: float, chip: Chi
         return f"neurons of {chip.name} forget from tick to tick"
     if not chip.kind.computes(CurrentNeuron):
         return against_ensemble(network, ensemble, chip)
-    return why_not(ensemble.neuron_type, dt, chip.lists.greatest_refractory)
+    return why_not(ensemble.neuron_type, dt, chip.lists)
 
 
 def _modified(connection: Any) -> set[str]:
@@ -479,14 +480,15 @@ def demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: Chip
 _DEEPEST = 64.0
 
 
-def why_not(neuron: Any, dt: float, greatest_refractory: int) -> str:
+def why_not(neuron: Any, dt: float, lists: SynapseLists) -> str:
     """Return why the chip cannot compute a type of neurons; empty if it can."""
     if type(neuron) not in (LIF, SpikingRectifiedLinear):
         return f"its neurons are {type(neuron).__name__}; the chip computes LIF and SpikingRectifiedLinear"
-    if type(neuron) is LIF and (rest := _rest(neuron, dt)) > greatest_refractory:
-        return f"tau_ref = {neuron.tau_ref:g} s takes {rest} ticks; the chip's neurons rest for {greatest_refractory}"
-    if type(neuron) is LIF and 2**12 * -np.expm1(-dt / neuron.tau_rc) < 0.5:
-        return f"tau_rc = {neuron.tau_rc:g} s is too long for decays of 12 bits at dt = {dt:g} s"
+    most = lists.greatest_refractory
+    if type(neuron) is LIF and (rest := _rest(neuron, dt)) > most:
+        return f"tau_ref = {neuron.tau_ref:g} s takes {rest} ticks; the chip's neurons rest for {most}"
+    if type(neuron) is LIF and 2**lists.decay_bits * -np.expm1(-dt / neuron.tau_rc) < 0.5:
+        return f"tau_rc = {neuron.tau_rc:g} s is too long for decays of {lists.decay_bits} bits at dt = {dt:g} s"
     state = neuron.initial_state or {}
     if "refractory_time" in state:
         return "initial_state sets refractory_time; neurons of the chip do not rest at the beginning"

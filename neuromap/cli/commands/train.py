@@ -6,7 +6,16 @@ from pathlib import Path
 
 import neuromap as nm
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.options import AS_JSON, DATA, EXECUTION, LIMIT, NETWORK, check_destinations, read_pattern
+from neuromap.cli.arguments.options import (
+    AS_JSON,
+    DATA,
+    EXECUTION,
+    LIMIT,
+    NETWORK,
+    check_destinations,
+    read_pattern,
+    weights_beside,
+)
 from neuromap.cli.printing.text_output import give_form, print_line, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.options import option
@@ -72,8 +81,8 @@ def train(
         raise InputError(
             "--with-validation: leaves no image to measure on but the test images; give --test, or drop it"
         )
-    outputs = {"--checkpoint": checkpoint, "--csv": csv, "--output": output, "--output, its weights": _weights(output)}
-    check_destinations(outputs, {"network file": network})
+    outputs = {"--checkpoint": checkpoint, "--csv": csv, "--output": output}
+    check_destinations({**outputs, "--output, its weights": weights_beside(output)}, {"network file": network})
     net = nm.load_network(network)
     rollouts = _trained(net, pattern or ["streaming"], execution)
     require_torch("train")
@@ -111,11 +120,6 @@ def _trained(network: nm.Network, patterns: list[str], execution: str) -> nm.tra
             "pattern is learned alone, give one"
         )
     return nm.training.LearnedPattern(network, execution)
-
-
-def _weights(output: str | None) -> str | None:
-    """Return the file that ``Network.save`` writes beside the network file."""
-    return None if output is None else str(Path(output).with_suffix(".safetensors"))
 
 
 def _check_chip_options(chip: str | None, hardware: Given[HardwareOptions], output: str | None) -> None:

@@ -442,7 +442,7 @@ def merge_cores(core: Ints, groups: NeuronGroups, room: Room, budget: Budget = N
     n_cores = int(core.max()) + 1
     used = np.bincount(core, groups.load, n_cores).astype(np.int64)
     small = np.argsort(used, kind="stable")[:MOST]
-    small = small[2 * used[small] <= 2 * room.neurons - used[small].min()]
+    small = small[used[small] <= room.neurons - used[small].min()]
     held = np.bincount(core, groups.synapses, n_cores).astype(np.int64)
     reads = {c: _row_of_bits(np.flatnonzero(core == c), groups) for c in small.tolist()}
     n_read = {c: int(np.bitwise_count(row).sum()) for c, row in reads.items()}

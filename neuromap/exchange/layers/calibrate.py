@@ -23,6 +23,7 @@ from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.imported import Note
 from neuromap.exchange.layers.compute import MOVES, conv_matrix, mean_matrix, moved_elements
+from neuromap.exchange.layers.find_structure import SUMS
 from neuromap.exchange.layers.take_graded import affine, tail_of
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import counted, show_name
@@ -41,7 +42,6 @@ _MOST_BYTES = 2**29
 _IMAGES = 1000
 # Values of a tensor kept from every batch for a percentile, roughly.
 _SAMPLES = 2**16
-_SUMS = ("conv", "conv_transpose", "dense")
 _AFFINE = ("batch_norm", "plus", "minus", "times", "divided_by", "from", "negative")
 _BOUNDS = ("relu", "clip", "same")
 
@@ -169,7 +169,7 @@ def _from_file(path: Path) -> dict[str, NDArray[Any]]:
 def quantised(graph: OperatorGraph, calibration: Calibration) -> OperatorGraph:
     """Quantise a float graph."""
     for one in graph.operators:
-        if one.kind in _SUMS and not all(np.isfinite(part).all() for part in one.constants):
+        if one.kind in SUMS and not all(np.isfinite(part).all() for part in one.constants):
             raise InputError(f"{one.called}: weights hold NaN or infinity; its training diverged, train it anew")
     graph = _folded(graph)
     ends = _ends(graph)
@@ -223,7 +223,7 @@ def _folded(graph: OperatorGraph) -> OperatorGraph:
             instead[one.gives] = one.reads[0]
             readers[one.reads[0]] += readers[one.gives] - 1
             continue
-        if source is not None and source.kind in _SUMS and word in _AFFINE and readers[source.gives] == 1:
+        if source is not None and source.kind in SUMS and word in _AFFINE and readers[source.gives] == 1:
             joined = _with_affine(source, one)
             if joined is not None:
                 del made[source.gives]
@@ -305,7 +305,7 @@ class _Quantising:
         for one in self._graph.operators:
             reads = tuple(self._now.get(tensor, tensor) for tensor in one.reads)
             made = replace(one, reads=reads)
-            if one.kind in _SUMS:
+            if one.kind in SUMS:
                 made = self._integers(made)
             self._operators.append(made)
             if one.kind in MOVES and one.kind != "concat" and reads[0] in self._scales:

@@ -124,7 +124,7 @@ def _inner(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 _STARTS = ("conv", "conv_transpose", "dense", "product", "multiply", "max_pool", "other")
-_SUMS = ("conv", "conv_transpose", "dense")
+SUMS = ("conv", "conv_transpose", "dense")
 # Most paths between two nodes that are kept apart; more add nothing new.
 _MOST_WAYS = 4
 
@@ -204,7 +204,7 @@ def find_structure(graph: OperatorGraph) -> Structure:
 def _take(growing: _Growing, one: Operator, number: int) -> None:
     """Assign an operator to a node, or to edges."""
     if one.kind in _STARTS:
-        group = growing.begin(one, number, is_sum=one.kind in _SUMS)
+        group = growing.begin(one, number, is_sum=one.kind in SUMS)
         for place, tensor in enumerate(one.reads):
             growing.read(group, tensor, one, place)
         return

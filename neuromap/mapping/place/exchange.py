@@ -238,28 +238,3 @@ def faults(where: Ints, wiring: Wiring, board: Board) -> Faults:
     too_far = int((way > board.reach).any(axis=1).sum())
     blocked = int(board.blocked(start, end).sum())
     return Faults((int(way[:, 0].max()), int(way[:, 1].max())), too_far, blocked)
-
-
-def weighted_hops(where: NDArray[np.integer], wires: tuple[Ints, Ints]) -> int:
-    """Add up the hops of one spike over every wire, routed first along x, then along y.
-
-    Parameters
-    ----------
-    where : ndarray of int, shape (n_cores, 2)
-        x and y of every core.
-    wires : tuple of ndarray of int64
-        Source core and target core of every neuron's target.
-
-    Returns
-    -------
-    int
-        Number of mesh links crossed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> weighted_hops(np.array([[0, 0], [2, 1]]), (np.array([0, 0, 1]), np.array([1, 1, 1])))
-    6
-    """
-    where = np.asarray(where, np.int64)
-    return int(np.abs(where[wires[0]] - where[wires[1]]).sum())

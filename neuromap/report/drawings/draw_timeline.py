@@ -27,7 +27,7 @@ _WIDTH = 640.0
 # Distances of the columns right of the plot, and the length of the longest bar of cores.
 _PERIOD, _CORES, _BAR = 40.0, 200.0, 110.0
 # Width of the picture for phones, its side margins, and the height of its rows.
-_NARROW, _NARROW_EDGE, _NARROW_ROW = 336.0, 14.0, 50.0
+_NARROW_EDGE, _NARROW_ROW = 14.0, 50.0
 
 
 def draw_overview(report: LatencyReport, heading: str = "") -> str | None:
@@ -55,10 +55,10 @@ def draw_narrow_overview(report: LatencyReport) -> str | None:
     rows = rows_drawn(report)
     if not rows:
         return None
-    axis = axis_of(rows, _NARROW_EDGE, _NARROW - 2 * _NARROW_EDGE, 5)
+    axis = axis_of(rows, _NARROW_EDGE, PHONE - 2 * _NARROW_EDGE, 5)
     lanes, grid, bottom = _lanes(rows, 42.0, _NARROW_ROW, 0.0, lambda row, y: _narrow_lane(row, y, axis))
     parts = [label(0, 14, f"{_unit(rows)} since onset", "small", anchor="start"), *axis.draw(34, grid)]
-    return drawing(_NARROW, bottom, [*parts, *lanes], _described(rows))
+    return drawing(PHONE, bottom, [*parts, *lanes], _described(rows))
 
 
 def _described(rows: Sequence[ReportRow]) -> str:
@@ -99,7 +99,7 @@ def _narrow_lane(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
     cores = "" if row.usage is None else f", {counted(row.usage.cores, 'core')}"
     return [
         label(0, y - 8, shorten(row.pattern, 17), "name halo", "start", row.pattern),
-        label(_NARROW, y - 8, f"every {_period(row)}{cores}", "small halo", "end"),
+        label(PHONE, y - 8, f"every {_period(row)}{cores}", "small halo", "end"),
         *row_marks(row, y + 10, axis),
     ]
 

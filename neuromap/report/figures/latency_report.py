@@ -45,12 +45,7 @@ class LatencyReport(ReadOnly, Documented, Framed, Paged, Printed):
     """
 
     _called = "a report"
-    _forms = (
-        "neuromap.report.page",
-        "neuromap.report.text",
-        "neuromap.report.page",
-        "neuromap.report.figure_files",
-    )
+    _forms = ("neuromap.report.page", "neuromap.report.text", "neuromap.report.figure_files")
 
     network: Network
     chip: ChipSpec
