@@ -539,9 +539,13 @@ def _range(zero: NDArray[Any] | None) -> dict[str, int]:
 
 def _of_frame(one: Operator, source: TensorShape | None, batch: int) -> Mapping[str, Any]:
     """Return the settings that hold for one frame of a batch of several."""
-    # none where the axis of frames is cut or moved: one frame does not determine the result
-    if batch == 1 or not source or source[0] != batch or one.kind not in ("slice", "transpose"):
+    # none where the axis of frames is cut, moved or summed over: one frame does not determine the result
+    if batch == 1 or not source or source[0] != batch:
         return one.settings
     axes = (0, -len(source))
+    if one.kind in ("average", "max_pool") and {*one.setting("axes", ())} & {*axes}:
+        return {}
+    if one.kind not in ("slice", "transpose"):
+        return one.settings
     is_mixed = one.setting("axis") in axes or one.setting("order", (0,))[0] not in axes
     return {} if is_mixed else one.settings

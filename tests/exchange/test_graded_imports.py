@@ -165,7 +165,27 @@ def crossed_bounds(graph, x):
     return graph.integers(graph.op("Add", [graph.real(held), graph.real(x)]), (1, 2, 6, 6), np.float32(0.5))
 
 
-@pytest.mark.parametrize("make", [conv_integer, sequence, open_sums, open_residual, padded, crossed_bounds])
+def shifted_mean(graph, x):
+    """What is added to a mean is not divided by its cells."""
+    mean = graph.op("AveragePool", [graph.real(x)], kernel_shape=[2, 2], strides=[2, 2])
+    moved = graph.op("Add", [mean, graph.constant(np.float32(8 * graph.known[x][1]))])
+    scale, shift = (graph.constant(np.float32(part)) for part in ([2, 1], [3, -5]))
+    known = [graph.constant(np.zeros(2, np.float32)), graph.constant(np.ones(2, np.float32))]
+    normal = graph.op("BatchNormalization", [moved, scale, shift, *known], epsilon=0.0)
+    return graph.integers(normal, (1, 2, 3, 3), np.float32(0.25))
+
+
+def pooled_sums(graph, x):
+    """Maxima of sums that no integers are made of: a node of each."""
+    found = graph.op("MaxPool", [graph.op("Relu", [graph.real(x)])], kernel_shape=[3, 3], pads=[1] * 4)
+    moved = graph.op("Add", [found, graph.constant(np.float32(-3))])
+    return graph.integers(moved, (1, 2, 6, 6), np.float32(0.25))
+
+
+RARE = [conv_integer, sequence, open_sums, open_residual, padded, crossed_bounds, shifted_mean, pooled_sums]
+
+
+@pytest.mark.parametrize("make", RARE)
 def test_a_rarer_way_of_writing_gives_its_integers(make, tmp_path):
     graph = Graph("powers", 1, (1, 3, 9) if make is sequence else (1, 2, 6, 6))
     model = graph.model(make(graph, graph.input()))
@@ -243,6 +263,36 @@ def test_what_graded_neurons_do_not_compute_is_left_at_structure_in_one_line(kin
     (note,) = [note for note in found.refused if note.about == "weights"]
     assert said in note.text
     assert "quantise it again" in note.remedy
+    assert not found.network.is_graded
+
+
+def sum_with_a_constant(graph, x):
+    return graph.op("Sum", [graph.real(x), graph.real(x), graph.constant(np.float32(20))])
+
+
+def quotient_of_integers(graph, x):
+    w = graph.constant(graph.rng.integers(-9, 9, (2, 2, 3, 3)).astype(np.int8), "w")
+    sums = graph.op("ConvInteger", [x, w, graph.constant(graph.known[x][2])], pads=[1] * 4)
+    return graph.op("Cast", [graph.op("Div", [sums, graph.constant(np.int32(64))])], to=onnx.TensorProto.FLOAT)
+
+
+def pad_by_what_is_not_known(graph, x):
+    pads = graph.constant(np.array([0, 0, 1, 1, 0, 0, 1, 1]))
+    return graph.op("Pad", [graph.real(x), pads, graph.op("Exp", [graph.constant(np.float32(1.6))])])
+
+
+def sum_over_frames(graph, x):
+    return graph.op("ReduceSum", [graph.real(x), graph.constant(np.array([0]))], keepdims=1)
+
+
+@pytest.mark.parametrize("make", [sum_with_a_constant, quotient_of_integers, pad_by_what_is_not_known, sum_over_frames])
+def test_what_would_be_read_as_something_else_is_left_at_structure(make, tmp_path):
+    n_frames = 2 if make is sum_over_frames else 1
+    graph = Graph("powers", 1, (n_frames, 2, 6, 6))
+    wide = (1, 2, 8, 8) if make is pad_by_what_is_not_known else (1, 2, 6, 6)
+    y = graph.integers(make(graph, graph.input()), wide, np.float32(0.5))
+    found = imported(graph, y, tmp_path)
+    assert [note.about for note in found.refused] == ["weights"]
     assert not found.network.is_graded
 
 
@@ -528,6 +578,20 @@ def test_a_wide_output_is_written_as_numbers(tmp_path):
     again = nm.from_onnx(tmp_path / "out.onnx").network
     frames = random_frames(network, 5, seed=0)
     assert (values_of(again, frames)["O"] == values_of(network, frames)["O"]).all()
+
+
+def test_a_wide_output_keeps_its_bounds(tmp_path):
+    from onnx.reference import ReferenceEvaluator
+
+    nodes = {"I": (2, GradedNeuron(-128, 127)), "O": (2, GradedNeuron(-300, 2**20))}
+    network = build_network(nodes, {("I", "O"): [[100, 0], [0, 3]]}, outputs=["O"])
+    assert nm.to_onnx(network, tmp_path / "out.onnx") == ()
+    shown = np.array([[-5, 7], [5, -7]])
+    expected = values_of(network, {"I": shown})["O"]
+    evaluator = ReferenceEvaluator(onnx.load(tmp_path / "out.onnx"))
+    found = [evaluator.run(None, {"I": x.reshape(1, 2, 1, 1).astype(np.float32)})[0].ravel() for x in shown]
+    assert np.array_equal(found, expected)
+    assert expected.tolist() == [[-300, 21], [500, -21]]
 
 
 @pytest.mark.parametrize("features", [False, True])

@@ -139,12 +139,12 @@ class GradedNodes:
         size, shape = math.prod(read.shape), shape_of(read.shape, read.first)
         order = element_order(read.shape, features_first=read.first)
         parts, unit, pair = self._one_unit(read, meaning, (low, high))
-        if meaning is None:
-            unit = unit / read.count
-        bias = np.rint(read.offset / unit)
+        each = unit / read.count  # the bias is added before a mean is divided
+        bias = np.rint(read.offset / each)
         rest = np.where(
-            np.abs(read.offset / unit - bias) <= 1e-6 + np.abs(bias) * 2.0**-20, 0.0, read.offset - bias * unit
+            np.abs(read.offset / each - bias) <= 1e-6 + np.abs(bias) * 2.0**-20, 0.0, read.offset - bias * each
         )
+        unit = each if meaning is None else unit
         least, most = self._reach(parts, size)
         least, most = least + bias[order], most + bias[order]
         self._check_sums(least, most, bias)

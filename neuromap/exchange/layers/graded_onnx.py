@@ -151,7 +151,10 @@ class _Writer:
         is_read = any(u == name for u, _ in self._network.edges)
         if name in self._network.outputs and not is_read and _type_of(neuron) is None:
             if (neuron.multiplier == 1).all() and (neuron.shift == 0).all():
-                self._require_exact(node, _EXACT, "float32")
+                low, high = self._require_exact(node, _EXACT, "float32")
+                if low.min(initial=0) < neuron.low or high.max(initial=0) > neuron.high:
+                    ends = (np.asarray(end, np.float32) for end in (neuron.low, neuron.high))
+                    sums = self._op("Clip", [sums, *(self._store(end, f"{name}.end") for end in ends)], name)
                 kind = self._onnx.TensorProto.FLOAT
             else:
                 sums, kind = self._wide(node, sums), self._onnx.TensorProto.INT32

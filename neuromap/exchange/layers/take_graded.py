@@ -531,12 +531,10 @@ class _Walk(GradedNodes):
         one = read.made
         if read.view is not None:
             return replace(self._raw(replace(read, view=None)), shape=read.view)
-        name = self._current = (
-            self._name(one) if one is not None else node_name(f"{read.parts[0].node}.sums", self._nodes)
-        )
         if read.pool is not None:
-            inner = replace(read, pool=None)
+            inner = replace(read, pool=None, made=None if one is read.pool else one)
             plain = inner if inner.is_plain else self._raw(inner)
+            name = self._name(read.pool)
             (part,) = plain.parts
             _require_one(part.unit)
             neuron = self._nodes[part.node][1]
@@ -545,6 +543,9 @@ class _Walk(GradedNodes):
                 read.pool, Held(plain.shape, part.node, np.asarray(part.link)), name, greatest, plain.shape
             )
             return _plain(Part(held.node, held.elements, np.full(len(held.elements), part.unit[0])), held.shape)
+        name = self._current = (
+            self._name(one) if one is not None else node_name(f"{read.parts[0].node}.sums", self._nodes)
+        )
         floor = np.unique(read.floor)
         if len(floor) > 1 or floor[0] not in (-math.inf, 0.0) or np.any(read.ceiling < math.inf):
             raise NotSupportedError("it is bounded, and read without being quantised; quantise it there")

@@ -362,11 +362,13 @@ def _batch_norm(node: Any, a: Attributes, reading: Reading) -> str | None:
     return reading.function(node.input[0], "batch_norm", [*parts, np.asarray(a.get("epsilon", 1e-5), np.float32)])
 
 
-def _binary(node: Any, a: Attributes, reading: Reading) -> str:
+def _binary(node: Any, a: Attributes, reading: Reading) -> str | None:
     reads = [tensor for tensor in node.input if not reading.is_constant(tensor)]
     if len(reads) > 1 and node.op_type in ("Add", "Sub", "Sum") and len(reads) == len(node.input) == 2:
         signs = (1, -1) if node.op_type == "Sub" else (1, 1)
         return reading.add("add", reads, settings={"signs": signs})
+    if 1 < len(reads) < len(node.input):
+        return None
     if len(reads) > 1:
         kind = "add" if node.op_type in ("Add", "Sum") else "multiply"
         return reading.add(kind, reads, settings={"signs": (1,) * len(reads)} if kind == "add" else {})
@@ -378,7 +380,10 @@ def _binary(node: Any, a: Attributes, reading: Reading) -> str:
     first = reading.is_constant(node.input[0])
     constant = reading.constant(node.input[0 if first else 1])
     source, target = reading.whole_shape(reads[0]), reading.whole_shape(node.output[0])
-    if source != target:  # the constant broadcasts it to more elements
+    is_rounded = (
+        node.op_type == "Div" and constant is not None and constant.dtype.kind in "iu"
+    )  # of integers: truncated
+    if source != target or is_rounded:  # the constant broadcasts it to more elements
         return reading.function(reads[0])
     return reading.function(reads[0], _BINARY[node.op_type][int(first)], [constant])
 
@@ -466,6 +471,8 @@ def _slice(node: Any, a: Attributes, reading: Reading) -> str:
     if len(node.input) > 1:
         arrays = [reading.constant(tensor) for tensor in node.input[1:]]
         parts = [None if array is None else array.ravel().tolist() for array in arrays]
+        if any(array is None for array, tensor in zip(arrays, node.input[1:], strict=True) if tensor):
+            parts = [None]  # by numbers that are not known
     else:
         parts = [a.get("starts"), a.get("ends"), a.get("axes")]
     starts, ends = parts[0], parts[1] if len(parts) > 1 else None
@@ -481,6 +488,8 @@ def _pad(node: Any, a: Attributes, reading: Reading) -> str:
     pads, value = reading.constant(_input(node, 1)), reading.constant(_input(node, 2))
     numbers = a.get("pads") if pads is None else pads.ravel().tolist()
     settings: dict[str, Any] = {}
+    if _input(node, 2) and value is None:
+        numbers = None
     if numbers is not None and a.get("mode", "constant") == "constant" and len(node.input) < 4:
         amount = a.get("value", 0.0) if value is None else float(np.asarray(value).ravel()[0])
         settings = {"pads": tuple(int(n) for n in numbers), "value": float(amount)}
