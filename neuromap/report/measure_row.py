@@ -98,17 +98,17 @@ def _mesh(steady: SteadyActivity, late: LateFigures | None) -> MeshFigures:
         safe_tick_seconds=traffic.safe_tick_seconds,
         safe_tick_any_stimulus_cycles=traffic.safe_tick_any_cycles,
         safe_tick_any_stimulus_seconds=traffic.safe_tick_any_seconds,
-        longest_cycle_seconds=traffic.longest_cycle_seconds,
+        longest_cycle_seconds=None if chip.is_timed else traffic.longest_cycle_seconds,
         late=late,
         crossings_per_frame=steady.crossings_per_frame,
         host_spikes_per_frame=steady.per_frame(wires.host_spikes),
-        host_spikes_per_second=wires.host_spikes / chip.tick_seconds / n,
+        host_spikes_per_second=wires.host_spikes / steady.energy.seconds,
         readout_spikes_per_frame=steady.per_frame(wires.readout_spikes),
         port_spikes_per_tick=traffic.peak_port_spikes,
         port_spikes_per_second_limit=traffic.boundary_spikes_per_second,
         port_seconds=port,
-        port_share_of_tick=None if port is None else port / chip.tick_seconds,
-        ports_exceed_tick=None if port is None else port > chip.tick_seconds,
+        port_share_of_tick=None if port is None or chip.is_timed else port / chip.tick_seconds,
+        ports_exceed_tick=None if port is None or chip.is_timed else port > chip.tick_seconds,
     )
 
 
@@ -353,7 +353,7 @@ def _late(
 ) -> LateFigures | None:
     """Count late spikes at the chip's tick; a run of its own is needed only where there are some."""
     traffic = activity.traffic
-    if (cycle := traffic.clock.cycle_seconds) is None:
+    if (cycle := traffic.clock.cycle_seconds) is None or program.chip.is_timed:
         return None
     tick_cycles = max(1, math.floor(traffic.tick_seconds / cycle * (1 + 1e-9)))
     if traffic.shortest_tick_cycles <= tick_cycles:

@@ -415,7 +415,8 @@ def _tick_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
         f"stimulus; in router cycles (a link passes one {report.sent} per cycle, a hop takes {hop})"
     )
     if network.cycle_seconds is not None:
-        return f"{line} of {seconds(network.cycle_seconds)}; {_safe_tick(report, found)}."
+        line = f"{line} of {seconds(network.cycle_seconds)}"
+        return f"{line}." if report.chip.is_timed else f"{line}; {_safe_tick(report, found)}."
     known = [cycle for f in found if (cycle := f.network_on_chip.longest_cycle_seconds) is not None]
     if not known:
         return f"{line}."

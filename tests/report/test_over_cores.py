@@ -2,12 +2,13 @@
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import neuromap as nm
-from neuromap.errors import InputError
+from neuromap.errors import InputError, NotSupportedError
 from neuromap.render.plot import log_ends
 from neuromap.report.over_cores import BEST, Lead, seconds_over_cores
 from neuromap.rollout.schedule.tick_seconds import FIGURES
@@ -33,6 +34,11 @@ def test_rows_are_the_patterns_and_what_bounds_them(over):
         # theorem 2, and streaming samples most often
         assert best.figures[k].first == rows[3].figures[k].first
         assert best.figures[k].period == rows[0].figures[k].period
+
+
+def test_steps_of_several_ticks_are_left_to_what_is_mapped(over):
+    with pytest.raises(NotSupportedError, match="its least delay is 2 ticks"):
+        count_frame_work(over.work.network, replace(over.work.chip, delay=(2, 62)))
 
 
 def test_leads_say_from_how_many_cores_on(over):

@@ -383,3 +383,18 @@ def test_figures_out_of_all_bounds_stay_short(chip):
     for form in (report.to_text(400), Page(report.to_html()).without_scripts):
         assert not re.findall(r"\d{15,}", form)
     jsonschema.validate(to_dict(report), report_schema())
+
+
+def test_the_length_of_no_tick_of_its_own_says_nothing_on_a_timed_chip(chip):
+    """Ticks last as long as their work: rates over time are those of the seconds that the run took."""
+    timing = {"neuron_access_seconds": 6e-9, "synaptic_event_seconds": 4e-9, "fire_seconds": 3e-8}
+    found = []
+    for tick in (1e-3, 1e-6):
+        spec = chip(is_timed=True, timing=timing, barrier_seconds=((1, 1e-6),), router=ROUTER, tick_seconds=tick)
+        (row,) = latency_report(small_network(), spec, ["streaming"], ["windowed"], n_stimuli=1).rows
+        found.append(row.figures.network_on_chip)
+        hertz = row.sampling_frequency_hz
+        assert found[-1].host_spikes_per_second == pytest.approx(found[-1].host_spikes_per_frame * hertz)
+    assert found[0] == found[1]
+    assert found[0].port_seconds is not None
+    assert found[0].port_share_of_tick is found[0].ports_exceed_tick is found[0].longest_cycle_seconds is None

@@ -90,7 +90,8 @@ class MeshFigures(Card):
     # tick
     safe_tick_any_stimulus_cycles: int
     safe_tick_any_stimulus_seconds: float | None
-    # longest router cycle with which the chip's tick is a safe one for any stimulus on the mesh
+    # longest router cycle with which the chip's tick is a safe one for any stimulus on the mesh; this and what else is
+    # compared with the tick is ``None`` if ticks last as long as their work
     longest_cycle_seconds: float | None
     # late spikes on the mesh at the chip's tick; ``None`` where the length of a router cycle is not known
     late: LateFigures | None

@@ -25,7 +25,7 @@ from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import tick_of_frame
-from neuromap.errors import InputError
+from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.argument_checks import needs, whole_number
 from neuromap.hardware.chip.chip_spec import ChipSpec, tick_costs
 from neuromap.network.build import require_weights
@@ -293,6 +293,8 @@ def count_frame_work(
         If the frames do not match the input nodes.
     ChipError
         If the chip is unknown.
+    NotSupportedError
+        If the chip's least delay is above one tick.
 
     Examples
     --------
@@ -307,12 +309,18 @@ def count_frame_work(
 
     needs("count_frame_work", network, Network)
     require_weights(network)
+    chip = load_chip(chip) if isinstance(chip, str) else chip
+    if chip.delay[0] > 1 and not network.is_spiking:
+        raise NotSupportedError(
+            f"chip {chip.name}: its least delay is {chip.delay[0]} ticks, so an update step may take several, and only "
+            "what is mapped says how many; map the rollouts"
+        )
     rollout = Rollout(network, pattern)
     chosen, _ = choose_frames(network, frames, RandomFrames(n_frames, seed, density))
     found = reference(rollout, chosen)
     silent = min(len(network.nodes), len(next(iter(found.values()))) // 2)
     spikes = {name: rows[silent:] for name, rows in found.items()}
-    return FrameWork(network, load_chip(chip) if isinstance(chip, str) else chip, spikes)
+    return FrameWork(network, chip, spikes)
 
 
 def _ends(size: int, n_cores: int) -> Ints:

@@ -94,6 +94,11 @@ class LossOverTime:
                 f"loss_over_time {self.text}: ticks of {chip.name} last as long as their work, which nobody knows "
                 f"before training; give the time in ticks, such as {self.kind}=3"
             )
+        if chip.delay[0] > 1:
+            raise InputError(
+                f"loss_over_time {self.text}: the least delay of {chip.name} is {chip.delay[0]} ticks, so an update "
+                f"step may take several; give the time in update steps, such as {self.kind}=3"
+            )
         steps = Fraction(str(self.time)) / Fraction(str(chip.tick_seconds))
         return LossOverTime(self.kind, self.text, float(steps), False, self.part)
 

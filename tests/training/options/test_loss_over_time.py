@@ -58,6 +58,8 @@ def test_times_are_update_steps_or_seconds_of_a_chip():
         LossOverTime.read("deadline=3ms").on(None)
     with pytest.raises(InputError, match="ticks of loihi1 last as long as their work"):
         LossOverTime.read("deadline=3ms").on(nm.load_chip("loihi1"))
+    with pytest.raises(InputError, match="the least delay of truenorth is 2 ticks"):
+        LossOverTime.read("deadline=3ms").on(replace(chip, delay=(2, 15)))
 
 
 @pytest.mark.parametrize(
