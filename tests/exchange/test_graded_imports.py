@@ -216,6 +216,27 @@ def test_float_outputs_are_sums_in_one_unit(tmp_path):
     assert (values_of(taken.network, frames)[node][0][elements] * unit == shown[y].ravel()).all()
 
 
+def test_outputs_whose_features_have_scales_of_their_own_are_compared_in_one_unit(tmp_path):
+    graph = Graph("scales", 1, (1, 5))
+    x = graph.input()
+    w = graph.constant(graph.rng.integers(-90, 90, (5, 3)).astype(np.int8), "w")
+    scales, zeros = graph.constant(np.float32([0.01, 0.3, 0.05])), graph.constant(np.zeros(3, np.int8))
+    y = graph.op("MatMul", [graph.real(x), graph.op("DequantizeLinear", [w, scales, zeros], axis=1)])
+    model = graph.model(x)
+    del model.graph.output[:]
+    model.graph.output.append(onnx.helper.make_tensor_value_info(y, onnx.TensorProto.FLOAT, (1, 3)))
+    taken = taken_of(model, tmp_path)
+    node, elements, unit = taken.reals[y]
+    assert len(np.unique(unit)) == 1
+    assert taken.network.nodes[node].graded.scale == unit[0]
+    shown = answers(model, [x, y], graph.shown(20))
+    zero = taken.network.nodes["x"].graded.zero_point
+    values = values_of(taken.network, {"x": np.stack([(a[x].astype(int) - zero).ravel() for a in shown])})[node]
+    theirs = np.stack([a[y].ravel() for a in shown])
+    assert np.abs(values[:, elements] * unit - theirs).max() < 1e-3 * np.abs(theirs).max()
+    assert (values[:, elements].argmax(1) == theirs.argmax(1)).all()
+
+
 def test_a_shape_that_was_not_believed_is_named(tmp_path):
     graph = Graph("powers", 1, (1, 5))
     y = graph.dense(graph.input(), 3)

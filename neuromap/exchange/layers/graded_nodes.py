@@ -169,6 +169,37 @@ class GradedNodes:
             self._note_width(source, name, link)
         return self._of_node(name, read.shape, read.first)
 
+    def _in_one_unit(self, name: str, elements: Ints, unit: Floats) -> Floats:
+        """Round the sums of an output to one unit, as the host compares values; return each element's unit."""
+        shape, neuron = self._nodes[name]
+        is_read = any(source == name for source, _ in self._edges)
+        if (unit == unit[0]).all() or is_read or neuron.maximum or (neuron.multiplier != 1).any():
+            return unit
+        size = math.prod(shape)
+        each = np.full(size, unit.min())
+        each[elements] = unit
+        parts = {source: link for (source, target), link in self._edges.items() if target == name}
+        bias = np.broadcast_to(neuron.bias, size)
+        least, most = ((part + bias) * each for part in self._reach(parts, size))
+        greatest = max(float(most.max()), -float(least.min()))
+        # 16 bits of values and of multipliers tell them apart as well as 8 bits of weights do
+        common = max(greatest / 2**16, float(each.max()) / 2**14)
+        shift = 14 - np.floor(np.log2(each / common)).astype(np.int64)
+        multiplier = np.rint(each / common * 2.0**shift).astype(np.int64)
+        low, high = (int(np.rint(end / common)) for end in (min(0.0, least.min()), max(0.0, most.max())))
+        self._nodes[name] = (
+            shape,
+            replace(
+                neuron,
+                low=0 if neuron.low == 0 else low - 1,
+                high=high + 1,
+                multiplier=_short(multiplier, shape),
+                shift=_short(shift, shape),
+                scale=common,
+            ),
+        )
+        return np.full(len(unit), common)
+
     def _bounds(self, meaning: Meaning) -> tuple[int, int]:
         """Find the bounds of values that follow from the bounds of reals."""
         found = []

@@ -88,7 +88,9 @@ class _Walk(GradedNodes):
             if isinstance(end, Sums):
                 part = end.parts[0]
                 elements = np.asarray(part.link)
-                reals[tensor] = (part.node, elements, part.unit)
+                is_whole = tensor not in self._opaque  # else the host goes on with the sums
+                unit = self._in_one_unit(part.node, elements, part.unit) if is_whole else part.unit
+                reals[tensor] = (part.node, elements, unit)
             node = end.node if isinstance(end, Held) else end.parts[0].node
             if node in self._inputs:
                 raise NotSupportedError(f"output {tensor}: is an input, no node computes it")
