@@ -37,7 +37,7 @@ HEADER = 16
 
 # Positions in the header. A parameter has two: its value, and the position of its plane if the neurons differ in it
 # (-1 if they share the value, 2 k for plane k of Image.planes8, 2 k + 1 for plane k of Image.planes16).
-# PEAK_WEIGHT, GROWTH, FLOOR bound potentials of narrow cores (memory_layout.py); ON_SPIKE, ON_BELOW are the values
+# PEAK_WEIGHT, GROWTH, FLOOR bound potentials of narrow cores (tick.py); ON_SPIKE, ON_BELOW are the values
 # their resets set or add, LOW is the bound below which they fall.
 FLAGS, PEAK_WEIGHT, GROWTH, FLOOR, WEIGHTS = range(5)
 LEAK, THRESHOLD, ON_SPIKE, LOW, ON_BELOW = 6, 8, 10, 12, 14

@@ -64,7 +64,10 @@ from neuromap.simulation.engine.kernel.workspace import (
 
 inlined = njit(**INLINED)
 
-# Path of a core in a tick: 16 bits if exact (see ``memory_layout.py``), else the wide one.
+# Path of a core in a tick: 16 bits if exact, else the wide one. They are exact while no potential can leave
+# -limit..limit: in a tick one moves by at most PEAK_WEIGHT for every due axon, and by GROWTH (leak, resets that add),
+# and resets that set give at most FLOOR. ``bound`` adds these up from tick to tick, from the greatest potential and
+# FLOOR on; only where it passes the limit are the potentials themselves looked at again.
 
 
 # Ticks between checks whether a wide core could be narrow.
