@@ -13,6 +13,7 @@ from brian2.equations.equations import DIFFERENTIAL_EQUATION, PARAMETER
 from brian2.parsing.sympytools import str_to_sympy
 from brian2.units import second
 from brian2.units.fundamentalunits import Quantity
+from sympy.logic.boolalg import BooleanAtom, BooleanFunction
 
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
@@ -110,6 +111,8 @@ def _linear_rows(group: Any) -> dict[str, tuple[dict[str, Any], Any]]:
     rows = {}
     for name in sorted(equations.diff_eq_names):
         expression = str_to_sympy(found[name].code).expand()
+        if expression.has(sympy.Rel, BooleanFunction, BooleanAtom):
+            raise refused(group.name, _quote(group, name), "it has a condition, and is not linear")
         factors = {other: expression.diff(symbol) for other, symbol in symbols.items()}
         constant = expression.subs(dict.fromkeys(symbols.values(), 0))
         for other, factor in factors.items():
@@ -328,25 +331,35 @@ def synapse_statements(
         if pathway.event != "spike":
             raise refused(name, f"on_event={pathway.event!r}", "synapses of the chip act on spikes")
         _check_number(synapses, pathway)
+        lines = [line.strip() for line in pathway.code.replace(";", "\n").split("\n") if line.strip()]
+        additions = [_addition(synapses, line) for line in lines]  # first refuses variables that the code itself makes
         constants = _constants(synapses, namespace)
         constants.check_units(pathway.code)
-        lines = [line.strip() for line in pathway.code.replace(";", "\n").split("\n") if line.strip()]
         label = f"{name}.{pathway.objname}"
-        found += [(label, _statement(synapses, pathway, line, constants, models)) for line in lines]
+        found += [(label, _synapses_of(synapses, pathway, addition, constants, models)) for addition in additions]
     return found
 
 
-def _statement(
-    synapses: Any, pathway: Any, line: str, constants: Constants, models: Mapping[str, NeuronModel]
-) -> FloatSynapses:
+def _addition(synapses: Any, line: str) -> tuple[str, str, float, str]:
+    """Split a statement into the variable that changes, the expression, its sign, and what errors quote."""
     quoted = f"on_pre={line!r}"
     variable, operation, expression = statement(synapses.name, line, quoted)
     if variable in synapses.equations or variable.endswith("_pre"):
         raise refused(synapses.name, quoted, "only variables of the target may change")
     if operation not in ("+=", "-="):
         raise refused(synapses.name, quoted, "a spike adds a weight")
+    return variable, expression, -1.0 if operation == "-=" else 1.0, quoted
+
+
+def _synapses_of(
+    synapses: Any,
+    pathway: Any,
+    addition: tuple[str, str, float, str],
+    constants: Constants,
+    models: Mapping[str, NeuronModel],
+) -> FloatSynapses:
+    variable, expression, sign, quoted = addition
     i, j = _ends(synapses)
-    sign = -1.0 if operation == "-=" else 1.0
     weight = sign * constants.of_text(expression, quoted)
     delay = np.asarray(pathway.variables["delay"].get_value(), np.float64)
     delay = delay[0] if delay.shape == (1,) and pathway.variables["delay"].scalar else delay

@@ -79,8 +79,14 @@ class Constants:
         check_units_statements(code, known)
 
     def _known(self, text: str) -> Any:
+        known: dict[str, Any] = {}
         names = get_identifiers(text) - {"_cond"}
-        return self._group.resolve_all(names, self._namespace, user_identifiers=names)
+        while names:  # and of subexpressions, as far down as they go
+            found = self._group.resolve_all(names, self._namespace, user_identifiers=names)
+            known |= found
+            inner = [get_identifiers(x.expr) for x in found.values() if isinstance(x, Subexpression)]
+            names = set().union(*inner) - known.keys()
+        return known
 
     def _value(self, name: str, quoted: str) -> Floats:
         if name in ("t", "t_in_timesteps"):

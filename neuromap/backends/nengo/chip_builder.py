@@ -15,7 +15,7 @@ from nengo.ensemble import Neurons
 from nengo.neurons import NeuronType
 from nengo.rc import rc
 from nengo.solvers import NoSolver, Solver
-from nengo.transforms import Dense, NoTransform
+from nengo.transforms import Dense, NoTransform, SparseMatrix
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Floats
@@ -346,7 +346,8 @@ class ChipBuilder(Builder):
             return np.asarray(model.params[target].scaled_encoders[:, connection.post_slice] @ weights)
         gain = model.params[target.ensemble].gain
         into = np.zeros((len(gain), weights.shape[1]))
-        into[connection.post_slice] += gain[connection.post_slice, None] * weights
+        # a slice may repeat neurons, and += would keep the last
+        np.add.at(into, connection.post_slice, gain[connection.post_slice, None] * weights)
         return into
 
     def _finish(self, model: Model, network: nengo.Network) -> None:
@@ -417,6 +418,8 @@ def _matrix(transform: Any, size: int, rng: Any) -> Any:
     if isinstance(transform, NoTransform):
         return np.eye(size)
     sampled = transform.sample(rng=rng)
+    if isinstance(sampled, SparseMatrix):
+        sampled = sampled.allocate()  # adds entries at one place, as Nengo runs it; Nengo's toarray keeps the last
     if hasattr(sampled, "toarray"):
         sampled = sampled.toarray()
     sampled = np.asarray(sampled, np.float64)

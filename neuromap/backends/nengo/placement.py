@@ -245,12 +245,21 @@ def _matrix_of(connection: Any, probed: set[Any]) -> Any:
     is_known = isinstance(transform, NoTransform) or (
         type(transform) is Dense and isinstance(transform.init, np.ndarray)
     )
-    if not is_known or connection.learning_rule_type is not None or connection in probed:
+    if not is_known or connection.learning_rule_type is not None or connection in probed or _adds_up(connection):
         return None
-    try:
-        return full_transform(connection, allow_scalars=False) != 0
-    except NotImplementedError:  # repeated indices
-        return None
+    return full_transform(connection, allow_scalars=False) != 0
+
+
+def _adds_up(connection: Any) -> bool:
+    """Return whether repeated indices put several values into one entry of the matrix; full_transform keeps one."""
+    if connection.function is None:
+        columns = np.arange(connection.pre_obj.size_out)[connection.pre_slice].tolist()
+    else:
+        columns = list(range(connection.size_mid))
+    rows = np.arange(connection.post_obj.size_in)[connection.post_slice].tolist()
+    if isinstance(connection.transform, Dense) and connection.transform.init.ndim == 2:
+        return len({*rows}) < len(rows) or len({*columns}) < len(columns)
+    return len({*zip(rows, columns, strict=True)}) < len(rows)
 
 
 def _move(
@@ -352,6 +361,9 @@ def _against_link(connection: Any, probed: set[Any], dt: float, chip: ChipSpec) 
     synapse = connection.synapse
     if synapse is not None and type(synapse) is not nengo.Lowpass:
         return f"its synapse is {type(synapse).__name__}; the chip has Lowpass"
+    if synapse is not None and not (synapse.analog and synapse.method == "zoh"):
+        found = f"method = {synapse.method!r}" if synapse.analog else "analog = False"
+        return f"its synapse has {found}; the chip has Lowpass with analog = True and method = 'zoh'"
     if not chip.kind.computes(CurrentNeuron):
         return against_link(connection, dt, chip)
     if synapse is not None and synapse.tau > dt * 2 ** (chip.lists.decay_bits + 1):

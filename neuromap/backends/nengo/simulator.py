@@ -196,7 +196,7 @@ class CrossbarBuilder(ChipBuilder):
         source, target = connection.pre_obj, connection.post_obj
         assert points is not None
         decoders = np.zeros((target.dimensions, weights.shape[1]))
-        decoders[connection.post_slice] += weights
+        np.add.at(decoders, connection.post_slice, weights)  # a slice may repeat dimensions, and += would keep the last
         activities = self._integers(model, source).activities(points)
         self._decoded.append(CrossbarLink(*self._ends(connection), decoders, activities, tau_of(connection)))
 

@@ -94,6 +94,26 @@ def test_chip_equals_integers_and_translation_equals_brian2(kind, seed, name, mo
     assert device.report().is_exact
 
 
+def test_subexpressions_are_worth_what_they_stand_for():
+    def integers(model, on_pre, reset):
+        """Map a script, and give the network file's text."""
+        b2.device.reinit()
+        b2.set_device("neuromap", engine="numpy")
+        text = PULSES + "low = -drive * ms : 1\nlower = 2 * low : 1"
+        group = b2.NeuronGroup(3, text, threshold="v > 1", reset=reset, method="exact", name="A")
+        group.drive = [10, 20, 30] * b2.Hz
+        synapses = b2.Synapses(group, group, model, on_pre=on_pre, name="S")
+        synapses.connect("i != j")
+        synapses.w = "0.1 * (i + 1)"
+        b2.Network(group, synapses).run(DT * b2.second)
+        return device.chip.translated
+
+    named = integers("w : 1\nu = w + drive_post * ms : 1\nuu = 2 * u : 1", "v += uu", "v = lower")
+    plain = integers("w : 1", "v += 2 * (w + drive_post * ms)", "v = -2 * drive * ms")
+    assert np.allclose(named.network.synapses[0].weight, plain.network.synapses[0].weight)
+    assert np.allclose(named.models["A"].values["reset"], [-0.02, -0.04, -0.06])
+
+
 def test_states_are_brian2s_and_come_back(spikes_of):
     """Voltages and currents stay close to Brian2's; two runs are one; a state that is restored goes on alike."""
     traces = []

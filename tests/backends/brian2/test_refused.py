@@ -21,6 +21,8 @@ EQUATIONS = [
     ("dv/dt = -v / (10*ms) : 1\ndw/dt = -w / ms : 1", r"dw/dt = -w / ms: v does not depend on w"),
     ("dv/dt = g * (1 - v) / (10*ms) : 1\ndg/dt = -g / ms : 1", r"dv/dt = .*not linear"),
     ("dv/dt = v / (10*ms) : 1", r"v would grow by itself"),
+    ("dv/dt = (int(v < 2) - v) / (10*ms) : 1", r"dv/dt = \(int\(v < 2\) - v\) / \(10\*ms\): it has a condition"),
+    ("dv/dt = (u - v) / (10*ms) : 1\nu = int(v > 0 and v < 2) : 1", r"dv/dt = .*it has a condition"),
 ]
 
 
@@ -57,6 +59,8 @@ def test_thresholds_and_resets(more, told):
         ({"on_pre": "v *= 2"}, r"on_pre='v \*= 2'"),
         ({"on_pre": "v += v * 0.1"}, r"on_pre='v \+= v \* 0.1'.*v changes in a run"),
         ({"model": "w : 1", "on_pre": "v += w; w += 0.1"}, r"on_pre='w \+= 0.1'"),
+        ({"model": "w : 1", "on_pre": "u = 2 * w; v += u"}, r"on_pre='u = 2 \* w': a spike adds a weight"),
+        ({"model": "u = 2 * v_post : 1", "on_pre": "v += u"}, r"on_pre='v \+= u': v_post changes in a run"),
         ({"model": "w : 1", "on_pre": "v += w", "on_post": "w += 0.1"}, r"on_post='w \+= 0.1'"),
         ({"model": "dx/dt = -x / ms : 1 (event-driven)", "on_pre": "x += 1"}, r"dx/dt = -x / ms"),
     ],

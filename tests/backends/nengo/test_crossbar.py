@@ -75,6 +75,19 @@ def test_a_value_crosses_the_chip(simulator):
     assert np.allclose(sim.data[probe][-50:].mean(axis=0), [0.5, -0.7], atol=0.1)
 
 
+def test_what_a_connection_sends_to_one_dimension_twice_adds_up(simulator):
+    def links(target, transform):
+        with nengo.Network(seed=1) as network:
+            network.config[nengo.Ensemble].neuron_type = nengo.SpikingRectifiedLinear()
+            a, b = nengo.Ensemble(20, 2), nengo.Ensemble(20, 2)
+            nengo.Connection(a, b[target], transform=transform)
+        with simulator(network) as sim:
+            return sim.mapped.plan.links
+
+    (twice,), (once,) = links([0, 0], 0.5), links([0], [[0.5, 0.5]])
+    assert np.allclose(twice.decoders, once.decoders, rtol=1e-12, atol=0)
+
+
 def test_spike_trains_are_nearer_to_nengos_than_silence(loop, simulator):
     pytest.importorskip("elephant", reason="Elephant is an extra: pip install 'neuromap-rollouts[distances]'")
     with loop:

@@ -52,6 +52,8 @@ def test_neurons_that_the_chip_does_not_have_run_on_the_host(loop, neurons, reas
     ("change", "reason"),
     [
         ({"synapse": nengo.Alpha(0.01)}, "Alpha"),
+        ({"synapse": nengo.Lowpass(0.01, method="euler")}, "its synapse has method = 'euler'"),
+        ({"synapse": nengo.Lowpass(0.01, analog=False)}, "its synapse has analog = False"),
         ({"learning_rule_type": nengo.PES()}, "learns"),
     ],
 )
@@ -182,6 +184,20 @@ def test_nodes_in_a_circle_that_learn_or_draw_their_matrix_stay():
     placement = place(network)
     assert not placement.replaced
     assert not placement.origins
+
+
+@pytest.mark.parametrize(("source", "matrix"), [([0, 0], 1.0), ([0, 1], [[0.5, 0.0], [0.0, 0.5]])])
+def test_a_node_that_is_sent_two_values_for_one_dimension_stays(source, matrix):
+    """Nengo adds them; the matrix of a connection past the node would hold the last."""
+    with nengo.Network() as network:
+        a, node, b = nengo.Ensemble(10, 2), nengo.Node(size_in=2), nengo.Ensemble(10, 2)
+        nengo.Connection(a[source], node[[1, -1]], transform=matrix, synapse=None)
+        nengo.Connection(node, b, synapse=0.02)
+        once = nengo.Node(size_in=1)
+        nengo.Connection(a[0], once, synapse=None)
+        to_both = nengo.Connection(once[[0, 0]], b, synapse=0.02)
+    assert place(network).replaced >= {to_both}
+    assert node in {c.post_obj for c in place(network).connections}
 
 
 def test_a_function_keeps_its_slice_points_and_solver_past_a_node(simulator):

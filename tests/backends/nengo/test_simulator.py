@@ -79,6 +79,34 @@ def test_rates_are_those_of_the_integer_neurons(simulator):
     assert np.quantile(np.abs(found - expected), 0.9) < 4
 
 
+def spikes_of_two(simulator, connect):
+    """Run two neurons that feed three others over a connection; give the spikes of the three."""
+    with nengo.Network(seed=1) as network:
+        ones = {size: {"gain": np.ones(size), "encoders": np.ones((size, 1))} for size in (2, 3)}
+        a, b = nengo.Ensemble(2, 1, bias=[3, 2], **ones[2]), nengo.Ensemble(3, 1, bias=np.full(3, 0.5), **ones[3])
+        connect(a.neurons, b.neurons)
+        probe = nengo.Probe(b.neurons)
+    with simulator(network) as sim:
+        sim.run_steps(200)
+    return sim.data[probe]
+
+
+@pytest.mark.parametrize(
+    ("target", "transform"),
+    [
+        ([0, 0], 0.02),
+        ([-3, 0], nengo.transforms.NoTransform(2)),
+        ([0, 1], nengo.Sparse((2, 2), indices=[[0, 0], [0, 1], [0, 1]], init=[0.02, 0.01, 0.01])),
+    ],
+)
+def test_what_a_connection_sends_to_one_neuron_twice_adds_up(simulator, target, transform):
+    twice = spikes_of_two(simulator, lambda a, b: nengo.Connection(a, b[target], transform=transform, synapse=0.01))
+    weight = 1 if isinstance(transform, nengo.transforms.NoTransform) else 0.02
+    once = spikes_of_two(simulator, lambda a, b: nengo.Connection(a, b[0], transform=[[weight] * 2], synapse=0.01))
+    assert once[:, 0].sum() > once[:, 1].sum()
+    assert np.array_equal(twice, once)
+
+
 def test_inputs_beyond_all_bounds_are_clipped_and_no_current_wraps(simulator):
     """The network with wider currents, which do not wrap, spikes the same."""
     with nengo.Network(seed=2) as network:
