@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,7 +36,7 @@ _PADDINGS = ("same", "valid")
 _GRAPH = "NIRGraph"
 
 
-class _Counter:
+class _Totals:
     """Nodes and edges read so far, of all graphs."""
 
     def __init__(self) -> None:
@@ -59,14 +60,14 @@ def graph_of(tree: Mapping[str, Any], version: str = "") -> NirGraph:
     Raises
     ------
     InputError
-        If it is not a graph: a type that NIR 1.0 does not have, a parameter that is missing or not finite, an edge from
-        or to a missing node, or more than ``MAX_NODES`` nodes, ``MAX_EDGES`` edges, ``MAX_DEPTH`` graphs within each
-        other.
+        If it is not a graph: a type or a parameter that NIR 1.0 does not have, a parameter that is missing or not
+        finite, an edge from or to a missing node or listed twice, or more than ``MAX_NODES`` nodes, ``MAX_EDGES``
+        edges, ``MAX_DEPTH`` graphs within each other.
     """
     if not isinstance(tree, Mapping) or not _is_graph(tree):
         found = tree.get("type") if isinstance(tree, Mapping) else tree
         raise InputError(f"node: type: found {show(found)}; a NIR file holds a NIRGraph, put the node into one")
-    return _graph(tree, "", 1, _Counter(), version)
+    return _graph(tree, "", 1, _Totals(), version)
 
 
 def _is_graph(node: Mapping[str, Any]) -> bool:
@@ -74,10 +75,11 @@ def _is_graph(node: Mapping[str, Any]) -> bool:
     return isinstance(kind, str) and kind == _GRAPH
 
 
-def _graph(tree: Mapping[str, Any], path: str, depth: int, counter: _Counter, version: str = "") -> NirGraph:
+def _graph(tree: Mapping[str, Any], path: str, depth: int, counter: _Totals, version: str = "") -> NirGraph:
     here = f"graph {show_name(path)}" if path else "graph"
     if depth > MAX_DEPTH:
         raise InputError(f"{here}: is nested {depth} deep; at most {MAX_DEPTH} graphs within each other are allowed")
+    _require_known(tree, here, _GRAPH, ("nodes", "edges"))
     nodes = tree.get("nodes")
     if not isinstance(nodes, Mapping) or not nodes:
         raise InputError(f"{here}: nodes: found {show(nodes)}; needs one node or more")
@@ -97,7 +99,7 @@ def _graph(tree: Mapping[str, Any], path: str, depth: int, counter: _Counter, ve
 
 
 def _edges(
-    edges: Any, here: str, nodes: Mapping[str, NirNode | NirGraph], counter: _Counter
+    edges: Any, here: str, nodes: Mapping[str, NirNode | NirGraph], counter: _Totals
 ) -> tuple[tuple[str, str], ...]:
     if isinstance(edges, str | Mapping) or not _is_listed(edges):
         raise InputError(f"{here}: edges: found {show(edges)}; needs pairs of names")
@@ -114,12 +116,25 @@ def _edges(
             if end not in nodes and not (isinstance(held := nodes.get(head), NirGraph) and port in held.nodes):
                 raise InputError(f"{here}: edge {show(tuple(ends))}: node {show(end)} does not exist")
         pairs.append((ends[0], ends[1]))
-    return tuple(dict.fromkeys(pairs))
+    if len(set(pairs)) < len(pairs):
+        twice = next(pair for pair, count in Counter(pairs).items() if count > 1)
+        raise InputError(f"{here}: edge {show(twice)}: is listed twice; NIR has it once, remove one")
+    return tuple(pairs)
 
 
 def _is_listed(value: Any) -> bool:
     """Whether a value has a length, unlike an array without dimensions."""
     return hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
+
+
+def _require_known(node: Mapping[Any, Any], where: str, kind: str, keys: tuple[str, ...]) -> None:
+    for key in node:
+        if key not in (*keys, "type", "metadata"):
+            near = did_you_mean(key, keys) if isinstance(key, str) else ""
+            raise InputError(
+                f"{where}: parameter {show(key)} is none of NIR's {kind}, which has {', '.join(keys)}; remove it, or "
+                f"put it into the metadata{near}"
+            )
 
 
 def _node(node: Mapping[str, Any], name: str) -> NirNode:
@@ -128,6 +143,7 @@ def _node(node: Mapping[str, Any], name: str) -> NirNode:
         near = did_you_mean(kind, PRIMITIVES) if isinstance(kind, str) else ""
         raise InputError(f"node {show_name(name)}: type: found {show(kind)}; NIR has {', '.join(PRIMITIVES)}{near}")
     rules = PRIMITIVES[kind]
+    _require_known(node, f"node {show_name(name)} ({kind})", kind, (*rules.needs, *rules.may))
     numbers: dict[str, NDArray[np.float64]] = {}
     words: dict[str, str] = {}
     for key in (*rules.needs, *rules.may):
@@ -169,24 +185,31 @@ def _numbers(value: Any, where: str, *, is_positive: bool, is_whole: bool) -> ND
 
 
 def _metadata(table: Any) -> dict[str, MetaValue]:
-    """Read texts and numbers; metadata of other forms are ignored."""
+    """Read texts and numbers; metadata of other forms are ignored, but for a step, which is told as a text."""
     if not isinstance(table, Mapping):
         return {}
     found: dict[str, MetaValue] = {}
     for key, value in table.items():
         if isinstance(value, str):
             found[str(key)] = value
-            continue
-        if isinstance(value, Mapping):
-            continue
-        try:
-            array = np.asarray(value)
-        except (TypeError, ValueError, RuntimeError):
-            continue
-        if array.dtype.kind in "biuf" and array.size <= MAX_VALUES:
-            with np.errstate(invalid="ignore", over="ignore"):
-                found[str(key)] = array.astype(np.float64)
+        elif (numbers := _metadata_numbers(value)) is not None:
+            found[str(key)] = numbers
+        elif key == "dt":
+            found[key] = show(value)
     return found
+
+
+def _metadata_numbers(value: Any) -> NDArray[np.float64] | None:
+    if isinstance(value, Mapping):
+        return None
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+    if array.dtype.kind not in "biuf" or array.size > MAX_VALUES:
+        return None
+    with np.errstate(invalid="ignore", over="ignore"):
+        return array.astype(np.float64)
 
 
 # The primitives of NIR 1.0: what each has, and which numbers it allows.

@@ -19,10 +19,12 @@ from neuromap.exchange.nir.flat_graph import (
     SPIKING,
     FlatGraph,
     Shape,
+    are_alike,
     find_shapes,
     flatten,
     source_shape,
     spread,
+    taken_shape,
     window_matrix,
 )
 from neuromap.formats.nir import NirGraph, NirNode
@@ -111,7 +113,7 @@ class Readout(NamedTuple):
     """An output that reads something other than spikes of a node."""
 
     name: str  # the first node that is not a neuron, or the output
-    kind: str  # its type
+    kind: str  # its type, or ``sum`` of an output that several feed
     sources: tuple[str, ...]  # nodes whose spikes it reads
 
 
@@ -177,7 +179,7 @@ def _outputs(graph: FlatGraph, maker: Passing) -> tuple[tuple[str, ...], tuple[R
     for name, node in graph.nodes.items():
         if node.kind != "Output":
             continue
-        front, seen = list(graph.before[name]), set[str]()
+        front, seen, is_sum = list(graph.before[name]), set[str](), len(graph.before[name]) > 1
         while front:
             here = front.pop()
             if here in seen:
@@ -188,8 +190,11 @@ def _outputs(graph: FlatGraph, maker: Passing) -> tuple[tuple[str, ...], tuple[R
                 outputs[here] = None
             elif kind in ("Flatten", "Joint"):
                 front += graph.before[here]
+                is_sum |= len(graph.before[here]) > 1
             else:
                 readouts.append(Readout(here, kind, _spiking_before(graph, here)))
+        if is_sum:
+            readouts.append(Readout(name, "sum", _spiking_before(graph, name)))
     return tuple(outputs), tuple(dict.fromkeys(readouts))
 
 
@@ -254,7 +259,7 @@ class Passing:
 
     def arriving(self, name: str, shape: Shape) -> Signal:
         """Sum the signals that arrive at a node."""
-        size, constant = math.prod(shape), np.zeros(math.prod(shape))
+        constant = np.zeros(math.prod(shape))
         terms: list[Term] = []
         for before in self._graph.before[name]:
             if before in self.refused:
@@ -262,10 +267,12 @@ class Passing:
             if before not in self.out:
                 raise InputError(f"node {before}: no input reaches it, and its shape is not known; remove it")
             signal = self.out[before]
-            if math.prod(signal.shape) != size:
+            if not are_alike(signal.shape, shape):
+                is_order = math.prod(signal.shape) == math.prod(shape)
+                must = "have one order, correct one or put a Flatten between them" if is_order else "have as many"
                 raise InputError(
                     f"edge {before} -> {name}: joins values of shape {list(signal.shape)} and {list(shape)}; they must "
-                    "have as many"
+                    f"{must}"
                 )
             if not all(np.isfinite(held).all() for held in (signal.constant, *(t.matrix.data for t in signal.terms))):
                 raise InputError(f"edge {before} -> {name}: its maps multiply to numbers without end; scale them down")
@@ -282,7 +289,7 @@ class Passing:
             self.refused[name] = self.refused[bad]
             return Signal(self._shapes[name], (), np.zeros(math.prod(self._shapes[name])))
         kind, shape = node.kind, self._shapes[name]
-        signal = self.arriving(name, at if kind not in NEURONS else shape)
+        signal = self.arriving(name, taken_shape(self._graph, name, at, shape))
         if kind in ("Linear", "Affine"):
             return self._linear(name, node, signal, shape)
         if kind in ("Conv1d", "Conv2d"):

@@ -32,6 +32,7 @@ from neuromap.network.network_file import load_network
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.transforms import Conv, Identity, MatrixTransform, Pool
+from neuromap.render.numbers import seconds
 
 
 def nir_graph(network: Network, *, dt: float = 1e-3) -> NirGraph:
@@ -94,13 +95,17 @@ def to_nir(network: Network, path: str | Path, *, dt: float = 1e-3) -> tuple[Not
     """
     path = path_given("to_nir", path)
     write_nir(nir_graph(network, dt=dt), path)
-    return _unsaid(network)
+    return _unsaid(network, dt)
+
+
+# Seconds per tick of ``neuromap export``.
+_TICK = 1e-3
 
 
 def export_nir(source: Path) -> Exported:
     """Convert a network file to a NIR file, for ``neuromap export``; a tick is 1 ms."""
     network = load_network(source)
-    graph = nir_graph(network)
+    graph = nir_graph(network, dt=_TICK)
     parts = f"{counted(len(network.nodes), 'node')} and {counted(len(network.edges), 'edge')}"
     return Exported(
         network.name,
@@ -108,15 +113,17 @@ def export_nir(source: Path) -> Exported:
         {f"{source.stem}.nir": nir_bytes(graph)},
         figures={"primitives": len(graph.nodes), "edges of the graph": len(graph.edges)},
         kept=(Note("network", f"{parts}: neuromap import nir gives them back as they are"),),
-        approximated=_unsaid(network),
+        approximated=_unsaid(network, _TICK),
     )
 
 
-def _unsaid(network: Network) -> tuple[Note, ...]:
+def _unsaid(network: Network, dt: float) -> tuple[Note, ...]:
     if not network.is_spiking:
         text = "edges say no frames: patterns are in the metadata, other tools pass values layer after layer"
         return (Note("rollout", text), *_lost(network))
     notes = [Note("time", "every edge takes a tick, and delays beyond it are Delay; other tools may take none")]
+    numbers = "time constants and gains hold for the scheme exponential" if _decays(network) else "gains hold"
+    notes.append(Note("step", f"{numbers} at a step of {seconds(dt)}; other tools may take another"))
     notes += _lost(network)
     for name, node in network.nodes.items():
         neuron = node.neuron
@@ -125,7 +132,8 @@ def _unsaid(network: Network) -> tuple[Note, ...]:
             said += ["neurons rest after a spike"] if neuron.refractory.any() else []
             said += ["a spike takes the threshold off"] if neuron.subtract else []
             said += ["voltages have a floor"] if "floor" in neuron.arrays else []
-            said += ["currents or voltages do not begin at 0"] if _starts(neuron.current, neuron.voltage) else []
+            said += ["currents do not begin at 0"] if neuron.current.any() else []
+            said += ["voltages do not begin at the reset"] if (neuron.voltage != neuron.reset).any() else []
         elif isinstance(neuron, LeakNeuron):
             said = [f"potentials stop at {-int(neuron.floor.max(initial=0))} or above"]
             said += ["a spike takes the threshold off"] if neuron.subtract else []
@@ -142,8 +150,8 @@ def _lost(network: Network) -> list[Note]:
     ]
 
 
-def _starts(*arrays: np.ndarray) -> bool:
-    return any(bool(array.any()) for array in arrays)
+def _decays(network: Network) -> bool:
+    return any(isinstance(node.neuron, CurrentNeuron) for node in network.nodes.values())
 
 
 # Integer networks as NIR graphs.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter, deque
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -82,11 +82,7 @@ def _shape(name: str, node: NirNode, source: Shape | None) -> Shape | None:
             )
         return (weight.shape[0],)
     if kind in ELEMENTWISE:
-        try:
-            own = np.broadcast_shapes(*(array.shape for array in node.parameters.values()))
-        except ValueError:
-            shapes = ", ".join(f"{key} {list(array.shape)}" for key, array in node.parameters.items())
-            raise InputError(f"node {name} ({kind}): found {shapes}; needs parameters of one shape") from None
+        own = _own_shape(name, node)
         return own if math.prod(own) > 1 else source
     if source is None:
         return None
@@ -100,20 +96,54 @@ def _shape(name: str, node: NirNode, source: Shape | None) -> Shape | None:
     return source
 
 
+def _own_shape(name: str, node: NirNode) -> Shape:
+    """Shape of the parameters of an elementwise primitive."""
+    try:
+        return np.broadcast_shapes(*(array.shape for array in node.parameters.values()))
+    except ValueError:
+        shapes = ", ".join(f"{key} {list(array.shape)}" for key, array in node.parameters.items())
+        raise InputError(f"node {name} ({node.kind}): found {shapes}; needs parameters of one shape") from None
+
+
 def _whole(node: NirNode, key: str) -> Shape:
     return tuple(int(n) for n in node.parameters[key].ravel())
 
 
 def source_shape(node: NirNode, found: Shape) -> Shape:
-    """Input shape of a convolution: the shape found, or that of its ``input_shape`` if of as many values."""
-    axes = 1 if node.kind == "Conv1d" else 2
-    if len(found) != axes + 1 and "input_shape" in node.parameters:
-        weight = node.parameters["weight"]
-        channels = weight.shape[min(1, weight.ndim - 1)] * int(node.parameters["groups"].ravel()[0])
-        wanted = (channels, *_whole(node, "input_shape"))
-        if math.prod(wanted) == math.prod(found):
-            return wanted
-    return found
+    """Input shape of a convolution: that of its ``input_shape`` if the values have it or come flat, or that found."""
+    wanted = _stated_source(node, found)
+    return wanted if are_alike(wanted, found) else found
+
+
+def _stated_source(node: NirNode, found: Shape) -> Shape:
+    if "input_shape" not in node.parameters:
+        return found
+    channels = math.prod(node.parameters["weight"].shape[1:2]) * int(node.parameters["groups"].ravel()[0])
+    return (channels, *_whole(node, "input_shape"))
+
+
+def are_alike(first: Shape, second: Shape) -> bool:
+    """Whether values of two shapes have one order: the shapes are equal, but for axes of 1, or one of them is flat."""
+    one, other = (tuple(n for n in shape if n > 1) for shape in (first, second))
+    return one == other or (min(len(one), len(other)) < 2 and math.prod(one) == math.prod(other))
+
+
+def taken_shape(graph: FlatGraph, name: str, found: Shape, shape: Shape) -> Shape:
+    """Shape of the values that a node says it takes, or that of those found; ``shape`` is that of its own values."""
+    node = graph.nodes[name]
+    if node.kind in ELEMENTWISE:
+        return shape
+    if node.kind in ("Conv1d", "Conv2d"):
+        return _stated_source(node, found)
+    key = "input_type" if node.kind == "Flatten" else "shape"
+    stated = _whole(node, key) if key in node.parameters else found
+    is_spread = math.prod(stated) == 1 and all(_is_spread(u, graph.nodes[u]) for u in graph.before[name])
+    return found if is_spread else stated
+
+
+def _is_spread(name: str, node: NirNode) -> bool:
+    """Whether one number stands for all values of a node; what reads it may then say one, too."""
+    return node.kind in ELEMENTWISE and math.prod(_own_shape(name, node)) == 1
 
 
 def _flattened(node: NirNode, source: Shape) -> Shape:
@@ -128,7 +158,6 @@ def _flattened(node: NirNode, source: Shape) -> Shape:
 # Nested graphs flattened to one, whose nodes are named by their path.
 # Kind of the former inputs and outputs of inner graphs: values pass unchanged.
 JOINT = "Joint"
-_JOINT = NirNode(JOINT, {})
 
 
 class FlatGraph(NamedTuple):
@@ -145,7 +174,9 @@ def flatten(graph: NirGraph) -> FlatGraph:
     edges: list[tuple[str, str]] = []
     _collect(graph, "", nodes, edges)
     before: dict[str, list[str]] = {name: [] for name in nodes}
-    for source, target in dict.fromkeys(edges):
+    for (source, target), count in Counter(edges).items():
+        if count > 1:
+            raise InputError(f"edge {source} -> {target}: is listed twice; NIR has it once, remove one")
         before[target].append(source)
     after: dict[str, list[str]] = {name: [] for name in nodes}
     for target, sources in before.items():
@@ -162,7 +193,7 @@ def _collect(graph: NirGraph, path: str, nodes: dict[str, NirNode], edges: list[
             continue
         if whole in nodes:
             raise InputError(f"node {show_name(whole)}: there are two of this name; rename one")
-        nodes[whole] = _JOINT if path and node.kind in ("Input", "Output") else node
+        nodes[whole] = NirNode(JOINT, node.parameters) if path and node.kind in ("Input", "Output") else node
     for source, target in graph.edges:
         edges.append((_end(graph, source, path, "Output"), _end(graph, target, path, "Input")))
 
@@ -198,6 +229,11 @@ def _windows(name: str, node: NirNode, kernel: tuple[int, ...]) -> dict[str, tup
     stride, dilation = (_along(name, node, key, axes, 1) for key in ("stride", "dilation"))
     if "padding" in node.words:
         same = node.words["padding"] == "same"
+        if same and max(stride) > 1:
+            raise NotSupportedError(
+                f'node {name} ({node.kind}): padding: found "same" with a stride of {list(stride)}, which tools '
+                "read in different ways; give it in numbers"
+            )
         total = [d * (k - 1) if same else 0 for k, d in zip(kernel, dilation, strict=True)]
         pads = (*(n // 2 for n in total), *(n - n // 2 for n in total))
     else:

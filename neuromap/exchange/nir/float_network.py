@@ -85,10 +85,9 @@ class Discrete(ReadOnly, Value):
 
     kept: Floats  # a
     added: Floats  # increase per step by leak and constant inputs
-    # threshold, reset, rest: in the unit of v; ``rest`` is the limit of v without spikes, for neurons with a < 1
+    # threshold, reset: in the unit of v
     threshold: Floats
     reset: Floats
-    rest: Floats
     # current_kept, gains: k and b of every current
     current_kept: tuple[Floats, ...]
     gains: tuple[Floats, ...]
@@ -97,19 +96,20 @@ class Discrete(ReadOnly, Value):
     filters: tuple[str, ...]  # leaky integrator that feeds each current; empty if none does
 
 
-def kept(name: str, key: str, tau: Floats, how: Convention) -> tuple[Floats, float]:
-    """Fraction of a variable that a step leaves, and its greatest difference from the other scheme."""
+def kept(name: str, key: str, tau: Floats, how: Convention) -> tuple[Floats, Floats, float]:
+    """Fractions of a variable that a step leaves and takes, and their greatest difference from the other scheme."""
+    # what it takes is no difference of what it leaves: beside 1, of a long tau, nothing would be left of it
     exponential, euler = np.exp(-how.dt / tau), 1 - how.dt / tau
     difference = float(np.abs(exponential - euler).max(initial=0))
     if how.scheme == "exponential":
-        return exponential, difference
+        return exponential, -np.expm1(-how.dt / tau), difference
     euler = np.where(np.abs(euler) < 1e-9, 0.0, euler)  # dt = tau, but for rounding
     if (euler < 0).any():
         raise NotSupportedError(
             f"node {name}: {key} of {tau.min():g} s is shorter than a step of {how.dt:g} s, over which forward Euler "
             "overshoots; take a shorter dt, or the scheme exponential"
         )
-    return euler, difference
+    return euler, np.where(euler == 0, 1.0, how.dt / tau), difference
 
 
 def discretise(name: str, neurons: Neurons, how: Convention) -> Discrete:
@@ -120,16 +120,16 @@ def discretise(name: str, neurons: Neurons, how: Convention) -> Discrete:
     if node.kind == "CubaLIF":
         return _cuba(name, neurons, how, filters)
     one, zero = np.ones(n), np.zeros(n)
-    rest = zero
+    leak = zero
     if node.kind == "LIF":
         tau = spread(name, node, "tau", shape)
-        a, error = kept(name, "tau", tau, how)
-        gain, rest = (1 - a) * spread(name, node, "r", shape), spread(name, node, "v_leak", shape)
+        a, lost, error = kept(name, "tau", tau, how)
+        gain, leak = lost * spread(name, node, "r", shape), lost * spread(name, node, "v_leak", shape)
     elif node.kind == "IF":
         a, error, gain = one, 0.0, how.dt * spread(name, node, "r", shape)
     else:
         a, error, gain = zero, 0.0, one
-    added = (1 - a) * rest + gain * signal.constant
+    added = leak + gain * signal.constant
     threshold = spread(name, node, "threshold" if node.kind == "Threshold" else "v_threshold", shape)
     reset = spread(name, node, "v_reset", shape)
     if node.kind == "Threshold":
@@ -137,14 +137,11 @@ def discretise(name: str, neurons: Neurons, how: Convention) -> Discrete:
     currents, gains = [], []
     for found in filters:
         taus = [t.filter.tau for t in signal.terms if t.filter and t.filter.name == found]
-        k, difference = kept(found, "tau", taus[0], how) if taus else (zero, 0.0)
+        k, taken, difference = kept(found, "tau", taus[0], how) if taus else (zero, one, 0.0)
         error = max(error, difference)
         currents.append(k)
-        gains.append(gain * (1 - k))
-    return Discrete(
-        a, added, threshold, reset, rest + _by(gain * signal.constant, 1 - a), tuple(currents), tuple(gains),
-        (zero,) * len(filters), error, filters,
-    )  # fmt: skip
+        gains.append(gain * taken)
+    return Discrete(a, added, threshold, reset, tuple(currents), tuple(gains), (zero,) * len(filters), error, filters)
 
 
 def _cuba(name: str, neurons: Neurons, how: Convention, filters: tuple[str, ...]) -> Discrete:
@@ -155,19 +152,17 @@ def _cuba(name: str, neurons: Neurons, how: Convention, filters: tuple[str, ...]
             "which would be a second current before it; take an LIF there"
         )
     get = {key: spread(name, node, key, shape) for key in ("tau_mem", "tau_syn", "r", "v_leak", "v_reset")}
-    a, of_voltage = kept(name, "tau_mem", get["tau_mem"], how)
-    k, of_current = kept(name, "tau_syn", get["tau_syn"], how)
+    a, lost, of_voltage = kept(name, "tau_mem", get["tau_mem"], how)
+    k, taken, of_current = kept(name, "tau_syn", get["tau_syn"], how)
     w = spread(name, node, "w_in", shape, default=1.0)
-    settled = get["v_leak"] + get["r"] * w * constant
     return Discrete(
         kept=a,
-        added=(1 - a) * settled,
+        added=lost * (get["v_leak"] + get["r"] * w * constant),
         threshold=spread(name, node, "v_threshold", shape),
         reset=get["v_reset"],
-        rest=settled,
         current_kept=(k,),
-        gains=((1 - a) * get["r"] * (1 - k) * w,),
-        start=(-_by(constant * k, 1 - k),),
+        gains=(lost * get["r"] * taken * w,),
+        start=(-constant * k / taken,),
         scheme_error=max(of_voltage, of_current),
         filters=filters,
     )
@@ -261,7 +256,7 @@ def _neuron(found: Discrete, dt: float, phase: int, *, has_pulses: bool) -> Floa
         size=len(found.kept),
         threshold=found.threshold,
         reset=found.reset,
-        rest=np.where(integrates, 0.0, found.rest),
+        rest=_by(found.added, 1 - found.kept),  # of the rounded part that is kept, so that a tick adds the same
         tau=tau,
         drive=np.where(integrates, found.added / dt, 0.0),
         synapse_taus=tuple(taus),

@@ -94,7 +94,7 @@ def from_nir(
     Raises
     ------
     InputError
-        If the file is not a NIR file, or its graph is malformed.
+        If the file is not a NIR file, its graph is malformed, or its metadata state a step that is none.
     NotSupportedError
         If a package is missing, or the chip does not compute an equation.
     NetworkError
@@ -108,7 +108,8 @@ def from_nir(
         graph, called = _graph(source)
         try:
             head = head_of(graph)
-            how = convention(dt, scheme, tool, stated_step(graph))
+            is_stated = head is None and dt is None and tool is None
+            how = convention(dt, scheme, tool, stated_step(graph) if is_stated else None)
             spec = None if chip is None else load_chip(chip)
             whole, name = contract(graph), _stem(called)
             if head is not None:

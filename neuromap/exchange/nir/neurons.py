@@ -67,7 +67,8 @@ def _of_currents(
     lost = _lost(tau, dt)
     leak = (bias / lost).astype(np.float32).astype(np.float64)
     leak = leak if np.array_equal(np.rint(leak * lost), bias) else bias / lost
-    parameters = {"r": _float32(1 / lost), "v_leak": leak, "v_threshold": laid(neuron.threshold)}
+    # voltages are whole: between two of them, no reader's rounding decides whether a neuron spikes
+    parameters = {"r": _float32(1 / lost), "v_leak": leak, "v_threshold": laid(neuron.threshold) + 0.5}
     parameters["v_reset"] = laid(np.broadcast_to(neuron.reset, neuron.threshold.shape))
     taus = [_narrow(_tau(decay, one, dt), decay, one, dt) for decay in decays]
     if len(decays) == 1:
@@ -150,7 +151,7 @@ def restored_neuron(
         synaptic = [spread(name, node, "tau_syn", shape, default=dt * _FORGETS)]
     first, *others = [own(_decay(found, 1 << bits, dt).astype(np.float64)) for found in synaptic]
     return CurrentNeuron(
-        threshold=own(spread(name, node, "v_threshold", shape)),
+        threshold=own(np.floor(spread(name, node, "v_threshold", shape))),
         current_decay=first,
         voltage_decay=own(_decay(tau, 1 << bits, dt).astype(np.float64)),
         bias=own(spread(name, node, "v_leak", shape) * _lost(tau, dt)),
@@ -261,10 +262,13 @@ def lost_tables(network: Network) -> list[str]:
 def stated_step(graph: NirGraph) -> Convention | None:
     """Return the step that a graph's metadata state as ``dt``, in seconds."""
     found = graph.metadata.get("dt")
-    if found is None or isinstance(found, str) or found.size != 1:
+    if found is None:
         return None
-    dt = float(found.ravel()[0])
-    return Convention(dt, "exponential") if STEPS[0] <= dt <= STEPS[1] else None
+    if not isinstance(found, str) and found.size == 1 and STEPS[0] <= (dt := float(found.ravel()[0])) <= STEPS[1]:
+        return Convention(dt, "exponential")
+    told = show(found if isinstance(found, str) else found.item() if found.size == 1 else found)
+    need = f"one number of seconds, {STEPS[0]:g} to {STEPS[1]:g}"
+    raise InputError(f"metadata: dt: found {told}; needs {need}; give dt=... (--dt) or tool=... (--tool)")
 
 
 def head_of(graph: NirGraph) -> Head | None:

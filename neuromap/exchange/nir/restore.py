@@ -158,8 +158,8 @@ def require_same_neuron(
         raise InputError(f"node {name}: a bias of {constant[constant != 0][0]:g} arrives, {_WAY_OUT}")
     for written, node in neuron_primitives(name, neuron, neurons.shape, dt).items():
         for key, wanted in node.parameters.items():
-            if key == "v_threshold" and not is_current:
-                continue  # sums are whole: any threshold between two of them means the same
+            if key == "v_threshold":
+                continue  # voltages are whole: any threshold between two of them means the same
             default: Any = {"w_in": 1.0}.get(key, 0.0)
             found = spread(written, nodes[written], key, neurons.shape, default=default)
             wrong = ~np.isclose(found, wanted.ravel(), rtol=_ROUNDED, atol=0)

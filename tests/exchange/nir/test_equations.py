@@ -7,6 +7,7 @@ import pytest
 from hypothesis import event, example, given, settings
 from hypothesis import strategies as st
 
+import neuromap as nm
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.nir import from_nir
 from neuromap.exchange.nir.contract import contract
@@ -330,3 +331,26 @@ def test_readouts_and_idle_inputs_are_left_out_and_told():
     assert [(note.about, note.remedy) for note in found.refused] == [
         ("n4", "compute it on the host from the spikes of n2")
     ]
+
+
+@pytest.mark.parametrize("scheme", ["exponential", "euler"])
+@pytest.mark.parametrize("tau", [1e9, 1e13, 1e17])
+def test_neurons_of_very_long_time_constants_integrate(tau, scheme):
+    """1 - a is nothing beside 1: they never moved."""
+
+    def spikes(kind, **numbers):
+        neuron = node(kind, v_threshold=0.9, **numbers)
+        parts = float_parts(contract(chain(INPUT, neuron)), Convention(1e-3, scheme), is_sequential=True)
+        found = float_network("long", parts, {"n0": "n0", "n1": "n1"})
+        return float_reference(found, {"n0": np.ones((31, 2), bool)}, 31)["n1"].sum()
+
+    assert spikes("LIF", tau=tau, r=250 * tau, v_leak=0.0) == spikes("IF", r=250.0) == 14
+    assert spikes("LIF", tau=tau, r=0.0, v_leak=250 * tau) > 0
+    cuba = {"tau_syn": 5e-3, "v_leak": 0.0, "w_in": 5.0}
+    assert spikes("CubaLIF", tau_mem=tau, r=50 * tau, **cuba) == spikes("CubaLIF", tau_mem=1e6, r=5e7, **cuba) > 0
+
+
+def test_an_integrator_written_as_a_leak_too_long_for_any_decay_moves_on_a_chip():
+    network = from_nir(chain(INPUT, node("LIF", tau=1e17, r=2.5e19, v_leak=0.0, v_threshold=0.9)), compare=0).network
+    frames = {"n0": np.arange(31)[:, None] > np.zeros(2)}
+    assert np.asarray(nm.reference(nm.Rollout(network, "streaming"), frames)["n1"]).sum() == 14

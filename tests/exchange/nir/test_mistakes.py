@@ -1,6 +1,7 @@
 """Graphs and options that say something impossible get a line; what an import does not do is told."""
 
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -141,3 +142,101 @@ def test_a_file_remembers_the_chip_that_its_integers_were_made_for(tmp_path):
     (note,) = from_nir(tmp_path / "net.nir", chip="loihi2").refused
     assert note.about == "chip"
     assert "not used" in note.text
+
+
+def lif_of(*shape):
+    return {"type": "LIF"} | {key: np.full(shape, value) for key, value in
+                              (("tau", 0.02), ("r", 20.0), ("v_leak", 0.0), ("v_threshold", 0.5))}  # fmt: skip
+
+
+def conv(channels, kernel, **more):
+    """A convolution of one channel."""
+    numbers = {"weight": np.ones((channels, 1, kernel, kernel)), "stride": 1, "padding": 0, "dilation": 1, "groups": 1}
+    return {"type": "Conv2d", **numbers, "bias": np.zeros(channels), **more}
+
+
+def flatten_of(*shape):
+    return {"type": "Flatten", "start_dim": 0, "end_dim": -1, "input_type": np.array(shape)}
+
+
+def chain(source, *nodes, output):
+    """An input of a shape, nodes, an output of a shape."""
+    ends = {"type": "Input", "shape": np.array(source)}, {"type": "Output", "shape": np.array(output)}
+    held = {f"n{k}": node for k, node in enumerate((ends[0], *nodes, ends[1]))}
+    return graph_of({"type": "NIRGraph", "nodes": held, "edges": list(pairwise(held))})
+
+
+def inner(*shape):
+    nodes = {"in": {"type": "Input", "shape": np.array(shape)}, "a": lif_of(2, 2, 4),
+             "out": {"type": "Output", "shape": np.array((2, 2, 4))}}  # fmt: skip
+    return {"type": "NIRGraph", "nodes": nodes, "edges": [("in", "a"), ("a", "out")]}
+
+
+@pytest.mark.parametrize(
+    ("graph", "says"),
+    [
+        (chain((1, 4, 4), conv(2, 2), lif_of(3, 3, 2), output=(3, 3, 2)), r"n1 -> n2: joins .*\[2, 3, 3\] and \[3, 3"),
+        (chain((4, 4, 2), {"type": "Scale", "scale": np.ones((2, 4, 4))}, lif_of(32), output=[32]), "one order"),
+        (chain((1, 2, 8), conv(2, 1, input_shape=np.array([4, 4])), lif_of(2, 2, 8), output=[32]), r"and \[1, 4, 4\]"),
+        (chain((2, 4, 4), flatten_of(4, 4, 2), lif_of(32), output=[32]), r"n0 -> n1: .*put a Flatten between"),
+        (chain((2, 4, 4), flatten_of(2, 4, 5), lif_of(32), output=[32]), "have as many"),
+        (chain((2, 4, 4), lif_of(2, 4, 4), output=(4, 4, 2)), r"n1 -> n2: joins"),
+        (chain([3], lif_of(3), output=[7]), r"joins values of shape \[3\] and \[7\]; they must have as many"),
+        (chain([3], lif_of(3), output=[1]), "have as many"),
+        (chain([3], lif_of(1), output=[7]), "have as many"),
+        (chain((4, 2, 2), inner(2, 2, 4), output=(2, 2, 4)), r"n0 -> n1.in: joins"),
+        (chain((2, 2, 4), inner(2, 2, 4), output=(4, 2, 2)), r"n1.out -> n2: joins"),
+        (chain((1, 5, 5), conv(1, 2, stride=2, padding="same"), lif_of(1, 3, 3), output=(1, 3, 3)),
+         r'found "same" with a stride of \[2, 2\]'),
+        (graph_of({"type": "NIRGraph", "nodes": {"i": {"type": "Input", "shape": [16]}, "g": inner(2, 2, 4)},
+                   "edges": [("i", "g"), ("i", "g.in")]}), "edge i -> g.in: is listed twice"),
+    ],
+)  # fmt: skip
+def test_shapes_and_windows_that_contradict_each_other_are_refused(graph, says):
+    """Values were joined in the order in which they lie, whatever their axes."""
+    with pytest.raises(NeuromapError, match=says) as caught:
+        from_nir(graph, compare=0)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        chain((2, 4, 4), {"type": "Linear", "weight": np.ones((5, 32))}, lif_of(5), output=(1, 5)),
+        chain((1, 1, 3), lif_of(3), output=(3, 1)),
+        chain([3], lif_of(1), output=[1]),
+        chain([16], conv(2, 2, input_shape=np.array([4, 4])), lif_of(18), output=(2, 3, 3)),
+        chain((1, 1, 16), conv(2, 2, input_shape=np.array([4, 4])), lif_of(2, 3, 3), output=(2, 3, 3)),
+        chain((2, 2, 4), inner(2, 2, 4), output=[16]),
+        chain((1, 5, 5), conv(1, 2, padding="same"), lif_of(1, 5, 5), output=(1, 5, 5)),
+    ],
+)
+def test_rows_and_axes_of_one_fit_any_shape_of_as_many_values(graph):
+    assert from_nir(graph, compare=0).network.outputs
+
+
+def with_step(dt):
+    held = graph([])
+    return graph_of({"type": "NIRGraph", "edges": list(held.edges), "metadata": {"dt": dt}, "nodes": {
+        name: {"type": node.kind, **node.parameters} for name, node in held.nodes.items()}})  # fmt: skip
+
+
+@pytest.mark.parametrize("dt", ["1e-4", "0.1 ms", 0.0, -1e-4, np.nan, [1e-4, 1e-4], {"value": 1e-4}, ["1e-4"], None])
+def test_a_step_in_the_metadata_that_is_none_is_refused_unless_another_is_given(dt):
+    """It was taken for 1 ms."""
+    with pytest.raises(InputError, match=r"metadata: dt: found .*give dt=... \(--dt\) or tool"):
+        from_nir(with_step(dt), compare=0)
+    for options in ({"dt": 2e-3}, {"tool": "rockpool"}):
+        assert from_nir(with_step(dt), compare=0, **options).network
+    (note,) = [note for note in from_nir(with_step(2e-3), compare=0).kept if note.about == "step"]
+    assert note.text.startswith("a tick is 2 ms")
+
+
+def test_an_output_that_several_feed_is_told_as_their_sum():
+    for neurons in (lif(), {"type": "Threshold", "threshold": 0.5 * ONE}):
+        whole = {"w": {"type": "Linear", "weight": np.eye(2)}, "a": neurons, "b": neurons}
+        found = from_nir(graph([("w", "b"), ("b", "o")], **whole), compare=0)
+        assert set(found.network.outputs) == {"a", "b"}
+        (note,) = [note for note in found.refused if note.about == "o"]
+        assert note.text.startswith("sum behind the last spikes is left out")
+    assert not from_nir(graph([]), compare=0).refused

@@ -193,12 +193,15 @@ def small():
     return nm.build_network({"I": (2, None), "O": (1, 1)}, {("I", "O"): [[1, 1]]})
 
 
-def edited(head=None, **parameters):
-    """The graph of a small network, changed by hand."""
+def edited(head=None, **changed):
+    """The graph of a small network, with parameters of any of its nodes changed by hand."""
     graph = nir_graph(small())
     tree = {
         "type": "NIRGraph",
-        "nodes": {k: {"type": n.kind, **n.parameters, **parameters} for k, n in graph.nodes.items()},
+        "nodes": {
+            k: {"type": n.kind, **{key: changed.get(key, value) for key, value in n.parameters.items()}}
+            for k, n in graph.nodes.items()
+        },
         "edges": list(graph.edges),
         "metadata": dict(graph.metadata) if head is None else {"neuromap": head},
     }
@@ -277,8 +280,8 @@ BIAS = more_parts([], **{"I -> A": ("I -> A", {"type": "Affine", "bias": np.arra
         ("one", more_parts([("I", "D"), ("D", "A")], D=("", {"type": "Delay", "delay": 0.005})), "synapses of 0.005 s"),
         ("one", lambda tree: tree["edges"].remove(("A", "A output")), "node A: is an output in one of"),
         *((kind, changed_number("A", key), f"node A .*: {key}: found") for kind, key in
-          [("leak", "r"), ("leak", "v_reset"), ("one", "w_in"), ("one", "v_leak"), ("one", "v_threshold"),
-           ("one", "tau_mem"), ("two", "v_reset")]),
+          [("leak", "r"), ("leak", "v_reset"), ("one", "w_in"), ("one", "v_leak"), ("one", "tau_mem"),
+           ("two", "v_reset")]),
         ("two", changed_number("A current 1", "r"), "node A current 1 .*: r: found"),
     ],
 )  # fmt: skip
@@ -289,6 +292,46 @@ def test_changes_that_the_metadata_do_not_say_are_refused(kind, change, says):
     change(tree)
     with pytest.raises(InputError, match=f"{says}.*, which the metadata of neuromap do not say; remove them"):
         from_nir(nm.formats.nir.graph_of(tree))
+
+
+@pytest.mark.parametrize("kind", ["leak", "one", "two"])
+def test_a_threshold_is_written_between_two_whole_voltages(kind):
+    """It was one that voltages reach: a reader's rounding decided. Files written so are still read."""
+    tree = spiking(kind)
+    written = tree["nodes"]["A"]["v_threshold"]
+    assert (written % 1 == 0.5).all()
+    for within in (-0.5, 0.0, 0.4):
+        tree["nodes"]["A"]["v_threshold"] = written + within
+        found = from_nir(nm.formats.nir.graph_of(tree)).network.nodes["A"].neuron
+        assert found.threshold.tolist() == [5, 6]
+
+
+def test_a_voltage_that_reaches_its_threshold_does_not_spike_in_nir_either():
+    """40 neurons without leak, computed as NIR defines them at the step that the notes name; several stop there."""
+    rng = np.random.default_rng(0)
+    neuron = CurrentNeuron(threshold=np.arange(40) % 9 + 3, bias=np.arange(40) % 3 - 1, voltage_decay=0)
+    weights, spikes = rng.integers(-2, 5, (40, 2)), rng.random((31, 2)) < 0.5
+    nodes = {"I": Node("I", (1, 1, 2)), "A": Node("A", (1, 1, 40), neuron=neuron)}
+    network = Network("n", nodes, {("I", "A"): Edge("I", "A", Dense((1, 1, 2), (1, 1, 40), weights=weights))}, ("A",))
+    wanted = np.asarray(nm.reference(nm.Rollout(network, "streaming"), {"I": spikes})["A"])[1:]
+    given = nir_graph(network).nodes["A"].parameters
+    v, kept = given["v_reset"], np.exp(-1e-3 / given["tau"])
+    for n in range(30):
+        v = kept * v + (1 - kept) * (given["v_leak"] + given["r"] * (weights @ spikes[n]))
+        fired = v > given["v_threshold"]
+        assert np.array_equal(fired, wanted[n])
+        v = np.where(fired, given["v_reset"], v)
+
+
+def test_the_step_and_other_starts_than_the_reset_are_told(tmp_path):
+    neuron = CurrentNeuron(threshold=6, reset=-9)
+    nodes = {"I": Node("I", (1, 1, 1)), "A": Node("A", (1, 1, 1), neuron=neuron)}
+    edge = Edge("I", "A", Dense((1, 1, 1), (1, 1, 1), weights=np.array([[3]])))
+    network = Network("n", nodes, {("I", "A"): edge}, ("A",))
+    told = {note.about: note.text for note in to_nir(network, tmp_path / "net.nir", dt=2e-3)}
+    assert "scheme exponential at a step of 2 ms" in told["step"]
+    assert "voltages do not begin at the reset" in told["A"]
+    assert "begin" not in str(to_nir(small(), tmp_path / "net.nir"))
 
 
 def test_what_nir_has_no_room_for_is_refused():
