@@ -71,8 +71,11 @@ def moving_digits(scene: Scene, part: str, limit: int | None, load: Callable[...
         chosen = np.arange(start, min(n, start + at_once)) % len(still.images)
         films = _films(scene, still.images[chosen, ..., 0], canvas, uniform((len(chosen), 5), flights), is_events)
         own = slice(start, start + len(chosen))
-        images[own] = _seen(scene, films, noise) if isinstance(scene, Events) else films[..., np.newaxis]
+        images[own] = _seen(scene, films) if isinstance(scene, Events) else films[..., np.newaxis]
         labels[own] = np.where(images[own].any(axis=(2, 3, 4)), still.labels[chosen, np.newaxis], -1)
+        if isinstance(scene, Events) and scene.noise:  # after labels: events out of nothing show no digit
+            spurious = uniform(images[own].shape, noise) < scene.noise
+            np.maximum(images[own], spurious, out=images[own], casting="unsafe")
     return ImageSet(
         name=name_of_scene(scene),
         part=part,
@@ -150,7 +153,7 @@ def _place(
     return place
 
 
-def _seen(sensor: Events, films: NDArray[np.uint8], noise: np.random.PCG64) -> NDArray[np.uint8]:
+def _seen(sensor: Events, films: NDArray[np.uint8]) -> NDArray[np.uint8]:
     """Return the events of films, shape (n, frames, rows, columns, 2): brighter pixels, then darker ones.
 
     Every pixel remembers a brightness, initially that of the frame before the stream. If the picture differs from it by
@@ -165,6 +168,4 @@ def _seen(sensor: Events, films: NDArray[np.uint8], noise: np.random.PCG64) -> N
         remembered += steps * sensor.threshold
         for feature, sign in enumerate((1, -1)):
             events[:, k - 1, ..., feature] = np.clip(sign * steps, 0, sensor.counts)
-    if sensor.noise:
-        np.maximum(events, uniform(events.shape, noise) < sensor.noise, out=events, casting="unsafe")
     return events

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import adopted
-from neuromap.datasets.cifar10 import MOST_PIXELS, PICTURES, decode_pictures, open_picture
+from neuromap.datasets.cifar10 import MOST_PIXELS, decode_pictures, open_picture, pictures_among, shape_of
 from neuromap.datasets.members import Members, open_members
 from neuromap.datasets.tracks import PARTS, SPLIT_SEED, ImageSet, uniform
 from neuromap.errors import InputError
@@ -23,16 +24,27 @@ _MOST_BYTES = 2**30
 _MOST_CLASSES = 2**16
 _PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "train": (("x_train", "y_train"), ("train_images", "train_labels"), ("train_x", "train_y")),
-    "validation": (("x_val", "y_val"), ("x_validation", "y_validation"), ("val_images", "val_labels")),
+    "validation": tuple(
+        pair
+        for word in ("val", "valid", "validation")
+        for pair in ((f"x_{word}", f"y_{word}"), (f"{word}_images", f"{word}_labels"), (f"{word}_x", f"{word}_y"))
+    ),
     "test": (("x_test", "y_test"), ("test_images", "test_labels"), ("test_x", "test_y")),
     "": (("images", "labels"), ("x", "y"), ("data", "target"), ("data", "labels")),
 }
 """Names of images and labels by part, or of the whole set; case-insensitive."""
+_DATA = r"(x|y|images?|inputs?|labels?|data|targets?)?"
+_LIKE_PART = re.compile(
+    rf"{_DATA}[-_. ]*(train(ing)?|val(id(ation)?)?|dev|eval|test(ing)?)[-_. ]*{_DATA}", re.IGNORECASE
+)
+"""Names of arrays that look like a part: left out, another part would be drawn in its place."""
 _FOLDERS = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
 _TEST, _VALIDATION = 5, 6
 """The test part is a random fifth of a whole set, the validation part a random sixth of the training images."""
 _GREY = ("1", "L", "LA")
 _PIXEL = 255
+_ROUNDING = 1e-3
+"""By how much shares of classes, in float16 at least, may miss 1."""
 _LEAST_SPAN, _MOST_SPAN = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
 """Bounds of the span from black to white, in the float32 with which networks compute."""
 
@@ -95,10 +107,12 @@ def load_npz(path: Path, part: str, limit: int | None = None) -> ImageSet:
     arrays = read_npz(read_bytes(path, "set of images (.npz)", _MOST_BYTES, InputError), _MOST_BYTES, InputError)
     named = {key.lower(): key for key in arrays}
     given = {}
+    left = dict.fromkeys(arrays)
     for key, pairs in _PAIRS.items():
-        found = next(((x, y) for x, y in pairs if x in named and y in named), None)
+        found = next(((named[x], named[y]) for x, y in pairs if x in named and y in named), None)
         if found is not None:
-            given[key] = (arrays[named[found[0]]], arrays[named[found[1]]])
+            given[key] = (arrays[found[0]], arrays[found[1]])
+            left = {one: None for one in left if one not in found}
     if "train" in given or "test" in given:
         given.pop("", None)
     if not given:
@@ -106,6 +120,12 @@ def load_npz(path: Path, part: str, limit: int | None = None) -> ImageSet:
         raise InputError(
             f"has the arrays {keys:.200}; name images and labels x_train and y_train (with x_test and y_test), images "
             "and labels, x and y, or data and target"
+        )
+    stray = next(filter(_LIKE_PART.fullmatch, left), None)
+    if stray is not None:
+        raise InputError(
+            f"array {show(stray)}: is in no pair of images and labels that are read; name them x_train and y_train, "
+            "x_val and y_val or x_test and y_test, or take it out"
         )
     return _part("npz", given, part, limit)
 
@@ -210,19 +230,32 @@ def _labels_of(where: str, given: Any) -> NDArray[Any]:
     if found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]
     elif found.ndim == 2 and found.dtype.kind in "buif" and found.size:
-        best = found == found.max(axis=1, keepdims=True)
-        if (best.sum(axis=1) != 1).any():
-            row = int((best.sum(axis=1) != 1).argmax())
-            raise InputError(
-                f"{where}: label {row}: no column is the greatest; give 1 in that of the class, 0 elsewhere"
-            )
-        found = best.argmax(axis=1)
+        found = _columns(where, found)
     if found.ndim != 1 or found.dtype.kind not in "buifUS" or not found.size:
         raise InputError(
             f"{where}: found labels {found.dtype}{list(found.shape)}; allowed are numbers or names of classes, [n], or "
             "a column for each class"
         )
     return np.char.decode(found, "utf-8", "backslashreplace") if found.dtype.kind == "S" else found
+
+
+def _columns(where: str, given: NDArray[Any]) -> NDArray[np.int64]:
+    """Read labels of a column for each class: one entry of a row is not 0, the same in all, or shares sum to 1."""
+    with np.errstate(all="ignore"):
+        found = given.astype(np.float64)
+        greatest = found == found.max(axis=1, keepdims=True)
+        is_one = ((found != 0).sum(axis=1) == 1) & (found.max(axis=1) == found.max())
+        is_shared = np.abs(found.sum(axis=1) - 1) < _ROUNDING
+        columns = max(is_one, is_shared, key=np.count_nonzero)  # all rows are of one kind
+        wrong = (greatest.sum(axis=1) != 1) | (found < 0).any(axis=1) | ~columns
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise InputError(
+            f"{where}: label {row}: found {show(given[row].tolist())}; allowed are the number of a class, or a column "
+            "for each class, 1 in that of the class and 0 elsewhere"
+        )
+    numbers: NDArray[np.int64] = greatest.argmax(axis=1)
+    return numbers
 
 
 def _split(sizes: Mapping[str, int], part: str, missing: str = "x_{0} and y_{0}") -> tuple[str, NDArray[np.int64]]:
@@ -252,14 +285,13 @@ def load_folder(path: Path, part: str, limit: int | None = None) -> ImageSet:
     """Read pictures, one folder per class, below ``train`` and ``test``, or split at random within each class."""
     with open_members(path) as members:
         found = _pictures(members)
-        given = {key: one for key, one in found.items() if key}
-        classes = tuple(sorted({label for pictures in (given or found).values() for label, _ in pictures}))
+        classes = tuple(sorted({label for pictures in found.values() for label, _ in pictures}))
         if len(classes) < 2:
             raise InputError(
                 f"has pictures (PNG, JPEG or PPM) of {counted(len(classes), 'class', 'classes')}; give a folder for "
                 "each class, or those below the folders train and test"
             )
-        chosen = _of_part(given or found, part)
+        chosen = _of_part(found, part)
         names = [name for _, name in islice(chosen, limit)]
         if not names:
             raise InputError(f"part {part} has no pictures; add some")
@@ -281,14 +313,27 @@ def load_folder(path: Path, part: str, limit: int | None = None) -> ImageSet:
 def _pictures(members: Members) -> dict[str, list[tuple[str, str]]]:
     """Return class and name of all pictures by part; the part is empty if folders of classes are at the top."""
     found: dict[str, list[tuple[str, str]]] = {}
-    for name in members.names:
-        parts = PurePosixPath(name).parts
-        if not name.lower().endswith(PICTURES) or len(parts) < 2:
-            continue
-        if any(word.startswith(".") or word == "__MACOSX" for word in parts):  # files that operating systems add
-            continue
-        part = next((_FOLDERS[word.lower()] for word in parts[:-2] if word.lower() in _FOLDERS), "")
-        found.setdefault(part, []).append((parts[-2], name))
+    places: dict[tuple[str, ...], str] = {}  # the folders above those of classes, with their first picture
+    for name in pictures_among(members.names):
+        *above, label = PurePosixPath(name).parent.parts or ("",)
+        if not label:
+            raise InputError(f"picture {show(name)}: is in no folder of a class; move it into one, or take it out")
+        word = next((word for word in above if word.lower() in _FOLDERS), "")
+        if word:
+            above.remove(word)
+        found.setdefault(_FOLDERS.get(word.lower(), ""), []).append((label, name))
+        places.setdefault(tuple(above), name)
+    if "" in found and len(found) > 1:
+        raise InputError(
+            f"picture {show(found[''][0][1])}: is in no part, as others are; parts are folders train, validation and "
+            "test, move it into one or take it out"
+        )
+    if len(places) > 1:
+        one, other, *_ = places.values()
+        raise InputError(
+            f"pictures {show(one)} and {show(other)}: the folders they are in, those of their classes, do not lie side "
+            "by side; move pictures right into the folder of their class"
+        )
     return found
 
 
@@ -309,4 +354,4 @@ def _look_of(name: str, data: bytes) -> tuple[bool, tuple[int, int]]:
     with open_picture(name, data) as opened:
         if opened.size[0] * opened.size[1] > MOST_PIXELS:
             raise InputError(f"picture {show(name)}: has more than {MOST_PIXELS} pixels; scale all pictures down")
-        return opened.mode in _GREY, (opened.size[1], opened.size[0])
+        return opened.mode in _GREY, shape_of(name, opened)

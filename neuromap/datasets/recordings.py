@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeVar
 
@@ -53,10 +54,10 @@ class Recorded:
         assert self.microseconds  # refuses an invalid bin at once
 
     @property
-    def microseconds(self) -> float:
-        """Length of a bin."""
+    def microseconds(self) -> Fraction:
+        """Length of a bin, exactly: of 8.3s, rounded, an event on an edge would be a frame early."""
         found = _BIN.fullmatch(self.bin)
-        bin = float(found[1]) * _UNITS[found[2]] if found else 0.0
+        bin = Fraction(found[1]) * _UNITS[found[2]] if found else Fraction(0)
         if not 1 <= bin <= _LONGEST_BIN:
             raise InputError(f"bin={show_name(self.bin)}: must be a time from 1us to 1000s, such as 500us or 10ms")
         return bin
@@ -99,7 +100,7 @@ class _Events(NamedTuple):
 def _binned(events: _Events, sensor: _Sensor, asked: Recorded) -> NDArray[np.uint8]:
     """Count the events of every bin, shape (frames, rows, columns, features)."""
     shape = (asked.frames, *sensor.shape(asked))
-    frame = np.floor(events.time / asked.microseconds)
+    frame = np.floor(events.time * asked.microseconds.denominator / asked.microseconds.numerator)
     chosen = (frame >= 0) & (frame < asked.frames)
     places = (
         frame[chosen].astype(np.int64),

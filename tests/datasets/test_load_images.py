@@ -254,6 +254,14 @@ def test_the_pictures_of_cifar10_have_all_classes_in_every_run():
 
 
 @needs_pillow
+def test_no_picture_of_cifar10_is_left_out(tmp_path):
+    write_pictures(tmp_path, batches())
+    (tmp_path / "train" / "a" / "day").mkdir()
+    next((tmp_path / "train" / "a").glob("*.png")).rename(tmp_path / "train" / "a" / "day" / "0.png")
+    assert "'train/a/day/0.png': is not in train/CLASS or test/CLASS; move it" in refusal(f"cifar10:{tmp_path}")
+
+
+@needs_pillow
 def test_tracks_of_traffic_signs_stay_together(tmp_path):
     write_gtsrb(tmp_path, {0: 12, 7: 5, 42: 3})
     source = f"gtsrb:{tmp_path}"

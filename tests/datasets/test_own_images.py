@@ -1,6 +1,8 @@
 """Images of one's own: arrays, files of them and folders give parts that are disjoint, and say what is wrong."""
 
 import importlib.util
+import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -42,6 +44,31 @@ def test_a_file_with_parts_keeps_them(tmp_path, names):
     assert {part.classes for part in found.values()} == {("0", "1", "2", "3")}
 
 
+@pytest.mark.parametrize(
+    ("images", "labels", "is_read"),
+    [
+        ("x_val", "y_val", True),
+        ("X_valid", "y_valid", True),
+        ("valid_x", "valid_y", True),
+        ("validation_images", "validation_labels", True),
+        ("x_dev", "y_dev", False),
+        ("xval", "yval", False),
+        ("Testing", "classes", False),
+    ],
+)
+def test_no_part_is_drawn_in_the_place_of_one_that_is_there(tmp_path, images, labels, is_read):
+    (x, y), (v, w) = numbered(20), numbered(3)
+    arrays = {"x_train": x, "y_train": y, images: v + 100}
+    np.savez(tmp_path / "alone.npz", **arrays)
+    np.savez(tmp_path / "both.npz", **arrays, **{labels: w})
+    if is_read:
+        found = load_images(f"npz:{tmp_path / 'both.npz'}", "validation")
+        assert found.images[:, 0, 0, 0].tolist() == [100, 101, 102]
+    for name in ("alone",) if is_read else ("alone", "both"):
+        with pytest.raises(InputError, match=f"array '{images}': is in no pair of images and labels"):
+            load_images(f"npz:{tmp_path / name}.npz", "validation")
+
+
 @pytest.mark.parametrize("names", [("images", "labels"), ("x", "y"), ("X", "y"), ("data", "target")])
 def test_names_of_images_and_labels(tmp_path, names):
     np.savez(tmp_path / "a.npz", **dict(zip(names, numbered(20), strict=True)))
@@ -76,7 +103,9 @@ def test_labels_may_be_names_or_columns():
     x, y = numbered(24)
     named = image_sets(x, np.array(["cat", "dog", "ant", "eel"])[y])
     assert named["test"].classes == ("ant", "cat", "dog", "eel")
-    assert image_sets(x, np.eye(4)[y])["test"].labels.tolist() == image_sets(x, y)["test"].labels.tolist()
+    columns = np.eye(4)[y]
+    for one in (columns, columns.astype(bool), (255 * columns).astype(np.uint8), np.float16(0.1 + 0.6 * columns)):
+        assert image_sets(x, one)["test"].labels.tolist() == image_sets(x, y)["test"].labels.tolist()
 
 
 @pytest.mark.parametrize(
@@ -117,7 +146,7 @@ def write_pictures(folder, shares, size=(5, 4), mode="L"):
     from PIL import Image
 
     for number, (name, count) in enumerate(shares.items()):
-        (folder / name).mkdir(parents=True)
+        (folder / name).mkdir(parents=True, exist_ok=True)
         for k in range(count):
             Image.new(mode, size, 40 * number + k).save(folder / name / f"{k}.png")
 
@@ -145,7 +174,7 @@ def test_folders_of_parts(tmp_path):
 @needs_pillow
 def test_pictures_of_two_sizes_are_refused(tmp_path):
     write_pictures(tmp_path, {"a": 6})
-    write_pictures(tmp_path / "c", {"b": 6}, size=(6, 6))
+    write_pictures(tmp_path, {"b": 6}, size=(6, 6))
     with pytest.raises(InputError, match="scale all pictures to one size"):
         load_images(f"folder:{tmp_path}", "train")
 
@@ -176,8 +205,12 @@ class Unreadable:
 @pytest.mark.parametrize(
     ("images", "labels", "told"),
     [
-        (np.ones((9, 2, 2)), np.full((9, 3), np.nan), "label 0: no column is the greatest"),
-        (np.ones((9, 2, 2)), np.eye(9)[:, :8], "label 8: no column is the greatest"),
+        (np.ones((9, 2, 2)), np.full((9, 3), np.nan), "label 0: found [nan, nan, nan]; allowed are the number of a"),
+        (np.ones((9, 2, 2)), np.eye(9)[:, :8], "label 8: found [0.0, 0.0"),
+        (np.ones((9, 2, 2)), np.stack([np.arange(9) % 3, np.arange(9)], 1), "label 0: found [0, 0]"),
+        (np.ones((9, 2, 2)), np.stack([np.zeros(9, int), np.arange(9) + 1], 1), "label 0: found [0, 1]"),
+        (np.ones((9, 2, 2)), -np.eye(9), "label 0: found [-1.0"),
+        (np.ones((9, 2, 2)), np.full((9, 2), [np.inf, -np.inf]), "label 0: found [inf, -inf]"),
         (np.ones((9, 2, 2)), np.where(np.arange(9) == 4, np.inf, 0), "labels: found inf"),
         (np.ones((9, 2, 2)), np.where(np.arange(9) == 4, 1e300, 0), "labels: found 1e+300"),
         (np.ones((9, 2, 2)), np.full(9, 2**64 - 1, np.uint64), "labels: found 18446744073709551615"),
@@ -233,6 +266,100 @@ def test_a_grey_set_takes_no_colours_and_no_deep_pixels(tmp_path, mode):
         Image.fromarray(np.arange(np.prod(shape), dtype=dtype).reshape(shape) * 4).save(picture)
     with pytest.raises(InputError, match="has colours, while" if mode == "RGB" else "more than 8 bits a pixel"):
         load_images(f"folder:{tmp_path}", "train")
+
+
+def deep_png(mode, samples):
+    """A PNG of 5 x 4 pixels with samples of 16 bits; mode as in its head."""
+    chunks = {
+        b"IHDR": struct.pack(">IIBBBBB", 5, 4, 16, mode, 0, 0, 0),
+        b"IDAT": zlib.compress((b"\0" + b"\0\xc8" * 5 * samples) * 4),
+        b"IEND": b"",
+    }
+    coded = (struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks.items())
+    return b"\x89PNG\r\n\x1a\n" + b"".join(coded)
+
+
+@needs_pillow
+@pytest.mark.parametrize(
+    "data",
+    [deep_png(2, 3), deep_png(4, 2), deep_png(6, 4), b"P6 5 4 65535\n" + bytes(120)],
+    ids=["RGB", "LA", "RGBA", "PPM"],
+)
+def test_no_sample_loses_its_low_bits(tmp_path, data):
+    write_pictures(tmp_path, {"a": 12, "b": 12})
+    for picture in (tmp_path / "b").iterdir():
+        picture.write_bytes(data)
+    with pytest.raises(InputError, match="more than 8 bits a pixel"):
+        load_images(f"folder:{tmp_path}", "train")
+
+
+@needs_pillow
+@pytest.mark.parametrize("mode", ["LA", "RGBA", "P"])
+def test_opaque_pictures_are_taken_and_transparent_ones_refused(tmp_path, mode):
+    """Black ink on a transparent ground would be black on black."""
+    from PIL import Image
+
+    write_pictures(tmp_path, {"a": 12, "b": 12})
+    for path in tmp_path.rglob("*.png"):
+        Image.open(path).convert(mode).save(path)
+    assert len(load_images(f"folder:{tmp_path}", "train").images) == 18
+    for path in (tmp_path / "b").iterdir():
+        picture = Image.open(path)
+        if mode != "P":
+            picture.putalpha(254)
+        picture.save(path, **({"transparency": picture.getpixel((0, 0))} if mode == "P" else {}))
+    with pytest.raises(InputError, match="has transparent pixels; save it on a background, without alpha"):
+        load_images(f"folder:{tmp_path}", "train")
+
+
+@needs_pillow
+def test_pictures_are_put_upright_as_viewers_show_them(tmp_path):
+    from PIL import Image, ImageOps
+
+    wanted = set()
+    for folder, kind in (("a", "png"), ("b", "jpg")):
+        (tmp_path / folder).mkdir()
+        for way in range(1, 9):
+            exif, path = Image.Exif(), tmp_path / folder / f"{way}.{kind}"
+            exif[0x0112] = way
+            drawn = np.random.default_rng(way).integers(0, 256, (4, 5) if way < 5 else (5, 4), np.uint8)
+            Image.fromarray(drawn).save(path, exif=exif)
+            wanted.add(ImageOps.exif_transpose(Image.open(path)).tobytes())
+    parts = [load_images(f"folder:{tmp_path}", part) for part in PARTS]
+    assert {part.shape for part in parts} == {(4, 5, 1)}
+    for path in (tmp_path / "b").iterdir():
+        path.write_bytes(path.read_bytes().replace(b"MM\0*", b"MM\0?"))
+    with pytest.raises(InputError, match="its EXIF data are damaged; save it upright, without them"):
+        load_images(f"folder:{tmp_path}", "train")
+    assert {image.tobytes() for part in parts for image in part.images} == wanted
+
+
+@needs_pillow
+@pytest.mark.parametrize(
+    ("places", "told"),
+    [
+        (("cat/day", "cat/night", "dog/day"), r"'cat/day/0.png' and 'dog/day/0.png': .* do not lie side by side"),
+        (("a", "b", "c/b"), "'a/0.png' and 'c/b/0.png': .* do not lie side by side; move pictures right into"),
+        (("train/a", "train/b", "testing/a"), "'testing/a/0.png': is in no part, as others are; parts are folders"),
+        (("a", "b", "."), "'0.png': is in no folder of a class; move it into one"),
+    ],
+)
+def test_no_picture_is_taken_for_another_class_or_left_out(tmp_path, places, told):
+    write_pictures(tmp_path, dict.fromkeys(places, 6))
+    with pytest.raises(InputError, match=told):
+        load_images(f"folder:{tmp_path}", "train")
+
+
+@needs_pillow
+@pytest.mark.parametrize("ending", ["bmp", "WebP", "tiff", "gif", "pgm"])
+@pytest.mark.parametrize("scheme", ["folder", "cifar10"])
+def test_pictures_of_other_kinds_are_not_left_out(tmp_path, scheme, ending):
+    write_pictures(tmp_path / "train", {"a": 6, "b": 6}, size=(32, 32))
+    assert len(load_images(f"{scheme}:{tmp_path}", "train", limit=4).images) == 4
+    (tmp_path / "train" / "c").mkdir()
+    (tmp_path / "train" / "c" / f"0.{ending}").write_bytes(b"")
+    with pytest.raises(InputError, match=f"'train/c/0.{ending}': is no JPEG, PNG or PPM; save it as PNG"):
+        load_images(f"{scheme}:{tmp_path}", "train")
 
 
 @needs_pillow

@@ -40,6 +40,13 @@ def test_every_event_of_n_mnist_is_counted_in_its_bin(tmp_path_factory, events, 
     assert (found.labels.tolist(), found.frame_ticks, found.white) == ([7], 2, most)
 
 
+@pytest.mark.parametrize(("bin", "time", "frame"), [("8.3s", 8_300_000, 1), ("1.1us", 33, 30), ("1.1us", 32, 29)])
+def test_an_event_on_an_edge_is_in_the_bin_that_begins_there(tmp_path, bin, time, frame):
+    write_nmnist(tmp_path, {("Test", 7, 1): [(time, 0, 0, 1)]})
+    found = load_images(f"nmnist:{tmp_path},bin={bin},frames=40", "test")
+    assert found.images[0].any(axis=(1, 2, 3)).nonzero()[0].tolist() == [frame]
+
+
 def test_recordings_of_n_mnist_are_in_the_order_of_their_numbers_and_the_last_sixth_validates(tmp_path):
     numbers = range(1, 13)
     recordings = {("Train", n % 10, n): [(0, n, n, 1)] for n in numbers} | {("Test", 3, 1): []}

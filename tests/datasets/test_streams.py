@@ -101,6 +101,14 @@ def test_events_add_up_to_the_film_but_for_less_than_a_threshold(threshold, how)
     assert clipped.white == 1
 
 
+def test_events_out_of_nothing_show_no_digit():
+    scene = "events:flash=4,frames=8,speed=0"
+    plain, noisy = (load_images(f"{scene}{more}", "test", limit=40) for more in ("", ",noise=0.05"))
+    assert noisy.images.any(axis=(2, 3, 4)).all()
+    assert (plain.frame_labels < 0).any()
+    assert (noisy.frame_labels == plain.frame_labels).all()
+
+
 def test_digits_of_another_set_may_move_and_be_made_smaller(tmp_path):
     pixels = np.arange(10 * 6 * 4, dtype=np.uint8).reshape(10, 6, 4)
     np.savez(tmp_path / "a.npz", x_test=pixels, y_test=np.arange(10) % 3)
