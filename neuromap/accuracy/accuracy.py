@@ -212,11 +212,15 @@ class Accuracy(Documented, Tabled):
     n_images, classes, seed : int
         Numbers of images and classes; seed of the encoding's random numbers.
     frames : tuple of FrameAccuracy
-        From the first response on.
+        From the first response on, or those asked for.
     cores : int
         Cores of the program.
     first_response : int
         Ticks since stimulus onset.
+    voters, n_frames : int
+        Neurons of the output that vote for each class; frames that were decided on.
+    first_response_seconds : float or None
+        The first response in seconds, if ticks last as long as their work.
     sampling_frequency : float or None
         Input frames per second, in hertz; with measured ticks if they last as long as their work.
     n_costed : int
@@ -257,9 +261,18 @@ class Accuracy(Documented, Tabled):
     summed: bool = False
     sure: tuple[SureAnswers, ...] = field(default=(), repr=False)
     chosen_margin: SureMargin | None = None
+    voters: int = field(kw_only=True)
+    n_frames: int = field(kw_only=True)
+    first_response_seconds: float | None = field(default=None, kw_only=True)
 
     _called = "an accuracy"
     _forms = ("neuromap.accuracy.forms",)
+
+    @property
+    def response_told(self) -> str:
+        """The first response for use in a sentence, in ticks and seconds."""
+        timed = "" if self.first_response_seconds is None else f" = {seconds(self.first_response_seconds)}"
+        return f"{self.first_response} ticks{timed}"
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -268,7 +281,7 @@ class Accuracy(Documented, Tabled):
             "data": f"{self.data}, {self.part}, {self.n_images} images",
             "accuracy": f"{self.frames[0].accuracy:.4f} to {self.frames[-1].accuracy:.4f} by frame",
             "cores": self.cores,
-            "first response": f"{self.first_response} ticks{seconds_of(self.frames[0])}",
+            "first response": self.response_told,
             "sampling frequency": f"{plain(self.sampling_frequency)} Hz",
             "energy per frame": joules(self.joules),
         }

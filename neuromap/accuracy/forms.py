@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy, SureAnswers, SureMargin, seconds_of
+from neuromap.files.messages import counted
 from neuromap.render.document import COUNT, EXECUTION, NUMBER, PART, PATTERN, TEXT, const, document, each, record_of
 from neuromap.render.numbers import joules, plain
 from neuromap.render.table import Column, Table, csv_text
@@ -82,10 +83,11 @@ def render_text(found: Accuracy, width: int = 100) -> str:
     where = "in the frames up to it" if found.summed else "in it"
     return (
         f"{found.network} ({found.pattern}, {found.execution}) on {found.chip}, {found.n_images:,} {found.part} images "
-        f"of {found.data}, {found.classes} classes\n\n{Table(_COLUMNS, found.frames).text(width)}\n\n"
+        f"of {found.data}, {found.classes} classes with {counted(found.voters, 'neuron')} each\n\n"
+        f"{Table(_COLUMNS, found.frames).text(width)}\n\n"
         f"{_sure_text(found, width)}"
-        f"cores: {found.cores:,}; first response {found.first_response} ticks{seconds_of(found.frames[0])}; sampling "
-        f"frequency {plain(found.sampling_frequency)} Hz\n"
+        f"cores: {found.cores:,}; first response {found.response_told}; sampling frequency "
+        f"{plain(found.sampling_frequency)} Hz\n"
         f"per frame in steady operation: {plain(found.synaptic_events)} synaptic events, {plain(found.spikes)} {sent}, "
         f"{joules(found.joules)} (mean over {found.n_costed} images)\n"
         f"a frame names the class with {most} of {found.output} {where}, the lowest of equals; frame 1 is the first "
@@ -109,5 +111,5 @@ def _sure_text(found: Accuracy, width: int) -> str:
     return (
         f"{Table(_SURE, rows).text(width)}\n\n"
         f"answers as soon as one class leads by so many votes in all frames so far, else at frame "
-        f"{found.frames[-1].frame}{shown}\n{chosen}\n"
+        f"{found.n_frames}{shown}\n{chosen}\n"
     )

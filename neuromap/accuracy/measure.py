@@ -21,7 +21,7 @@ from neuromap.accuracy.accuracy import (
 from neuromap.arrays.times import largest_gap
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding, encode_set
-from neuromap.encoding.input_tables import input_encodings, require_labelled_nodes
+from neuromap.encoding.input_tables import input_encodings, with_known_classes
 from neuromap.errors import InputError, NetworkError
 from neuromap.files.argument_checks import needs, whole_number
 from neuromap.files.messages import show
@@ -99,6 +99,7 @@ def accuracy_on_chip(
     """
     needs("accuracy_on_chip: program", program, ChipProgram)
     shown = ImageFrames.of(rollout, images, n_frames, seed, program.ticks_per_step)
+    images = shown.images
     told = _told(at, n_frames)
     n_images, how = len(images.images), {"engine": engine, "threads": threads, "noise_seed": noise_seed}
 
@@ -114,7 +115,7 @@ def accuracy_on_chip(
     asked, chosen = sure, None
     if isinstance(asked, float) and training is not None:
         learned_on = ImageFrames.of(rollout, training, n_frames, seed, program.ticks_per_step)
-        chosen = _chosen_margin(asked, answers(learned_on), training)
+        chosen = _chosen_margin(asked, answers(learned_on), learned_on.images)
         asked = chosen.margin
     spikes = answers(shown)
     costed = np.unique(np.linspace(0, n_images - 1, min(_COSTED, n_images)).astype(np.int64))
@@ -139,10 +140,13 @@ def accuracy_on_chip(
         output=shown.output,
         n_images=n_images,
         classes=len(images.classes),
+        voters=rollout.network.nodes[shown.output].size // len(images.classes),
         seed=seed,
         frames=tuple(found[number - 1] for number in told),
+        n_frames=n_frames,
         cores=len(program.coordinates),
         first_response=times[0][1],
+        first_response_seconds=found[0].seconds,
         sampling_frequency=clock.frequency(program.period),
         n_costed=len(costed),
         synaptic_events=costs.synaptic_events_per_frame,
@@ -199,7 +203,8 @@ def _sure_answers(
     """Evaluate one margin, or all that differ, from always answering at the first frame to always at the last."""
     classes = len(images.classes)
     named, leads = decide(spikes, classes, summed=True), leads_of(spikes, classes)
-    margins = [0, *(np.unique(leads[:, :-1]) + 1).tolist()] if asked == "all" else [int(asked)]
+    # between two leads that occur, in the last frame too, neither answers nor what is sure of them change
+    margins = np.unique(np.append(np.maximum(leads, -1) + 1, 0)).tolist() if asked == "all" else [int(asked)]
     steps = None if times[0][0] is None else np.array([step for step, _ in times], float)
     ticks, each = np.array([tick for _, tick in times], float), np.arange(len(leads))
     found = []
@@ -251,6 +256,7 @@ def accuracy_of_reference(
         Accuracy by frame from the first response on; equal to that on every chip.
     """
     shown = ImageFrames.of(rollout, images, n_frames, seed, ticks_per_step)
+    images = shown.images
     at_once = max(1, _VALUES // sum(node.size for node in rollout.network.nodes.values()))
     found = [
         reference_batch(rollout, portion, [shown.output])[shown.output][:, shown.first :]
@@ -306,7 +312,7 @@ class ImageFrames:
         needs("accuracy: rollout", rollout, Rollout)
         needs("accuracy: images", images, ImageSet)
         network = rollout.network
-        require_labelled_nodes(network, len(images.classes), "the accuracy")
+        images = with_known_classes(network, images, "the accuracy")
         encoding = _only_encoding(network)
         if not 1 <= whole_number("n_frames", n_frames) <= MOST_FRAMES:
             raise InputError(f"n_frames = {n_frames}: must be 1 to {MOST_FRAMES} frames to decide on")
@@ -315,6 +321,7 @@ class ImageFrames:
         if not len(images.images):
             raise InputError(f"{images.name}: part {images.part} has no images; there is nothing to measure")
         encoding.check_images(images.shape)
+        encoding.check_units(images)
         output = network.outputs[0]
         first = first_frame(rollout.pattern, output)
         ticks = rollout.sample_ticks(output, first + n_frames, ticks_per_step)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,6 +211,17 @@ class ImageSet(Card):
         labels = np.concatenate([self.labels, other.labels])
         return replace(self, images=images, labels=labels, tracks=tracks, frame_labels=shown)
 
+    @cached_property
+    def digest(self) -> str:
+        """Digest of all that is shown and how it is labelled, in 16 hexadecimal digits; the name does not count."""
+        scaled = [*map(str, self.classes)], int(self.white), [*map(float, self.seen)], int(self.frame_ticks)
+        found = sha256(repr(scaled).encode())
+        for array in (self.images, self.labels, self.tracks, self.frame_labels):
+            found.update(repr(None if array is None else array.shape).encode())
+            if array is not None:
+                found.update(np.ascontiguousarray(array).reshape(-1).data)
+        return found.hexdigest()[:16]
+
     def _check_numbers(self, field: str, shape: tuple[int, ...] | None, what: str) -> None:
         found = getattr(self, field)
         if found.dtype != np.int64 or found.shape != shape:
@@ -312,3 +325,8 @@ class ImageSet(Card):
         """
         chosen = self.images if which is None else self.images[which]
         return chosen.astype(np.float32) / np.float32(self.white)
+
+
+def digest_of_parts(images: Mapping[str, ImageSet]) -> str:
+    """Return the digest of several parts of a set."""
+    return sha256(repr([(part, found.digest) for part, found in images.items()]).encode()).hexdigest()[:16]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
@@ -107,6 +108,8 @@ def encode_set(
 ) -> Frames:
     """Encode images of a set; the frames of each do not depend on the others.
 
+    Intensities are those of the network: real numbers of the set are taken in the range that ``encoding.seen`` names.
+
     Image k of the set has its own generator, ``numpy.random.default_rng([seed, k])``, so its frames are the same in
     every batch and process.
 
@@ -134,7 +137,7 @@ def encode_set(
     Raises
     ------
     StimulusError
-        If the images do not fit the node.
+        If the images do not fit the node, or are pixels where the network takes other real numbers, or the reverse.
     InputError
         If ``n_frames`` is less than 1, ``seed`` negative, or an index out of range.
     NetworkError
@@ -150,8 +153,9 @@ def encode_set(
 
     def shown(chosen: NDArray[np.integer] | slice) -> NDArray[np.float32]:
         if not images.is_stream:
-            return images.intensities(chosen)
-        return images.shown(when, chosen).astype(np.float32) / np.float32(images.white)
+            return encoding.in_units(images, images.intensities(chosen))
+        streams = images.shown(when, chosen).astype(np.float32) / np.float32(images.white)
+        return encoding.in_units(images, streams)
 
     if not encoding.is_drawn or not len(numbers):
         return encode(encoding, shown(numbers), n_frames, np.random.default_rng(seed))
@@ -258,6 +262,10 @@ CODES: tuple[str, ...] = get_args(Code)
 Shown: TypeAlias = Literal["still", "track"]
 # What frames show: one picture, or consecutive pictures of one track.
 SHOWN: tuple[str, ...] = get_args(Shown)
+# Black and white of pixels, and of networks that name no others.
+PIXELS = (0.0, 1.0)
+# Ranges that differ by less, in parts of their span, are one: tables hold quotients of them.
+_ROUNDING = 1e-6
 # Greatest standard deviation of the noise; intensities are 0 to 1.
 MAX_NOISE = 100.0
 # Most levels: an intensity has no more values.
@@ -315,6 +323,11 @@ class InputEncoding(Card):
         Code ``value``: least and greatest value of the node.
     zero_point : int
         Code ``value``: zero point of the node.
+    seen : tuple of two float, or None
+        Real numbers that intensities 0 and 1 stand for, as of :class:`~neuromap.datasets.ImageSet`; ``None``: as the
+        scale says, else 0 and 1.
+    scale : float or None
+        Code ``value``: real number that a value of 1 stands for; ``None`` if the node has none.
 
     Raises
     ------
@@ -336,6 +349,8 @@ class InputEncoding(Card):
     step: tuple[float, ...] = ()
     values: tuple[int, int] | None = None
     zero_point: int = 0
+    seen: tuple[float, float] | None = None
+    scale: float | None = None
 
     def __post_init__(self) -> None:
         freeze_arrays(self)
@@ -356,6 +371,8 @@ class InputEncoding(Card):
             raise self._wrong("step", self.step, 'is none with another code than "value"; drop it')
         self._check_each("step", "above 0, to 1", takes_zero=False)
         self._check_values()
+        if self.seen is not None:
+            object.__setattr__(self, "seen", self._range_given(self.seen))
         if self.frames not in SHOWN:
             raise self._wrong("frames", self.frames, f"are {', '.join(SHOWN)}")
         if self.code != "real" and self.frames != "still":
@@ -405,6 +422,87 @@ class InputEncoding(Card):
                 f"input {self.node}: images of shape {show_shape(shape)} do not fit; the node has the shape "
                 f'{show_shape(self.shape)}, which with code = "{self.code}" takes images of {self._fitting()}'
             )
+
+    def range_for(self, images: ImageSet, otherwise: tuple[float, float] = PIXELS) -> tuple[float, float]:
+        """Return the real numbers that intensities 0 and 1 stand for in the network.
+
+        Parameters
+        ----------
+        images : ImageSet
+            Images to show: pixels are the integers of a graded node without mean and step, whatever its scale.
+        otherwise : tuple of two float
+            What they are if neither ``seen`` nor the scale of a graded node says it.
+
+        Returns
+        -------
+        tuple of two float
+        """
+        if self.seen is not None:
+            return self.seen
+        if self.scale is None or len(self.step) > 1 or len(self.mean) > 1:
+            return otherwise
+        is_plain = not self.mean and not self.step
+        if is_plain and images.seen == PIXELS:
+            return PIXELS
+        (mean,) = self.mean or (self.zero_point / 255 if is_plain else 0.0,)
+        (step,) = self.step or (1 / 255,)
+        span = self.scale / step
+        found = (-mean * span, (1 - mean) * span)
+        return PIXELS if _alike(found, PIXELS) else found
+
+    def check_units(self, images: ImageSet) -> None:
+        """Refuse pixels where the network was made for numbers outside 0 to 1, and such numbers where it takes pixels.
+
+        Parameters
+        ----------
+        images : ImageSet
+            Images to show.
+
+        Raises
+        ------
+        StimulusError
+            If they are in other units; the message names the remedy.
+        """
+        own, made_for = images.seen, self.range_for(images)
+        other = made_for if own == PIXELS else own
+        if PIXELS not in (own, made_for) or 0 <= other[0] <= other[1] <= 1:
+            return
+        (low, high), (black, white) = own, made_for
+        remedy = f"if it was made for these, write seen = [{low!r}, {high!r}] in [inputs.{self.node}]; else give pixels"
+        if own == PIXELS:
+            remedy = "give real numbers as the network saw them (npz:FILE), normalised as in training"
+        raise StimulusError(
+            f"input {self.node}: {images.name} images are {low:.7g} to {high:.7g}, the network was made for "
+            f"{black:.7g} to {white:.7g}; {remedy}"
+        )
+
+    def in_units(self, images: ImageSet, shown: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Map intensities of a set to those of the network.
+
+        Parameters
+        ----------
+        images : ImageSet
+            The set.
+        shown : ndarray of float32
+            Intensities of some of its images, 0 to 1.
+
+        Returns
+        -------
+        ndarray of float32
+            Beyond black and white of the network they are clipped.
+
+        Raises
+        ------
+        StimulusError
+            If the images are in other units.
+        """
+        self.check_units(images)
+        (low, high), (black, white) = images.seen, self.range_for(images)
+        if _alike((low, high), (black, white)):
+            return shown
+        reals = shown.astype(np.float64) * (high - low) + low
+        found: NDArray[np.float32] = ((reals - black) / (white - black)).clip(0, 1).astype(np.float32)
+        return found
 
     def frame_shape(self, shape: Sequence[int]) -> tuple[int, int, int] | None:
         """Return the shape of the frames that images would give.
@@ -465,6 +563,14 @@ class InputEncoding(Card):
             raise self._wrong(key, list(given), allowed)
         object.__setattr__(self, key, tuple(float(n) for n in given))
 
+    def _range_given(self, given: Any) -> tuple[float, float]:
+        is_range = isinstance(given, tuple) and len(given) == 2 and all(map(_is_number, given))
+        low, high = map(float, given) if is_range else (0.0, 0.0)
+        if not (low < high and np.isfinite([low, high]).all()):
+            found = list(given) if isinstance(given, tuple) else given
+            raise self._wrong("seen", found, "are two numbers, of black and of white, ascending")
+        return low, high
+
     def _check_values(self) -> None:
         if self.code == "value" and self.values is not None and not self.step and not self.mean:
             least, most, (low, high) = -self.zero_point, 255 - self.zero_point, self.values
@@ -503,3 +609,8 @@ class InputEncoding(Card):
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _alike(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    most = _ROUNDING * (other[1] - other[0])
+    return all(math.isclose(a, b, rel_tol=0, abs_tol=most) for a, b in zip(one, other, strict=True))

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import CODES, MAX_LEVELS, MAX_NOISE, SHOWN, Code, InputEncoding
-from neuromap.errors import NetworkError
+from neuromap.errors import InputError, NetworkError
+from neuromap.files.messages import show
 from neuromap.files.toml_table import TomlTable
 from neuromap.network.network import ENCODER, Network, plain_table
 from neuromap.network.weights import MAX_NEURONS
 
 _KEYS: Mapping[str, tuple[str, ...]] = ReadOnlyMapping(
     {
-        "real": ("noise", "code", "mean", "frames"),
-        "threshold": ("noise", "code", "levels"),
-        "bernoulli": ("noise", "code"),
-        "layer": ("noise", "code", "kernel", "stride", *ENCODER),
-        "rate": ("code",),
-        "value": ("noise", "code", "mean", "step"),
+        "real": ("noise", "code", "seen", "mean", "frames"),
+        "threshold": ("noise", "code", "seen", "levels"),
+        "bernoulli": ("noise", "code", "seen"),
+        "layer": ("noise", "code", "seen", "kernel", "stride", *ENCODER),
+        "rate": ("code", "seen"),
+        "value": ("noise", "code", "seen", "mean", "step"),
     }
 )
 _LEVELS = f"are 1 to {MAX_LEVELS} numbers from 0 to 1, ascending"
@@ -62,7 +65,7 @@ def _encoding(network: Network, name: str, given: Mapping[str, Any]) -> InputEnc
     shown: dict[str, Any] = {"frames": table.text("frames", SHOWN)} if "frames" in table else {}
     values: dict[str, Any] = {}
     if code == "value" and graded is not None:
-        values = {"values": graded.value_range, "zero_point": graded.zero_point}
+        values = {"values": graded.value_range, "zero_point": graded.zero_point, "scale": graded.scale}
     return InputEncoding(name, shape, code=code, **_numbers(table), **shown, **_layer(table, code), **values)
 
 
@@ -84,6 +87,9 @@ def _numbers(table: TomlTable) -> dict[str, Any]:
     if "step" in table:
         given = table.values["step"]
         found["step"] = tuple(given) if isinstance(given, list) else (given,)
+    if "seen" in table:
+        given = table.values["seen"]
+        found["seen"] = tuple(given) if isinstance(given, list) else given
     return found
 
 
@@ -114,3 +120,21 @@ def require_labelled_nodes(network: Network, classes: int, what: str) -> None:
             f"node {output.name}: has {output.size} neurons, which {classes} classes cannot share equally; give it "
             f"{classes} or a multiple"
         )
+
+
+def with_known_classes(network: Network, images: ImageSet, what: str) -> ImageSet:
+    """Return images with all classes that the network was made for: a file may lack images of the last ones."""
+    known = network.tables.get("training", {}).get("classes")
+    if known is not None and (isinstance(known, bool) or not isinstance(known, int) or known < 1):
+        raise NetworkError(f"training.classes: found {show(known)}; allowed is the number of classes, 1 or more")
+    given = len(images.classes)
+    if known is not None and known != given:
+        numbers = tuple(map(str, range(known)))
+        if images.classes != numbers[:given]:  # more of them, or names, whose numbers depend on which there are
+            raise InputError(
+                f"{images.name}: has {given} classes, network {network.name} was made for {known} (training.classes); "
+                "give images of the same classes"
+            )
+        images = replace(images, classes=numbers)
+    require_labelled_nodes(network, len(images.classes), what)
+    return images

@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from neuromap.datasets.sources import load_images
-from neuromap.encoding.frames import encode_set
-from neuromap.encoding.input_tables import input_encodings, require_labelled_nodes
+from neuromap.encoding.frames import PIXELS, encode_set
+from neuromap.encoding.input_tables import input_encodings, with_known_classes
 from neuromap.errors import InputError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.files.argument_checks import path_given
@@ -53,14 +53,18 @@ def from_graded(path: str | Path, *, chip: str | Path | ChipSpec | None = None, 
         )
     network = load_network(path)
     images = load_images(data, "train", limit=_SHOWN).stills()
-    require_labelled_nodes(network, len(images.classes), "conversion to rates")
+    images = with_known_classes(network, images, "conversion to rates")
     encoding = input_encodings(network)[network.inputs[0]]
     frames = encode_set(replace(encoding, noise=0.0), images, 1, 0)[:, 0]
     made = to_rates(network, {encoding.node: frames}, "truenorth" if chip is None else chip)
+    seen = encoding.range_for(images)
+    told = {**made.network.tables, "training": {"classes": len(images.classes)}}
+    if seen != PIXELS:  # intensities of the rates are those of the values
+        told["inputs"] = {encoding.node: {**told["inputs"][encoding.node], "seen": list(seen)}}
     bound = made.bounded_ticks
     long = "" if bound is None else f"; for {bound} ticks no current can leave its width, start again by then"
     return Imported(
-        network=made.network,
+        network=replace(made.network, tables=told),
         format="rates",
         source=str(path),
         kept=(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from neuromap.datasets.sources import load_images
-from neuromap.datasets.tracks import PARTS, ImageSet, cut_tracks
+from neuromap.datasets.tracks import PARTS, ImageSet, cut_tracks, digest_of_parts
 from neuromap.experiments.experiment import Curve, Experiment, Published
 from neuromap.files.messages import counted
 from neuromap.registry import require_package
@@ -322,6 +322,8 @@ class CurveResult:
         The same at every start index of the experiment, for one run of pictures per track that is long enough.
     tracks : tuple of int
         Number of these tracks at every start index.
+    image_digest : str
+        Digest of the images of all parts; empty in results of older versions, which did not keep it.
     """
 
     curve: str
@@ -332,6 +334,7 @@ class CurveResult:
     accuracy: tuple[float, ...]
     by_start: tuple[tuple[float, ...], ...] = ()
     tracks: tuple[int, ...] = ()
+    image_digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -374,4 +377,5 @@ def run_curve(run: CurveRun) -> CurveResult:
         found.accuracy,
         tuple(at_start.accuracy for at_start in of_starts),
         tuple(at_start.n_images for at_start in of_starts),
+        digest_of_parts(images),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from neuromap.datasets.sources import load_images, name_of_source
+from neuromap.datasets.tracks import PARTS, digest_of_parts
 from neuromap.encoding.input_tables import input_encodings
-from neuromap.errors import InputError
+from neuromap.errors import InputError, NeuromapError
 from neuromap.experiments.experiment import Curve, Experiment
 from neuromap.experiments.experiment_result import (
     CurveResult,
@@ -32,6 +34,7 @@ from neuromap.jobs.silent import silent
 from neuromap.training.network_training import encoding_given, network_digest
 from neuromap.training.options.training_options import TrainingOptions, require_device, require_torch
 
+_LOGGER = logging.getLogger("neuromap")
 _POLL_SECONDS = 2.0
 
 
@@ -60,7 +63,8 @@ def run_experiment(
         Source of the images, such as ``"mnist:PATH"``; see :func:`neuromap.datasets.load_images`.
     folder : str or Path
         Folder of a checkpoint for every run and the file ``results`` of completed runs: killed runs resume from
-        their last epoch, and completed ones are not repeated.
+        their last epoch, and completed ones are not repeated. Results of other images are refused; if all runs are
+        completed and the images cannot be read, results are shown with a warning.
     processes : int
         Number of parallel runs, each on one thread.
     repetitions, epochs, limit : int, optional
@@ -80,7 +84,8 @@ def run_experiment(
     Raises
     ------
     InputError
-        If the images do not match the experiment's scheme, a number is out of range, or a file is wrong.
+        If the images do not match the experiment's scheme or those of the folder's results, a number is out of range,
+        or a file is wrong.
     TrainingError
         If a loss is not finite.
     NeuromapError
@@ -114,6 +119,8 @@ def run_experiment(
     to_do = [key for key in runs if results.get(key) is None]
     if to_do and not is_new:  # results trained on another device can be shown here
         _can_train(chosen)
+    if known := [result for key in runs if (result := results.get(key)) is not None]:
+        _require_same_images(folder / "results", known, data, limit, is_done=not to_do)
     checkpoints = [folder / checkpoint_name(run.curve, run.repetition) for run in runs.values()]
     with (
         job_runner(_run_of, runs, Workers(processes).at_most(len(to_do)), "experiment") as runner,
@@ -156,13 +163,37 @@ def _made(folder: str | Path) -> Path:
 
 
 def _fingerprint(run: CurveRun) -> str:
-    """Return a digest of everything a result depends on; the location of images does not count."""
+    """Return a digest of everything a result depends on but the pixels, whose digest the result keeps."""
+    # so results are found where there are no images; the location of images does not count
     shown_set = name_of_source(run.data)
     network = run.curve.network
     told = (run.curve.name, network_digest(network), run.curve.rollout.pattern.values, run.repetition)
     noise = input_encodings(network)[network.inputs[0]].noise
     shown = {"noise": noise, "starts": list(run.starts), **encoding_given(network)}
     return sha256(repr((told, sorted(run.options.told().items()), shown_set, run.limit, shown)).encode()).hexdigest()
+
+
+def _require_same_images(
+    path: Path, known: Sequence[CurveResult], data: str, limit: int | None, *, is_done: bool
+) -> None:
+    """Refuse results of other images; warn if nobody can tell, because the images or their digest are missing."""
+    try:
+        digest = digest_of_parts({part: load_images(data, part, limit=limit) for part in PARTS})
+    except NeuromapError as error:
+        if not is_done:
+            raise
+        _LOGGER.warning("results %s: are shown as they were kept, as no images can be compared: %s", path, error)
+        return
+    for result in known:
+        if result.image_digest not in ("", digest):
+            raise InputError(
+                f"results {path}: {result.curve} saw other images, of digest {result.image_digest} (now {data}, "
+                f"{digest}); name another folder"
+            )
+    if any(not result.image_digest for result in known):
+        _LOGGER.warning(
+            "results %s: an older version did not keep which images it saw; taken as those of %s", path, data
+        )
 
 
 @contextmanager
@@ -196,6 +227,7 @@ def _from_record(entry: Mapping[str, Any]) -> CurveResult | None:
             accuracy,
             tuple(tuple(float(a) for a in found) for found in entry.get("by_start", ())),
             tuple(int(n) for n in entry.get("tracks", ())),
+            str(entry.get("image_digest", "")),
         )
     except (KeyError, TypeError, ValueError):
         return None

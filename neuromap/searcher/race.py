@@ -230,8 +230,10 @@ class _Entrant:
         """Whether a row samples a stream with the frame period of this class; always true for stills."""
         if self.place.period is None:
             return True
-        network, one = self.place.pattern.network, row.candidate  # a row has ticks, of which a step may take several
-        return Rollout(network, RolloutPattern(network, one.values), one.execution).frame_period == self.place.period
+        # training takes a step as a tick: a row whose steps take several samples other frames
+        network, one = self.place.pattern.network, row.candidate
+        steps = Rollout(network, RolloutPattern(network, one.values), one.execution).frame_period
+        return self.place.period == steps == row.frame_period_ticks
 
     def leave(self, status: ClassStatus, why: str) -> None:
         self.status, self.why = status, why
@@ -293,6 +295,7 @@ def _entrants(places: Sequence[ClassPlace], asked: SearchOptions, chip: ChipSpec
 
 
 _NOT_ALLOWED = "no execution that is asked for allows its cycles"
+_SLOW_STEPS = "its update steps take several ticks on the chip, but one in training on streams"
 
 
 def _too_early(deadline: float, earliest: Iterable[float]) -> InputError:
@@ -354,7 +357,7 @@ class _Race:
     def run(self, trainings: Trainings) -> None:
         """Train the trunk, then the surviving classes in rungs; map them with their final weights."""
         if self._asked.full:
-            self._train(trainings, self.live, self._plan.full)
+            self._train(trainings, self.live, self._plan.full, 0)
         else:
             self._run_rungs(trainings)
         self._map({one: one.networks[self._asked.seeds[0]] for one in self.live})
@@ -373,14 +376,15 @@ class _Race:
             self._map(dict.fromkeys(self.live, trunk), of_trunk=True)
             self.moments = self._moments()
             self._drop_late()
-        left_over = 0
+        left_over = trained = 0
         for number, all_epochs in enumerate(self._plan.rungs):
             live = self.live
             epochs = self._plan.epochs(number, len(live), left_over)
             left_over += all_epochs - epochs * len(live)
             before = {one: {k: (one.rungs[k], one.networks[k], one.accuracy[k]) for k in one.accuracy} for one in live}
             if epochs:
-                self._train(trainings, live, epochs)
+                trained += 1
+                self._train(trainings, live, epochs, trained)
             if is_mapped:
                 self._measure()
                 for one in live:
@@ -407,8 +411,10 @@ class _Race:
         self.spent += epochs
         return trainings.train(self._trunk, {})[self._asked.seeds[0]]
 
-    def _train(self, trainings: Trainings, entrants: Sequence[_Entrant], epochs: int) -> None:
-        """Continue the training of classes."""
+    def _train(self, trainings: Trainings, entrants: Sequence[_Entrant], epochs: int, number: int) -> None:
+        """Continue the training of classes, with ``number`` trainings before."""
+        # counted here, not by the start: one that goes on from a rung before the last is another training than the last
+        rate = self._rate * _AGAIN**number
         rungs, starts = dict[tuple[int, int], Rung](), dict[tuple[int, int], Rung]()
         for one in entrants:
             values, execution = self._trained_as(one.place)
@@ -416,8 +422,6 @@ class _Race:
             for seed in self._asked.seeds:
                 key = one.place.number, seed
                 start = one.rungs.get(seed, self._trunk.get(seed))
-                number = 0 if start is None else start.number + 1
-                rate = self._rate * _AGAIN**number
                 lineage = self._digest if start is None else start.name
                 rungs[key] = one.rungs[seed] = Rung((values,), seed, number, epochs, rate, lineage, executions=of)
                 if start is not None:
@@ -454,7 +458,9 @@ class _Race:
             if ENERGY in self.costs:
                 self._tolerance = max(self._tolerance, found.energy_tolerance)
             if not mapped:
-                refusals.append(most_frequent_refusal(row.message for row in found.rows) or _NOT_ALLOWED)
+                is_slow = one.place.period is not None and self._chip.delay[0] > 1
+                none = _SLOW_STEPS if is_slow else _NOT_ALLOWED
+                refusals.append(most_frequent_refusal(row.message for row in found.rows) or none)
                 one.leave("does not fit", refusals[-1])
             elif not one.rows:
                 least = min(row.cores or 0 for row in mapped)

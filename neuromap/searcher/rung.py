@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from neuromap.accuracy.accuracy import decide
 from neuromap.accuracy.measure import ImageFrames
-from neuromap.datasets.tracks import ImageSet
+from neuromap.datasets.tracks import ImageSet, digest_of_parts
 from neuromap.errors import InputError
 from neuromap.experiments.experiment_run import epochs_done
 from neuromap.files.whole_file import write_whole
@@ -38,7 +38,7 @@ from neuromap.training.network_training import network_digest
 
 Key = TypeVar("Key", bound=Hashable)
 _ASKED = "asked.json"
-_FORMAT = "neuromap search folder 1"
+_FORMAT = "neuromap search folder 2"
 _LOOKED_AT = 64
 TRAININGS = "trainings"
 """Folder of the checkpoints, in the folder of the search."""
@@ -59,7 +59,7 @@ class Rung(NamedTuple):
 
     patterns: tuple[tuple[int, ...], ...]  # R of every edge; training steps alternate between several patterns
     seed: int
-    number: int  # number of trainings before it
+    number: int  # number of trainings of its class before it, also of those that were not kept
     epochs: int
     learning_rate: float
     lineage: str  # digest of all that its initial weights depend on
@@ -215,7 +215,7 @@ def _told(known: str, asked: Mapping[str, str]) -> str:
         name = next(name for name in asked if found[name] != asked[name])
         return f"holds a search of another {name}, {str(found[name])[:60]} (now {asked[name][:60]})"
     except (ValueError, KeyError, TypeError, StopIteration, RecursionError):
-        return f"its {_ASKED} is none of a search"
+        return f"its {_ASKED} is none of a search, or of one by another version of neuromap"
 
 
 def _ticks_of(images: ImageSet) -> str:
@@ -223,12 +223,7 @@ def _ticks_of(images: ImageSet) -> str:
 
 
 def _digest_of(images: Mapping[str, ImageSet]) -> str:
-    found = sha256()
-    for part in ("train", "validation"):
-        for array in (images[part].images, images[part].labels):
-            found.update(repr(array.shape).encode())
-            found.update(np.ascontiguousarray(array).tobytes())
-    return found.hexdigest()[:16]
+    return digest_of_parts({part: images[part] for part in ("train", "validation")})
 
 
 # Accuracy of a network by PyTorch, on exactly the frames that a chip is shown.
@@ -263,6 +258,6 @@ def accuracy_by_model(rollout: Rollout, images: ImageSet, n_frames: int) -> NDAr
 
 def agrees_with_model(rollout: Rollout, program: ChipProgram, images: ImageSet, n_frames: int) -> bool:
     """Whether chip and model name the same class for every image in every frame."""
-    shown = ImageFrames.of(rollout, images, n_frames, 0)
+    shown = ImageFrames.of(rollout, images, n_frames, 0, int(program.ticks_per_step))
     spikes = simulate_batch(program, shown.portions(), threads=1).frames(shown.output)[:, shown.first :]
     return np.array_equal(decide(spikes, len(images.classes)), named_by_model(rollout, images, n_frames))

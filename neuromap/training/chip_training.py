@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.datasets.tracks import ImageSet
-from neuromap.encoding.frames import InputEncoding
+from neuromap.encoding.frames import PIXELS, InputEncoding
 from neuromap.encoding.input_tables import input_encodings, require_labelled_nodes
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.jobs.results_file import fingerprint_of_chip
 from neuromap.jobs.silent import silent
 from neuromap.network.build import require_frames
 from neuromap.network.edge import EdgeKey
@@ -201,8 +202,19 @@ def train_for_chip(
     made = to_network(model)
     if task.learning is not None:
         made = replace(made, patterns={**made.patterns, LEARNED: patterns[0].streaming_edges})
-    told = {**made.tables.get("training", {}), "frames": task.options.frames}  # reports say why later frames are worse
-    return ChipTraining(replace(made, tables={**made.tables, "training": told}), task.lines, result)
+    # reports say by the frames why later ones are worse; other images are read in the units and classes of these
+    told = {**made.tables.get("training", {}), "frames": task.options.frames, "classes": run.classes}
+    tables = {**_with_range(made, task.shown), "training": told}
+    return ChipTraining(replace(made, tables=tables), task.lines, result)
+
+
+def _with_range(network: Network, shown: InputEncoding) -> Mapping[str, Any]:
+    """Return the tables of a network, with the range of the images that it was trained on, unless they are pixels."""
+    inputs = network.tables.get("inputs", {})
+    table = inputs.get(shown.node, {})
+    if shown.seen in (None, PIXELS) or "seen" in table:
+        return network.tables
+    return {**network.tables, "inputs": {**inputs, shown.node: {**table, "seen": shown.seen}}}
 
 
 def _model(
@@ -261,7 +273,7 @@ def _task(
             named | dict(given), size, train.shape, frames, graded=choice.network.is_graded
         )
     else:
-        choice, options, chosen = choose_for_chip(patterns[0].network, chip), given, ()
+        choice, options, chosen = choose_for_chip(patterns[0].network, chip, None, hardware), given, ()
         hardware = HardwareOptions() if hardware is None else hardware
     network = choice.network
     encoding = _encoding(network, images)
@@ -280,7 +292,8 @@ def _task(
         lines = (*lines, "all output frames are equal from the first response on: one frame is trained")
     executions = executions_that_count(trained, images["train"], over_time)
     about = task_of([one.pattern for one in trained], images["train"], learning, executions)
-    about |= {"chip": chip.name, "kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
+    about["chip"] = f"{chip.name} {fingerprint_of_chip(chip)[:16]}"
+    about |= {"kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
     about |= {"weight_cores": hardware.weight_cores} if hardware.weight_cores else {}
     about["code"] = _code_told(encoding)
     if network.is_graded:
@@ -297,7 +310,7 @@ def _task(
         lines = (*lines, f"thresholds stay between {thresholds[0]} and {thresholds[1]}: no core needs axons for biases")
     shown = encoding
     if _is_learned(encoding):
-        shown = InputEncoding(encoding.node, images["train"].shape, encoding.noise)
+        shown = InputEncoding(encoding.node, images["train"].shape, encoding.noise, seen=encoding.seen)
         about["layer"] = [list(part) for part in (encoding.kernel, encoding.stride, shown.shape)]
     return _Task(
         choice, shown, asked, trained, over_time, learning, options, asked_for, hardware, thresholds, about, lines
@@ -309,7 +322,8 @@ def _code_told(encoding: InputEncoding) -> list[Any]:
     given = [part.tobytes() for part in (encoding.weights, encoding.thresholds) if part is not None]
     digest = sha256(b"".join(given)).hexdigest()[:16] if given else ""
     valued = [list(encoding.mean), list(encoding.step)] if encoding.code == "value" else []
-    return [encoding.code, list(encoding.levels), digest, *valued]
+    ranged = [list(encoding.seen)] if encoding.seen not in (None, PIXELS) else []
+    return [encoding.code, list(encoding.levels), digest, *valued, *ranged]
 
 
 def _graded_told(network: Network) -> list[Any]:
@@ -339,8 +353,11 @@ def _encoding(network: Network, images: Mapping[str, ImageSet]) -> InputEncoding
     require_parts(images)
     require_labelled_nodes(network, len(images["train"].classes), "training")
     encoding = input_encodings(network)[network.inputs[0]]
+    train = images["train"]
+    encoding = replace(encoding, seen=encoding.range_for(train, train.seen))
     for part, found in images.items():
         encoding.check_images(found.shape)
+        encoding.check_units(found)
         if _is_learned(encoding) and found.shape != images["train"].shape:
             raise InputError(
                 f"input {encoding.node}: {part} images have the shape {show_shape(found.shape)}, those to train on "

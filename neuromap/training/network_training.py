@@ -190,6 +190,7 @@ def task_of(
         "pattern": ", ".join("".join(map(str, pattern.values)) for pattern in patterns),
         "data": shown.name,
         "images": len(shown.images),
+        "image_digest": shown.digest,
         "noise": _encoding(network).noise,
         **encoding_given(network),
         **({"frame_ticks": shown.frame_ticks} if shown.is_stream else {}),
@@ -379,7 +380,8 @@ def _delays(network: Network, chip: ChipSpec) -> tuple[DelayCost, ...]:
             leaving.setdefault(u, []).append((u, v))
     one_target = chip.kind.structure.ONE_TARGET
     return tuple(
-        DelayCost(tuple(keys), network.nodes[u].size, chip.delay[1], one_target) for u, keys in leaving.items()
+        DelayCost(tuple(keys), network.nodes[u].size, chip.delay[1], one_target, chip.delay[0])
+        for u, keys in leaving.items()
     )
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.accuracy import accuracy_of_reference, accuracy_on_chip, decide, votes_of
+from neuromap.accuracy.forms import render_text
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError, NetworkError, StimulusError
 from neuromap.network.network import Network
@@ -155,3 +156,34 @@ def test_what_gives_no_spikes_or_no_class_is_refused(images):
     wide = ImageSet("wide", "test", np.zeros((1, 4, 5, 1), np.uint8), np.zeros(1, np.int64), ("0", "1"))
     with pytest.raises(StimulusError, match="do not fit"):
         accuracy_of_reference(nm.Rollout(network(), "streaming"), wide)
+
+
+def test_a_file_without_the_last_classes_does_not_share_their_neurons_among_the_others(images):
+    """Six neurons are two for each of three classes, also where no image shows the last one."""
+    net = network()
+    few = replace(images, labels=images.labels % 2, classes=("0", "1"))
+    rollout, known = (nm.Rollout(one, "streaming") for one in (net, knowing(net, 3)))
+    all_named = replace(few, classes=images.classes)
+    assert accuracy_of_reference(known, few, 3) == accuracy_of_reference(rollout, all_named, 3)
+    found = accuracy_on_chip(known, nm.map_rollout(known, CHIP), few, 3, threads=1)
+    assert tuple(frame.accuracy for frame in found.frames) == accuracy_of_reference(known, few, 3)
+    assert (found.classes, found.voters) == (3, 2)
+    assert "3 classes with 2 neurons each" in render_text(found)
+
+
+@pytest.mark.parametrize(
+    ("classes", "known", "said"),
+    [
+        (("0", "1", "2"), 2, r"rows: has 3 classes, network rows was made for 2 \(training.classes\)"),
+        (("cat", "dog", "eel"), 6, "give images of the same classes"),
+        (("0", "1", "2"), 4, "has 6 neurons, which 4 classes cannot share equally"),
+        (("0", "1", "2"), 0, "training.classes: found 0; allowed is the number of classes"),
+    ],
+)
+def test_images_of_other_classes_than_the_networks_are_refused(images, classes, known, said):
+    with pytest.raises((InputError, NetworkError), match=said):
+        accuracy_of_reference(nm.Rollout(knowing(network(), known), "streaming"), replace(images, classes=classes))
+
+
+def knowing(net, classes):
+    return replace(net, tables={**net.tables, "training": {"classes": classes}})

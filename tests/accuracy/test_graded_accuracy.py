@@ -15,6 +15,7 @@ from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding import InputEncoding, encode, encode_set, input_encodings
 from neuromap.errors import NetworkError
 from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.render.numbers import seconds
 from neuromap.simulation.reference_frames import reference
 
 
@@ -99,3 +100,20 @@ def test_the_chip_is_right_as_often_as_the_argmax_of_the_reference(images, patte
     text = render_text(found)
     assert "messages" in text
     assert "the class with the greatest value of O" in text
+
+
+def test_the_response_and_the_last_frame_do_not_depend_on_the_frames_that_are_told(images):
+    """Ticks of Loihi 2 last as long as their work, so the seconds of a response are those of its own frame."""
+    rollout = nm.Rollout(graded_network(3), "streaming")
+    program = nm.map_rollout(rollout, nm.load_chip("loihi2"))
+    whole, some = (accuracy_on_chip(rollout, program, images, 4, at=at, sure=10**6) for at in (None, [2, 3]))
+    assert whole.frames[1:3] == some.frames
+    assert (
+        some.response_told
+        == whole.response_told
+        == f"{whole.first_response} ticks = {seconds(whole.frames[0].seconds)}"
+    )
+    for found in (whole, some):
+        text = " ".join(render_text(found).split())
+        assert f"first response {whole.response_told};" in text
+        assert "else at frame 4" in text

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.accuracy import accuracy_of_reference, accuracy_on_chip, decide, frames_of_answers, leads_of
 from neuromap.accuracy.forms import render_text
-from neuromap.accuracy.measure import ImageFrames
+from neuromap.accuracy.measure import ImageFrames, _chosen_margin
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError
 from neuromap.network.network import Network
@@ -109,6 +109,30 @@ def test_a_margin_is_chosen_on_training_images_alone(measured):
     wrong = replace(images, labels=(images.labels + 1) % 3)  # what is measured changes nothing of the choice
     assert measured(wrong, sure=0.9, training=training).chosen_margin == found.chosen_margin
     assert "200 training images" in render_text(found)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_lesser_margin_than_the_chosen_one_is_right_so_often(seed):
+    """Also where only the last frame tells two margins apart."""
+    rng = np.random.default_rng(seed)
+    labels, frames = rng.integers(0, 3, 30), int(rng.integers(2, 5))
+    chance = np.full((30, frames, 3, 6), 0.35)
+    chance[np.arange(30), :, labels] += 0.2
+    spikes = (rng.random(chance.shape) < chance).reshape(30, frames, 18)
+    images = ImageSet("drawn", "train", np.zeros((30, 1, 1, 1), np.uint8), labels, ("0", "1", "2"))
+    leads, named = leads_of(spikes, 3), decide(spikes, 3, summed=True)
+    right = {}
+    for margin in range(int(leads.max()) + 1):
+        at, is_sure = frames_of_answers(leads, margin)
+        right[margin] = (named[np.arange(30), at] == labels)[is_sure].mean()
+    for wanted in (0.7, 0.8, 0.9, 0.95, 0.99):
+        least = next((margin for margin, part in right.items() if part >= wanted), None)
+        if least is None:
+            with pytest.raises(InputError, match="no lead makes sure answers"):
+                _chosen_margin(wanted, spikes, images)
+        else:
+            found = _chosen_margin(wanted, spikes, images)
+            assert (found.margin, found.right_when_sure) == (least, right[least])
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_tables_of_the_network_file_become_encodings(tmp_path):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"nois": 1}, "inputs.I.nois: unknown key with code = \"real\"; allowed are noise, code, mean, frames; did"),
+        ({"nois": 1}, "inputs.I.nois: unknown key with code = \"real\"; allowed are noise, code, seen, mean, frames"),
         ({"noise": -1}, "inputs.I.noise: found -1; allowed are numbers from 0 to 100"),
         ({"noise": "2"}, "inputs.I.noise: found '2'; allowed are numbers from 0 to 100"),
         ({"mean": []}, "inputs.I.mean: found []; allowed are one number from 0 to 1, or one for each"),

@@ -12,7 +12,8 @@ import neuromap as nm
 from neuromap.accuracy import accuracy_of_reference
 from neuromap.datasets import image_sets
 from neuromap.encoding import encode, input_encodings
-from neuromap.errors import InputError, NeuromapError, NotSupportedError
+from neuromap.errors import InputError, NeuromapError, NotSupportedError, StimulusError
+from neuromap.exchange.from_graded import from_graded
 from neuromap.exchange.layers.take_graph import from_torch_file
 
 torch = pytest.importorskip("torch")
@@ -71,6 +72,38 @@ def test_images_reach_the_network_as_the_float_model_saw_them(file, low, high):
     assert np.abs(np.array(found) * scale - scores).max() < 0.05 * np.abs(scores).max()
     right = (scores.argmax(1) == shown.labels).mean()
     assert accuracy_of_reference(rollout, shown)[0] == pytest.approx(right, abs=2 / len(shown.images))
+
+
+def test_other_images_of_a_file_change_nothing_of_what_the_network_reads(file, tmp_path):
+    x = np.random.default_rng(0).uniform(-0.7, 2.3, (90, 6, 6)).astype(np.float32)
+    labels = small()(torch.from_numpy(x)[:, None]).argmax(1).numpy()
+    bright = x[:60].copy()
+    bright[0, 0, 0] = 7
+    one, other = (image_sets(train, labels[:60], x[60:], labels[60:])["test"] for train in (x[:60], bright))
+    made = [
+        from_torch_file(file, calibration=given).network for given in (x[:60, None], image_sets(x, labels)["train"])
+    ]
+    for network in made:
+        network.save(tmp_path / "net.toml")
+        rollout = nm.Rollout(nm.load_network(tmp_path / "net.toml"), "sequential")
+        assert min(accuracy_of_reference(rollout, images)[0] for images in (one, other)) > 0.85
+        pixels = image_sets((x * 60 + 60).astype(np.uint8), labels)["test"]
+        with pytest.raises(StimulusError, match="give real numbers as the network saw them"):
+            accuracy_of_reference(rollout, pixels)
+    assert made[1].tables["training"]["classes"] == 3
+
+
+def test_rates_keep_the_units_and_classes_of_the_values_that_they_stand_for(tmp_path):
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(36, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3))
+    x, labels = np.random.default_rng(0).uniform(-0.7, 2.3, (90, 6, 6)).astype(np.float32), np.arange(90) % 3
+    made = nm.from_torch(model, torch.zeros(1, 1, 6, 6), calibration=image_sets(x, labels)["train"]).network
+    made.save(tmp_path / "net.toml")
+    np.savez(tmp_path / "images.npz", x=x, y=labels)
+    rates = from_graded(tmp_path / "net.toml", chip="loihi1", data=f"npz:{tmp_path / 'images.npz'}").network
+    (encoding,) = input_encodings(rates).values()
+    assert (encoding.code, encoding.seen) == ("rate", (float(x.min()), float(x.max())))
+    assert rates.tables["training"]["classes"] == 3
 
 
 def low_to_high(shown):

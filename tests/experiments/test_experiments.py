@@ -20,6 +20,7 @@ from neuromap.errors import InputError
 from neuromap.experiments.experiment_file import list_experiments, load_experiment
 from neuromap.experiments.experiment_result import CurveResult, first_answers, gather
 from neuromap.experiments.experiment_run import run_experiment
+from neuromap.jobs.results_file import with_checksum
 from neuromap.rollout.pattern import first_frame
 from neuromap.training.training_result import frame_times
 
@@ -143,6 +144,38 @@ def test_a_run_is_resumed_and_done_once(tmp_path, monkeypatch):
     network.write_text(re.sub(r"noise = [\d.]+", "noise = 0.75", network.read_text()))
     with pytest.raises(InputError, match=r"checkpoint .* is of another run: noise .* \(now 0.75\)"):
         run_experiment(load_experiment(louder / DIGITS.name), "digits", tmp_path, **asked)
+
+
+def test_results_are_of_the_images_that_they_saw(tmp_path, caplog):
+    """Of the same name and number; where nobody can tell, a warning says so."""
+    pytest.importorskip("torch", reason="training needs PyTorch (the extra training)")
+    rng = np.random.default_rng(0)
+    for name in ("one", "two"):
+        pixels = rng.integers(0, 256, (60, 8, 8), dtype=np.uint8)
+        np.savez(tmp_path / f"{name}.npz", images=pixels, labels=np.arange(60) % 10)
+    shutil.copy(DIGITS.parent / "sr.toml", tmp_path)
+    text = 'format = 1\ntitle = "t"\ndata = "npz"\nrepetitions = 2\ntraining = { epochs = 1, frames = 2 }\n'
+    (tmp_path / "e.toml").write_text(text + 'curves = [{ network = "sr.toml", pattern = "streaming" }]\n')
+    experiment, folder = load_experiment(tmp_path / "e.toml"), tmp_path / "out"
+
+    def run(name, repetitions=1):
+        caplog.clear()
+        return run_experiment(experiment, f"npz:{tmp_path / name}.npz", folder, repetitions=repetitions)
+
+    first = run("one")
+    assert not caplog.records
+    for repetitions in (1, 2):
+        with pytest.raises(InputError, match=r"SR streaming saw other images, of digest \w{16} \(now npz:.*two.npz, "):
+            run("two", repetitions)
+    assert run("missing").to_json() == first.to_json()
+    assert "are shown as they were kept, as no images can be compared" in caplog.text
+    with pytest.raises(InputError, match=r"missing\.npz"):
+        run("missing", 2)
+    head, line = (folder / "results").read_text().splitlines()
+    kept = {name: value for name, value in json.loads(line).items() if name != "image_digest"}
+    (folder / "results").write_text(f"{head}\n{json.dumps(with_checksum(kept))}\n")
+    assert run("two").to_json() == first.to_json()
+    assert "an older version did not keep which images it saw; taken as those of npz:" in caplog.text
 
 
 def thinned(name, **changes):

@@ -122,6 +122,8 @@ def with_accuracies(report, curves):
             0.0,
             0.0,
             None,
+            voters=1,
+            n_frames=len(frames),
         )
         rows.append(replace(row, accuracy=found))
     return replace(report, rows=tuple(rows))

@@ -11,10 +11,12 @@ import pytest
 import neuromap as nm
 from neuromap.accuracy import accuracy_of_reference
 from neuromap.errors import DoesNotFitError, InputError
+from neuromap.experiments.experiment_run import epochs_done
 from neuromap.network.network import Network
 from neuromap.network.transforms import Dense
 from neuromap.rollout.behaviour import class_key
 from neuromap.searcher import race
+from neuromap.searcher.halving import Plan
 from neuromap.searcher.rung import Rung, RungJob, RungSetting, accuracy_by_model, agrees_with_model, train_rung
 
 QUICK = {"epochs": 8, "batch": 16, "frames": 2, "learning_rate": 0.03}
@@ -132,6 +134,16 @@ def test_streams_are_not_sampled_by_steps_of_several_ticks(streamed, skip, tmp_p
     training = {**QUICK, "epochs": 1, "frames": 3}
     with pytest.raises(DoesNotFitError, match="its update steps take several ticks on the chip"):
         nm.search(skip(), chip=slow, images=films, training=training, deadline=14e-3, folder=tmp_path)
+
+
+def test_every_rung_is_a_training_of_its_own(skip, bars, tmp_path, monkeypatch):
+    """Also after rungs that were not kept, which at this rate are many: what is spent is what checkpoints hold."""
+    monkeypatch.setattr(race, "plan_of", lambda budget, n, full: Plan(budget, 2, (2 * n,) * 4, full))
+    training = {**QUICK, "learning_rate": 0.5}
+    found = nm.search(skip(), images=bars, training=training, margin=100, budget=34, folder=tmp_path)
+    held = [epochs_done(path) for path in (tmp_path / "trainings").iterdir()]
+    assert held == [2] * (1 + 4 * 4)
+    assert sum(held) == found.spent == 34
 
 
 class Ended(Exception):
@@ -274,6 +286,12 @@ def test_a_folder_in_which_nothing_was_trained_is_of_no_search(skip, bars, tmp_p
     nm.search(skip(), images=bars, training={**QUICK, "epochs": 2}, folder=tmp_path)
     with pytest.raises(InputError, match="holds a search of another training"):
         nm.search(skip(), images=bars, training={**QUICK, "batch": 8}, folder=tmp_path)
+    asked = tmp_path / "asked.json"
+    asked.write_text(asked.read_text().replace("search folder 2", "search folder 1"))
+    with pytest.raises(
+        InputError, match=r"asked\.json is none of a search, or of one by another version .*; name another"
+    ):
+        nm.search(skip(), images=bars, training={**QUICK, "epochs": 2}, folder=tmp_path)
 
 
 def test_forms(found):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.accuracy import accuracy_on_chip
+from neuromap.accuracy import accuracy_of_reference, accuracy_on_chip
+from neuromap.datasets import image_sets
 from neuromap.encoding import input_encodings
 from neuromap.errors import InputError, NetworkError, StimulusError
 from neuromap.network.network import Network
@@ -151,3 +152,27 @@ def test_layers_that_cannot_be_learned_are_told_in_one_line(images, table, shape
     with pytest.raises(error, match=said) as caught:
         train_for_chip(nm.Rollout(network({"code": "layer", **table}), "streaming"), CHIP, given, QUICK)
     assert "\n" not in str(caught.value)
+
+
+def test_a_network_keeps_the_range_and_the_classes_that_it_was_trained_on(bars, tmp_path):
+    """On images in the same units it is as right, whatever else their file holds."""
+    parts = {"train": bars(300, 0), "validation": bars(60, 1)}
+    reals = {part: (found.intensities()[..., 0] - 0.4) / 0.3 for part, found in parts.items()}
+    labels = {part: found.labels for part, found in parts.items()}
+    beside = np.where(np.arange(16).reshape(4, 4) == 3, np.float32(5), reals["train"])  # one brighter pixel
+    normal, brighter = (
+        image_sets(train, labels["train"], reals["validation"], labels["validation"])["test"]
+        for train in (reals["train"], beside)
+    )
+    given = {"train": image_sets(reals["train"], labels["train"], reals["validation"], labels["validation"])["train"]}
+    made = train_for_chip(nm.Rollout(network(), "streaming"), CHIP, given | {"validation": normal}, QUICK)
+    made.network.save(tmp_path / "net.toml")
+    found = nm.load_network(tmp_path / "net.toml")
+    assert input_encodings(found)["I"].seen == given["train"].seen == normal.seen
+    assert found.tables["training"]["classes"] == 3
+    rollout = nm.Rollout(found, "streaming")
+    (right,) = accuracy_of_reference(rollout, normal)
+    assert accuracy_of_reference(rollout, brighter)[0] == pytest.approx(right, abs=0.05)
+    assert right == pytest.approx(made.result.accuracy[0])
+    with pytest.raises(StimulusError, match="give real numbers as the network saw them"):
+        accuracy_of_reference(rollout, parts["validation"])

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.datasets import image_sets
+from neuromap.errors import InputError
 from neuromap.training import choose_for_chip, train_for_chip
 from neuromap.training.options.training_options import HardwareOptions, TrainingOptions, chosen_options, near_chance
 
@@ -22,6 +23,8 @@ nodes.O.shape = [1, 1, 3]
 edges."I -> C" = { transform = "conv", kernel = [3, 3] }
 edges."C -> O" = { transform = "dense" }
 """
+
+CODED = '[inputs.I]\ncode = "threshold"\nlevels = [0.3]\n'
 
 
 @pytest.fixture
@@ -75,6 +78,41 @@ def test_spikes_get_a_thermometer_and_votes(network):
     choice = choose_for_chip(network(), nm.load_chip("truenorth"), images, asked)
     assert choice.network.nodes["I"].shape == (8, 8, 2)
     assert choice.network.nodes["O"].shape == (1, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("chip", "more", "asked", "told"),
+    [
+        ("truenorth", CODED, {"levels": 5}, r"levels 5: input I \(code threshold\) has 1, .*; drop levels"),
+        ("truenorth", "nodes.O.threshold = 2\n", {"votes": 9}, "votes 9: each class of output O has 1, .*; drop votes"),
+        (
+            "loihi2",
+            "",
+            {"levels": 5},
+            r"levels 5: input I \(code value\) has 0, and network file and chip leave nothing",
+        ),
+        ("loihi2", "", {"votes": 9}, "votes 9: each class of output O has 1, "),
+    ],
+)
+def test_levels_and_votes_are_refused_where_nothing_is_open(network, chip, more, asked, told):
+    images = stripes()["train"]
+    with pytest.raises(InputError, match=f"training: {told}"):
+        choose_for_chip(network(more), nm.load_chip(chip), images, HardwareOptions(**asked))
+    with pytest.raises(InputError, match="is for what is chosen from images; give the options as a mapping, or drop"):
+        train_for_chip(
+            nm.Rollout(network(more), "streaming"),
+            nm.load_chip(chip),
+            stripes(),
+            TrainingOptions(),
+            HardwareOptions(**asked),
+        )
+
+
+def test_levels_and_votes_that_the_file_has_already_are_taken(network):
+    asked = HardwareOptions(levels=1, votes=32)
+    choice = choose_for_chip(network(CODED), nm.load_chip("truenorth"), stripes()["train"], asked)
+    again = choose_for_chip(choice.network, nm.load_chip("truenorth"), stripes()["train"], asked)
+    assert again.network.nodes["O"].shape == choice.network.nodes["O"].shape == (3, 1, 32)
 
 
 def test_two_tones_need_one_level(network):

@@ -66,6 +66,13 @@ def test_reference_and_chip_are_right_as_often_as_the_model(images, chip, patter
     assert [frame.accuracy for frame in on_chip.frames] == pytest.approx(found, abs=1e-6)
 
 
+def test_no_checkpoint_goes_on_for_a_chip_of_the_same_name_with_other_widths(images, chip, tmp_path):
+    rollout, path = nm.Rollout(network(), "streaming"), tmp_path / "c.safetensors"
+    train_for_chip(rollout, chip, images, replace(QUICK, epochs=1, schedule="decay"), checkpoint=path)
+    with pytest.raises(InputError, match=r"is of another run: chip 'loihi2 \w+' \(now 'loihi2 \w+'\); name another"):
+        train_for_chip(rollout, replace(chip, weight_bits=3), images, replace(QUICK, schedule="decay"), checkpoint=path)
+
+
 def test_training_goes_on_from_the_integers_of_a_network(images, chip):
     net = network(True)
     made = train_for_chip([nm.Rollout(net, pattern) for pattern in ("streaming", "sequential")], chip, images, QUICK)

@@ -110,6 +110,13 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_weights_and_gates(real, imag
         train_network(LearnedPattern(real, "pipelined:3"), images, asked, file)
 
 
+def test_no_learned_pattern_goes_on_for_more_epochs_which_its_gates_depend_on(real, images, tmp_path):
+    decay, path = replace(QUICK, schedule="decay", epochs=1), tmp_path / "c.safetensors"
+    train_network(LearnedPattern(real), images, decay, path)
+    with pytest.raises(InputError, match=r"is of another run: epochs 1 \(now 4\); name another file"):
+        train_network(LearnedPattern(real), images, replace(decay, epochs=4), path)
+
+
 def test_time_that_costs_much_makes_a_pattern_that_answers_first(real, images):
     asked = replace(QUICK, epochs=8, loss_over_time="final", weight_time=5.0)
     quick = train_network(LearnedPattern(real, "pipelined"), images, asked)

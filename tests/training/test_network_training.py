@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 import neuromap as nm
 from neuromap.encoding import input_encodings
 from neuromap.errors import InputError, NetworkError, NotSupportedError, TrainingError
-from neuromap.files.sealed import sealed_bytes
+from neuromap.files.sealed import metadata_of, sealed_bytes
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
@@ -196,6 +196,30 @@ def test_a_checkpoint_of_another_run_is_refused_and_kept(net, images, tmp_path):
         path.write_bytes(damaged)
         with pytest.raises(InputError, match="is not a checkpoint of a training run"):
             train_network(nm.Rollout(net, "streaming"), images, QUICK, path)
+
+
+def test_a_checkpoint_of_other_images_is_refused_and_one_that_does_not_tell_its_images(net, images, tmp_path):
+    path, rollout, shown = tmp_path / "c.safetensors", nm.Rollout(net, "streaming"), images["train"]
+    train_network(rollout, images, replace(QUICK, epochs=1), path)
+    for other in (
+        {"images": shown.images[::-1]},
+        {"labels": shown.labels[::-1]},
+        {"white": 254},
+        {"seen": (0.0, 2.0)},
+        {"classes": ("a", "b", "c")},
+    ):
+        with pytest.raises(InputError, match=r"is of another run: image_digest .*; name another file or folder"):
+            train_network(rollout, images | {"train": replace(shown, **other)}, QUICK, path)
+    train_network(rollout, images | {"train": replace(shown, notes=("copied",))}, QUICK, path)
+    metadata = metadata_of(path.read_bytes())
+    about = json.loads(metadata["about"])
+    del about["task"]["image_digest"]
+    old = {"format": metadata["format"], "about": json.dumps(about)}
+    path.write_bytes(sealed_bytes("training checkpoint", load_file(path), old))
+    with pytest.raises(
+        InputError, match=r"does not tell which images it saw, an older version .*; remove it and start"
+    ):
+        train_network(rollout, images, QUICK, path)
 
 
 def test_a_checkpoint_with_other_insides_is_refused(net, images, tmp_path):

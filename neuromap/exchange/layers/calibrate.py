@@ -53,7 +53,7 @@ class Calibration:
     inputs: Mapping[str, Reals]  # by tensor: (n, *shape of one frame)
     labels: NDArray[np.int64] | None = None
     percentile: float | None = None  # percentage of an activation's values that its range holds; None: all of them
-    # values of black and white for the network, where the inputs are images
+    # values of black and white for the network: of images, or the range of the array of an only input
     seen: tuple[float, float] | None = None
     ends: dict[str, Reals] = field(default_factory=dict)  # results of the float graph by output tensor
 
@@ -93,6 +93,9 @@ def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, p
         found[tensor] = array.reshape(-1, *shape[1:])
     if len({len(array) for array in found.values()}) > 1:
         raise InputError("calibration: inputs have different numbers of rows; give every input as many")
+    if seen is None and len(found) == 1:
+        (array,) = found.values()
+        seen = min(0.0, float(array.min())), max(0.0, float(array.max()))
     if percentile is not None and not 50 < percentile <= 100:
         raise InputError(f"percentile: found {percentile!r:.40}; allowed are numbers above 50 and up to 100")
     rows = len(next(iter(found.values())))

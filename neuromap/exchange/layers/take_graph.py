@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from neuromap.encoding.frames import PIXELS
 from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.exchange.layers.calibrate import Calibration, calibration_of, price, quantised
@@ -94,6 +95,9 @@ def _calibrated(graph: OperatorGraph, shown: Calibration) -> Imported:
         graded = network.nodes[name].graded
         assert graded is not None
         network = replace(network, tables={**network.tables, "inputs": {name: _of_intensities(graded, shown.seen)}})
+    if shown.labels is not None and len(network.outputs) == 1:
+        classes = network.nodes[network.outputs[0]].size  # the float network has an output for each
+        network = replace(network, tables={**network.tables, "training": {"classes": classes}})
     return replace(found, network=network, approximated=(*price(integers, shown), *found.approximated))
 
 
@@ -101,7 +105,8 @@ def _of_intensities(neuron: GradedNeuron, seen: tuple[float, float]) -> dict[str
     """Table that maps intensities of images, 0 to 1, to values, as the float network saw them."""
     (low, high), scale = seen, 1.0 if neuron.scale is None else neuron.scale
     step = min(1.0, scale / (high - low))
-    return {"step": [step], **({"mean": [-low / (high - low)]} if low else {})}
+    told = {"seen": [low, high]} if seen != PIXELS else {}
+    return {**told, "step": [step], **({"mean": [-low / (high - low)]} if low else {})}
 
 
 def _graded(taken: TakenGraded, structure: Structure) -> Imported:

@@ -13,7 +13,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding
 from neuromap.encoding.input_tables import input_encodings
-from neuromap.errors import NetworkError, NotSupportedError
+from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.edge import Edge, EdgeKey
@@ -63,7 +63,7 @@ def choose_for_chip(
     images : ImageSet, optional
         Training images.
     hardware : HardwareOptions, optional
-        ``levels`` and ``votes``, to set them instead of choosing.
+        ``levels`` and ``votes``, to set them instead of choosing, where the network file leaves them open.
 
     Returns
     -------
@@ -71,11 +71,14 @@ def choose_for_chip(
 
     Raises
     ------
+    InputError
+        If ``levels`` or ``votes`` are given where nothing is open.
     NetworkError
         If the network file asks for something that neurons of a chip cannot do.
     NotSupportedError
         If an edge cannot be trained, or no choice fits.
     """
+    hardware = HardwareOptions() if hardware is None else hardware
     opened: tuple[str, ...] = ()
     level_lines: dict[str, str] = {}
     if images is not None and chip.kind.computes(GradedNeuron) and _is_open(network):
@@ -86,16 +89,17 @@ def choose_for_chip(
         )
     if network.is_graded:
         require_graded_chip(network, chip)
+        _require_used(network, images, hardware)
         return ChipChoice(network, ReadOnlyMapping({}), (*opened, *graded_lines(network, chip)))
     _require_spiking(network)
     asked = _asked_kinds(network)
     if images is not None:
-        hardware = HardwareOptions() if hardware is None else hardware
         network, opened = _with_votes(network, len(images.classes), hardware.votes)
         network, level_lines = _with_levels(network, asked, chip, images, hardware.levels)
     kinds, edges = _fitted(network, asked, chip)
     tables, codes = _spiking_inputs(network, level_lines)
     chosen = replace(network, edges=edges, tables=tables)
+    _require_used(chosen, images, hardware)
     lines = (
         *codes,
         *opened,
@@ -145,6 +149,35 @@ def _as_graded(network: Network) -> Network:
         scale = None if into else 1 / 255
         nodes[name] = replace(node, neuron=GradedNeuron(low=low, high=high, maximum=int(pools), scale=scale))
     return replace(network, nodes=nodes)
+
+
+def _require_used(network: Network, images: ImageSet | None, hardware: HardwareOptions) -> None:
+    """Refuse levels and votes that are given where the network, with all its choices, has others."""
+    for name, given in (("levels", hardware.levels), ("votes", hardware.votes)):
+        if given is None:
+            continue
+        if images is None:
+            raise InputError(
+                f"training: {name} {given}: is for what is chosen from images; give the options as a mapping, or drop "
+                f"{name}"
+            )
+        place, found = (_levels_of if name == "levels" else _votes_of)(network, images)
+        if found != given:
+            raise InputError(
+                f"training: {name} {given}: {place} has {found}, and network file and chip leave nothing to choose "
+                f"there; drop {name}, or what the file says there"
+            )
+
+
+def _levels_of(network: Network, images: ImageSet) -> tuple[str, int]:
+    name = network.inputs[0]
+    coded = input_encodings(network)[name]
+    return f"input {name} (code {coded.code})", len(coded.levels) if coded.code == "threshold" else 0
+
+
+def _votes_of(network: Network, images: ImageSet) -> tuple[str, int]:
+    name = network.outputs[0]
+    return f"each class of output {name}", network.nodes[name].size // max(1, len(images.classes))
 
 
 def _with_votes(network: Network, classes: int, votes: int | None) -> tuple[Network, tuple[str, ...]]:
@@ -417,7 +450,9 @@ def node_settings(network: Network) -> Mapping[str, NodeSettings]:
     NetworkError
         If the table has an invalid key or value.
     """
-    top = TomlTable(network.tables.get("training", {}), "training", NetworkError, ("nodes", "edges", "frames"))
+    top = TomlTable(
+        network.tables.get("training", {}), "training", NetworkError, ("nodes", "edges", "frames", "classes")
+    )
     given = top.table("nodes")
     found = {}
     for name in network.nodes:

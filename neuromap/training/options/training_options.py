@@ -145,12 +145,13 @@ class TrainingOptions(Card):
         if self.learning_rate > _GREATEST_RATE:
             raise InputError(f"training: learning_rate {show(self.learning_rate)}: must be 0 to {_GREATEST_RATE:g}")
 
-    def differences(self, other: dict[str, Any]) -> list[str]:
+    def differences(self, other: dict[str, Any], *, is_learned: bool = False) -> list[str]:
         """List the differences from stored options, ignoring options that change no result.
 
-        More epochs continue a run of the decay schedule; those of a cosine schedule shape every step.
+        More epochs continue a run of the decay schedule; those of a cosine schedule, or of a learned pattern, shape
+        every step.
         """
-        free = {"threads"} | ({"epochs"} if self.schedule == "decay" else set())
+        free = {"threads"} | ({"epochs"} if self.schedule == "decay" and not is_learned else set())
         other = {name: _default(name) for name in _LATER} | other
         mine = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in free}
         return [

@@ -189,7 +189,7 @@ class FrameBatches(Batches):
         return _moved(images, self._shift, rng) if self._shift else images
 
     def _frames(self, images: NDArray[np.uint8], n_frames: int, noise: Any) -> Tensor:
-        intensities = images.astype(np.float32) / np.float32(self._white)
+        intensities = self._encoding.in_units(self._set, images.astype(np.float32) / np.float32(self._white))
         if not self._set.is_stream:
             intensities = intensities[:, 0]
             if self._encoding.is_constant:  # views of one frame

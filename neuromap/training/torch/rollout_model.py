@@ -98,7 +98,8 @@ class RolloutModel(nn.Module):
         # Any gates on sequential edges are safe: they only make fewer edges sequential, so no node waits for itself.
         # shapes: inputs (W + 1, batch, rows, columns, features); returns (W + 1, batch, rows, columns, features); gates
         # (batch,)
-        # Only products are in bfloat16; sums with biases, activations and values between layers have 32 bits.
+        # Only products, rounded at the end of each edge, are in bfloat16; sums of edges, activations and values have 32
+        # bits.
         if not (self.in_bfloat16 and self.training):
             return self._windowed(pattern, inputs, gates)
         # no weight cache: a captured graph would retain it
@@ -205,6 +206,7 @@ class RolloutModel(nn.Module):
 
 def _added(parts: Iterator[Tensor]) -> Tensor:
     total = next(parts)
+    total = total.float() if total.dtype == torch.bfloat16 else total  # products may have 8 bits, no sum of them has
     for part in parts:
         total = total + part
     return total

@@ -346,7 +346,12 @@ def load_checkpoint(
     """Restore a run from its checkpoint."""
     about, tensors = _read(path)
     epoch, history = int(about["epoch"]), list(about["history"])
-    differs = options.differences(about["options"])
+    if "image_digest" in task and "image_digest" not in about["task"]:
+        raise InputError(
+            f"checkpoint {path}: does not tell which images it saw, an older version of neuromap has written it; "
+            "remove it and start again"
+        )
+    differs = options.differences(about["options"], is_learned="learned" in task)
     differs += [f"{k} {about['task'].get(k)!r} (now {v!r})" for k, v in task.items() if about["task"].get(k) != v]
     if differs:
         raise InputError(

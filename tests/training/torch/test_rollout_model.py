@@ -215,3 +215,18 @@ def test_edges_of_structure_only_are_told_what_to_do(tmp_path):
     edge = nm.load_network(tmp_path / "net.toml").edges["I", "O"]
     with pytest.raises(NotSupportedError, match=r"edge I -> O: has structure only, .*--calibrate .*--for loihi2"):
         weight_shape(edge)
+
+
+def test_sums_over_edges_have_32_bits_where_products_are_in_bfloat16(torch, real):
+    """Of two edges, or of one from outside a cycle and one within it; a sum in bfloat16 would have 8 bits."""
+    from neuromap.training.torch.rollout_model import RolloutModel
+
+    shapes = {"I": (1, 1, 9), "A": (1, 1, 9), "O": (1, 1, 9)}
+    keys = (("I", "A"), ("A", "A"), ("A", "O"), ("I", "O"))
+    model = RolloutModel(real(Network("two", {n: Node(n, s) for n, s in shapes.items()}, {k: Edge(*k) for k in keys})))
+    model.in_bfloat16 = True
+    shown = {"I": torch.rand(5, 3, 1, 1, 9, generator=torch.Generator().manual_seed(0))}
+    found = model.train().window(nm.RolloutPattern.streaming(model.network), shown)
+    for name in ("A", "O"):
+        assert found[name].dtype == torch.float32
+        assert (found[name] != found[name].bfloat16().float()).any()
