@@ -97,6 +97,8 @@ CHECKED = {
             "stride": (1, 1),
             "mean": (),
             "frames": "still",
+            "seen": None,
+            "scale": None,
         },
     ),
     "neuromap.faults.fault_study.FaultSetup": ({}, lambda n: {"stimuli": {}, "expected": {}, "first": {}}),
