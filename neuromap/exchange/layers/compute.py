@@ -96,6 +96,8 @@ def _value(sums: Ints, unit: Floats, offset: Floats, pending: tuple[Pending, ...
         for one in pending:
             with np.errstate(all="ignore"):
                 x = FUNCTIONS[one.function].compute(x, *one.constants)
+            if not np.isfinite(x).all():  # beyond float32 it matters in which order a library computes
+                raise NotSupportedError("its values are not finite")
         return x.astype(np.float64)
     for one in pending:
         compute = FUNCTIONS[one.function].compute
