@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import adopted
-from neuromap.datasets.cifar10 import MOST_PIXELS, decode_pictures, open_picture, pictures_among, shape_of
 from neuromap.datasets.members import Members, open_members
-from neuromap.datasets.tracks import PARTS, SPLIT_SEED, ImageSet, uniform
+from neuromap.datasets.pictures import MOST_PIXELS, decode_pictures, open_picture, pictures_among, shape_of
+from neuromap.datasets.tracks import PARTS, PIXELS, SPLIT_SEED, ImageSet, uniform
 from neuromap.errors import InputError
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import counted, show
@@ -143,7 +143,7 @@ def _part(name: str, given: Mapping[str, tuple[Any, Any]], part: str, limit: int
     key, chosen = _split({key: len(found) for key, found in labels.items()}, part)
     chosen = np.sort(chosen)[:limit]
     low, high, notes = _range(images.values())
-    shown, white, seen = images[key][chosen], _PIXEL, (0.0, 1.0)
+    shown, white, seen = images[key][chosen], _PIXEL, PIXELS
     if shown.dtype.kind == "f":
         seen = (low, high)
         shown = np.rint((shown.astype(np.float64) - low) / (high - low) * _PIXEL).clip(0, _PIXEL)

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.datasets.cifar10 import decode_pictures, load_cifar10
+from neuromap.datasets.cifar10 import load_cifar10
 from neuromap.datasets.members import MOST_MEMBERS, Members, open_members
 from neuromap.datasets.mnist import load_mnist
 from neuromap.datasets.moving_digits import Events, Scene, moving_digits, name_of_scene
 from neuromap.datasets.own_images import load_folder, load_npz
+from neuromap.datasets.pictures import decode_pictures
 from neuromap.datasets.recordings import (
     GestureRecorded,
     Recorded,

@@ -105,6 +105,8 @@ def cut_tracks(images: ImageSet, start: int, length: int) -> ImageSet:
 
 PARTS = ("train", "validation", "test")
 """Parts of every set; the last is read only if requested by name."""
+PIXELS = (0.0, 1.0)
+"""Black and white of pixels, and of networks that name no others."""
 MOST_TICKS = 10_000
 """Most ticks that a frame of a stream lasts."""
 
@@ -155,7 +157,7 @@ class ImageSet(Card):
     white: int = 255
     notes: tuple[str, ...] = ()
     tracks: NDArray[np.int64] | None = None
-    seen: tuple[float, float] = (0.0, 1.0)
+    seen: tuple[float, float] = PIXELS
     frame_ticks: int = 1
     frame_labels: NDArray[np.int64] | None = None
 

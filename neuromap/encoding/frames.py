@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.even_spikes import even_spikes
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.datasets.tracks import ImageSet
+from neuromap.datasets.tracks import PIXELS, ImageSet
 from neuromap.errors import InputError, NetworkError, StimulusError
 from neuromap.files.argument_checks import needs, whole_number
 from neuromap.files.messages import did_you_mean, show
@@ -262,8 +262,6 @@ CODES: tuple[str, ...] = get_args(Code)
 Shown: TypeAlias = Literal["still", "track"]
 # What frames show: one picture, or consecutive pictures of one track.
 SHOWN: tuple[str, ...] = get_args(Shown)
-# Black and white of pixels, and of networks that name no others.
-PIXELS = (0.0, 1.0)
 # Ranges that differ by less, in parts of their span, are one: tables hold quotients of them.
 _ROUNDING = 1e-6
 # Greatest standard deviation of the noise; intensities are 0 to 1.

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from neuromap.datasets.sources import load_images
-from neuromap.encoding.frames import PIXELS, encode_set
+from neuromap.datasets.tracks import PIXELS
+from neuromap.encoding.frames import encode_set
 from neuromap.encoding.input_tables import input_encodings, with_known_classes
 from neuromap.errors import InputError
 from neuromap.exchange.imported import Imported, Note

@@ -182,10 +182,11 @@ def first_images(images: ImageSet) -> ImageSet:
 
 def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageSet]) -> str:
     """Claim a folder for this search, or refuse that of another; return the digest of the setting."""
+    used = {part: images[part] for part in ("train", "validation")}
     asked = {
         "network": f"{setting.network.name} {network_digest(setting.network)}",
         "chip": f"{setting.chip.name} {fingerprint_of_chip(setting.chip)[:16]}",
-        "data": f"{images['train'].name} {_digest_of(images)}{_ticks_of(images['train'])}",
+        "data": f"{images['train'].name} {digest_of_parts(used)}{_ticks_of(images['train'])}",
         "training": json.dumps(dict(setting.training), sort_keys=True),
     }
     text = json.dumps({"format": _FORMAT, **asked}, indent=1) + "\n"
@@ -220,10 +221,6 @@ def _told(known: str, asked: Mapping[str, str]) -> str:
 
 def _ticks_of(images: ImageSet) -> str:
     return f", {images.frame_ticks} ticks a frame" if images.is_stream else ""
-
-
-def _digest_of(images: Mapping[str, ImageSet]) -> str:
-    return digest_of_parts({part: images[part] for part in ("train", "validation")})
 
 
 # Accuracy of a network by PyTorch, on exactly the frames that a chip is shown.

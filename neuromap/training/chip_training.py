@@ -12,8 +12,8 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.datasets.tracks import ImageSet
-from neuromap.encoding.frames import PIXELS, InputEncoding
+from neuromap.datasets.tracks import PIXELS, ImageSet
+from neuromap.encoding.frames import InputEncoding
 from neuromap.encoding.input_tables import input_encodings, require_labelled_nodes
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import needs

@@ -41,8 +41,6 @@ def decide(rows: IntegerRows, offset: Floats, pending: tuple[Pending, ...]) -> D
     # shapes: offset (n,)
     low, high = _reach(rows.weights)
     least, greatest = _value(low, rows.unit, offset, pending), _value(high, rows.unit, offset, pending)
-    if not (np.isfinite(least).all() and np.isfinite(greatest).all()):
-        raise NotSupportedError("its values are not finite")
     values = np.unique([*np.unique(least), *np.unique(greatest)])
     if len(values) > 2:
         shown = ", ".join(f"{value:g}" for value in values[:3])
@@ -91,14 +89,14 @@ def _first_high(
 def _value(sums: Ints, unit: Floats, offset: Floats, pending: tuple[Pending, ...], nudge: float = 0.0) -> Floats:
     """Compute the values of neurons at sums, in float32, or in float64 with rounded results shifted by ``nudge``."""
     exact = sums * unit + offset
-    x = exact.astype(np.float32)
     if not nudge:
-        for one in pending:
-            with np.errstate(all="ignore"):
-                x = FUNCTIONS[one.function].compute(x, *one.constants)
-            if not np.isfinite(x).all():  # beyond float32 it matters in which order a library computes
-                raise NotSupportedError("its values are not finite")
-        return x.astype(np.float64)
+        steps = [exact.astype(np.float32)]
+        with np.errstate(all="ignore"):
+            for one in pending:
+                steps.append(FUNCTIONS[one.function].compute(steps[-1], *one.constants))
+        if not all(np.isfinite(step).all() for step in steps):  # there the order in which a library computes matters
+            raise NotSupportedError("its values are not finite")
+        return steps[-1].astype(np.float64)
     for one in pending:
         compute = FUNCTIONS[one.function].compute
         with np.errstate(all="ignore"):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from neuromap.encoding.frames import PIXELS
+from neuromap.datasets.tracks import PIXELS
 from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.exchange.imported import Imported, Note
 from neuromap.exchange.layers.calibrate import Calibration, calibration_of, price, quantised

@@ -34,8 +34,11 @@ from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.transforms import Conv, Identity, MatrixTransform, Pool
 from neuromap.render.numbers import seconds
 
+# Seconds per tick, if nothing else is said.
+_TICK = 1e-3
 
-def nir_graph(network: Network, *, dt: float = 1e-3) -> NirGraph:
+
+def nir_graph(network: Network, *, dt: float = _TICK) -> NirGraph:
     """Convert a network to a NIR graph, without a file.
 
     Parameters
@@ -63,7 +66,7 @@ def nir_graph(network: Network, *, dt: float = 1e-3) -> NirGraph:
     return _Writer(network, seconds).graph()
 
 
-def to_nir(network: Network, path: str | Path, *, dt: float = 1e-3) -> tuple[Note, ...]:
+def to_nir(network: Network, path: str | Path, *, dt: float = _TICK) -> tuple[Note, ...]:
     """Write a network as a NIR file, whole or not at all.
 
     :func:`~neuromap.exchange.nir.import_nir.from_nir` restores it exactly. Other tools read its equations: neurons with
@@ -96,10 +99,6 @@ def to_nir(network: Network, path: str | Path, *, dt: float = 1e-3) -> tuple[Not
     path = path_given("to_nir", path)
     write_nir(nir_graph(network, dt=dt), path)
     return _unsaid(network, dt)
-
-
-# Seconds per tick of ``neuromap export``.
-_TICK = 1e-3
 
 
 def export_nir(source: Path) -> Exported:
