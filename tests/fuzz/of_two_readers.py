@@ -9,9 +9,12 @@ import hashlib
 import os
 import sys
 import tomllib
-from contextlib import suppress
+import typing
+from contextlib import contextmanager, suppress
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import seals
@@ -261,8 +264,7 @@ def read_torch_twice(path, _):
     (source,), (output,), (sums,) = net.inputs, net.outputs, taken.readout.values()
     if sums is None or sums.pending:
         return
-    asked = {"path": str(path)}
-    _, told = confined(f"{__name__}:computed_by_torch", asked, "program", memory=2**32, library="torch.export")
+    told = of_torch(path)
     if not told:
         return
     rows, columns, features = net.nodes[source].shape
@@ -273,12 +275,19 @@ def read_torch_twice(path, _):
     assert np.array_equal(mine.astype(np.float32), told["given"][0].ravel().astype(np.float32))
 
 
+def of_torch(path):
+    """Compute in the child that reads files, which hurries from its first time on."""
+    asked = {"path": str(path)}
+    return confined(f"{__name__}:computed_by_torch", asked, "program", memory=2**32, library="torch.export")[1]
+
+
 def computed_by_torch(path):
     """Give an input of 0 and 1, and what comes out; in the process that reads files for the package."""
     import torch
 
     from neuromap.formats.pytorch.exported_file import _loaded, _plain_copy
 
+    _hurry_torch()
     with suppress(Exception), torch.no_grad():  # PyTorch does not take it
         program = _loaded(_plain_copy(Path(path).read_bytes()))
         (name,) = program.graph_signature.user_inputs
@@ -290,7 +299,62 @@ def computed_by_torch(path):
     return {}, {}
 
 
-reader("torch-program", "a.pt2", make_torch, read_torch_twice, form="torch", needs=("torch", "hypothesis"))
+@cache
+def _hurry_torch():
+    """Let PyTorch find once, not for every file, which operators it keeps and what they are while it decomposes others.
+
+    Two thirds of the time of a small program went into that; what it finds is the same.
+    """
+    import torch
+    from torch._export.serde import serialize
+    from torch._subclasses.fake_impls import op_implementations_dict as rules
+    from torch.export import exported_program
+
+    find, states = exported_program._collect_all_valid_cia_ops, {}
+    override = exported_program._override_composite_implicit_decomp
+    found = cache(lambda _: frozenset(find()))
+    hints = cache(lambda kind: typing.get_type_hints(kind, globalns=vars(serialize.schema)))
+
+    @contextmanager
+    def overridden(kept):
+        key = frozenset(kept.items())
+        if key not in states:
+            before = {op: op.py_kernels.copy() for op in kept}
+            with override(kept):
+                states[key] = before, {op: op.py_kernels.copy() for op in kept}, {op: rules[op] for op in kept}
+                yield
+            return
+        before, meanwhile, forced = states[key]
+        rules.update(forced)
+        try:
+            _set_kernels(meanwhile)
+            yield
+        finally:
+            _set_kernels(before)
+            for op in forced:
+                del rules[op]
+
+    exported_program._collect_all_valid_cia_ops = lambda: set(found(len(torch.ops._dir)))
+    exported_program._override_composite_implicit_decomp = overridden
+    serialize.typing = SimpleNamespace(**vars(typing) | {"get_type_hints": lambda kind, **_: hints(kind)})
+
+
+def _set_kernels(of_operators):
+    for operator, kernels in of_operators.items():
+        operator.py_kernels.clear()
+        operator.py_kernels.update(kernels)
+        operator._dispatch_cache.clear()
+
+
+reader(
+    "torch-program",
+    "a.pt2",
+    make_torch,
+    read_torch_twice,
+    form="torch",
+    needs=("torch", "hypothesis"),
+    context=of_torch,
+)
 
 
 # NIR: nodes, numbers and edges, and those that the library nir reads.

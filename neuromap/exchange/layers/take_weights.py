@@ -122,6 +122,8 @@ class _Taking:
         if not computed or len(computed) < len(outputs):
             raise NotSupportedError(f"output {self._graph.outputs[0]}: is not a node's")
         readout = {end: None if end in self._opaque else self._tensors[end] for end in self._graph.outputs}
+        for end, sums in readout.items():
+            _check_finite(end, sums)
         if len(computed) == len(readout) == 1:
             readout = {end: self._by_class(computed[0], found) for end, found in readout.items()}
         try:
@@ -211,6 +213,14 @@ class _Taking:
         if decision.n_unsure:
             self._unsure[layer.name] = decision.n_unsure
         return _of_node(layer.name, found.shape, order, decision.low, decision.high)
+
+
+def _check_finite(end: str, found: SpikeSums | None) -> None:
+    """Refuse a readout whose sums may leave float32, where the order in which a library adds matters."""
+    if found is not None:
+        greatest = sum((abs(part).sum(axis=1) for part in found.weights.values()), np.abs(found.offset))
+        if not np.all(greatest <= np.finfo(np.float32).max):
+            raise NotSupportedError(f"output {end}: its sums of spikes are not finite")
 
 
 def _only(weights: Mapping[str, csr_array]) -> SpikeSums:
