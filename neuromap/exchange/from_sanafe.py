@@ -114,10 +114,12 @@ def _taken(found: SanafeNetwork, chip: ChipSpec, path: Path) -> Imported:
     unused = [name for name in nodes if name not in used]
     nodes = {name: node for name, node in nodes.items() if name not in unused}
     network = Network(found.name or path.stem, nodes, edges)
+    rails = _rails([node for name, node in nodes.items() if name in somas], edges, unit)
     units = "its own units" if own else f"units of 1/{STEPS}"
     size = sum(node.size for node in nodes.values())
     kept = [
-        Note("neurons", f"{counted(size, 'neuron')} of {counted(len(nodes), 'group')}, in {units}, spike for spike"),
+        Note("neurons", f"{counted(size, 'neuron')} of {counted(len(nodes), 'group')}, in {units}"),
+        Note("spikes", "each in its step, while no voltage or current leaves its width"),
         Note("edges", f"{counted(len(edges), 'edge')} with all weights; a spike adds in the step after it"),
         Note("steps", "step s of SANA-FE is frame s, which a program computes in tick s - 1"),
     ]
@@ -138,10 +140,30 @@ def _taken(found: SanafeNetwork, chip: ChipSpec, path: Path) -> Imported:
     ]
     if lost:
         refused.append(Note(f"mappings of {', '.join(lost)}", f"lie beyond the tiles of {chip.name}, or are not whole"))
-    approximated = [note for soma in somas.values() for note in soma.notes]
+    approximated = [*(note for soma in somas.values() for note in soma.notes), *rails]
     return Imported(
         network, "sanafe", str(path), "SANA-FE", tuple(kept), tuple(approximated), tuple(refused), cores=cores
     )
+
+
+def _rails(computed: list[Node], edges: dict[EdgeKey, Edge], unit: int) -> list[Note]:
+    """Say where voltages and currents end, which SANA-FE's do not, and in which groups a step's weights go beyond."""
+    notes: list[Note] = []
+    for node in computed:
+        assert isinstance(node.neuron, CurrentNeuron)
+        voltage, current = ((1 << n - 1) / unit for n in (node.neuron.voltage_bits, node.neuron.current_bits))
+        if not notes:
+            text = f"voltages stop at +-{voltage:g}, currents beyond +-{current:g} wrap around; SANA-FE's go on"
+            notes.append(Note("widths", text))
+        matrices = [edge.matrix() for (_, target), edge in edges.items() if target == node.name]
+        signs = (
+            sum(part.maximum(0).sum(axis=1) for part in matrices),
+            sum(-part.minimum(0).sum(axis=1) for part in matrices),
+        )
+        most = max(np.max(part, initial=0) for part in signs) / unit
+        if most >= current:
+            notes.append(Note(node.name, f"its weights may add up to {most:g} in a step, which is beyond"))
+    return notes
 
 
 def _is_fed(group: Group) -> bool:
@@ -190,6 +212,8 @@ class _Somas:
                 raise NotSupportedError(f"{where}: {key} = {wrong[0]:g} is not taken over; {allowed} is")
         if self._has_floor and (wrong := v["reverse_threshold"][v["reverse_threshold"] > 0]).size:
             raise NotSupportedError(f"{where}: reverse_threshold = {wrong[0]:g} saturates above 0; give 0 or less")
+        if self._has_floor and (v["potential"] < v["reverse_threshold"]).any():
+            raise NotSupportedError(f"{where}: starts below its reverse_threshold; give a potential that is not below")
         rests = (v["refractory_delay"] > 1) & (v["leak_decay"] != 1)
         if (rests & ((v["reset"] != 0) | (self._modes["reset_mode"] == "soft"))).any():
             raise NotSupportedError(f"{where}: its potential leaks while it rests; ours stays: leave one of these out")

@@ -21,6 +21,7 @@ from neuromap.files.whole_file import write_whole
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program_file import load_program
 from neuromap.render.numbers import as_number
+from neuromap.simulation.trace.recording import node_labels
 from neuromap.simulation.trace.trace import Trace
 
 Event = dict[str, Any]
@@ -115,18 +116,33 @@ def export_perfetto(source: Path, *, program: str | Path | None = None) -> Expor
 
 
 def _checked(trace: Trace, program: ChipProgram | None) -> Trace:
-    """Refuse a program other than the trace's."""
+    """Refuse a program other than the trace's: one of another run, or with other neurons on its cores."""
     if program is None:
         return trace
     needs("to_perfetto", program, ChipProgram)
-    n_cores = int(np.max(trace.core, initial=-1)) + 1 if trace.core is not None else 0
     labels = {(one.name, one.pattern, one.execution, one.period) for one in (trace, program)}
-    if len(labels) > 1 or n_cores > program.n_cores:
+    is_its = len(labels) == 1 and trace.is_timed == program.chip.is_timed
+    is_its &= trace.is_timed or trace.tick_seconds == program.chip.tick_seconds
+    if is_its and trace.core is not None and trace.neuron is not None:
+        shape = program.shape
+        inside = bool(((trace.core < shape[0]) & (trace.neuron < shape[1])).all())
+        is_its = inside and _are_labelled(trace, program)
+    if not is_its:
         raise InputError(
             f"program {program.name} ({program.pattern}, {program.execution}): is not that of the trace, "
             f"{trace.name} ({trace.pattern}, {trace.execution}); give the one that was simulated"
         )
     return trace
+
+
+def _are_labelled(trace: Trace, program: ChipProgram) -> bool:
+    """Whether the program has the neurons that spiked, by node and index, where they spiked."""
+    numbers = {port.name: k for k, port in enumerate(trace.nodes)}
+    known = np.array([numbers.get(port.name, -1) for port in program.nodes] + [-1])
+    node, index = node_labels(program)
+    of_node = known[node[trace.core, trace.neuron]]
+    same = (of_node == trace.node) & (index[trace.core, trace.neuron] == trace.index)
+    return bool((same | (trace.node < 0)).all())
 
 
 def _text(trace: Trace, program: ChipProgram | None, shown: Shown) -> str:
@@ -137,6 +153,7 @@ def _text(trace: Trace, program: ChipProgram | None, shown: Shown) -> str:
         "execution": trace.execution,
         "frame_period_ticks": as_number(trace.period),
         "tick_seconds": trace.tick_seconds,
+        "ticks_are_timed": trace.is_timed,
         "frames": trace.n_frames,
         "ticks": trace.n_ticks,
         "ticks_shown": shown.n_ticks,

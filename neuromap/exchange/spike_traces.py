@@ -45,8 +45,10 @@ def to_neo(trace: Trace) -> neo.Block:
     neo.Block
         One segment. ``groups`` has one group per node, with a spike train of every neuron, silent ones included
         (neurons without a node come last, by core, and only if they spiked); times are those of the ticks, in ms from
-        tick 0 on. ``segments[0].epochs`` has the ticks of every node's frames, ``segments[0].analogsignals`` the
-        potentials, if recorded: sample t follows tick t, and the annotation ``channels`` names the columns.
+        tick 0 on. ``segments[0].epochs`` has the first half of the tick of every frame of a node,
+        ``segments[0].analogsignals`` the potentials, if recorded: sample t follows tick t, and the annotation
+        ``channels`` names the columns. The annotation ``ticks_are_timed`` says whether ticks of the chip last as long
+        as their work; the trace does not know how long, and ``tick_ms`` is then no time of the chip.
 
     Raises
     ------
@@ -79,7 +81,7 @@ def export_neo(source: Path) -> Exported:
                 Note(f"node {group.name}", f"group {group.name}: {counted(len(group.spiketrains), 'spike train')}")
                 for group in block.groups
             ),
-            Note("frames", "an epoch of every node has the ticks of its frames"),
+            Note("frames", "the epochs of a node cut its spike trains into frames"),
             *(
                 Note(one.name, f"{counted(len(one.annotations['channels']), 'neuron')} after every tick")
                 for one in segment.analogsignals
@@ -103,6 +105,7 @@ def _block(trace: Trace) -> neo.Block:
         execution=trace.execution,
         frame_period_ticks=float(trace.period),
         tick_ms=tick,
+        ticks_are_timed=trace.is_timed,
         frames=trace.n_frames,
         ticks=trace.n_ticks,
         producer=f"neuromap {__version__}",
@@ -119,7 +122,8 @@ def _block(trace: Trace) -> neo.Block:
     for node, port in enumerate(trace.nodes):
         frame, at = frame_ticks(trace, node)
         labels = np.array([f"frame {i}" for i in frame], dtype="U")
-        lengths, times = np.full(len(labels), tick), times_of(trace, at)
+        # a cut by an epoch has both its ends, and the next tick's spikes begin where this one stops
+        lengths, times = np.full(len(labels), tick / 2), times_of(trace, at)
         segment.epochs.append(
             neo.Epoch(times=times, durations=lengths, labels=labels, units="ms", name=f"frames of {port.name}")
         )

@@ -125,6 +125,19 @@ def test_what_comes_in_fires_as_the_soma_does(file, tmp_path_factory):
     assert {name: set(of.tolist()) for name, of in found.cores.items()} == {n: {c} for n, c in place.items()}
 
 
+def test_sums_beyond_the_widths_of_the_chip_are_told(tmp_path_factory):
+    """SANA-FE's voltages and currents have no width: it spikes where four weights of 60000 meet in a step."""
+    for weight, is_told in ((60000, True), (30000, False)):
+        text = (
+            "network: {name: n, groups: [{name: s, attributes: {threshold: 5, bias: 1}, neurons: [0..3]}, "
+            "{name: a, attributes: {threshold: 9}, neurons: [0]}], "
+            f"edges: [{{s -> a: {{type: dense, weight: [{weight}, {weight}, {weight}, {weight}]}}}}]}}"
+        )
+        notes = {note.about: note.text for note in taken(tmp_path_factory, text).approximated}
+        assert "voltages stop at +-131072" in notes["widths"]
+        assert notes.get("a") == ("its weights may add up to 240000 in a step, which is beyond" if is_told else None)
+
+
 GROUP = "{name: a, attributes: {threshold: 1, bias: 2}, neurons: [0..1]}"
 EDGE = "a -> a: {type: dense, weight: [1, 2, 3, 4]}"
 

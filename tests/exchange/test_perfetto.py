@@ -131,9 +131,15 @@ def test_cores_stand_on_their_chips_where_the_program_is_given(tmp_path):
     assert f"chip {chip}" in {e["args"]["name"] for e in events if e["name"] == "process_name"}
     notes = nm.to_perfetto(trace, tmp_path / "alone.json")
     assert [note.about for note in notes] == ["cores"]
-    other = nm.map_rollout(nm.Rollout(net, "sequential"))
-    with pytest.raises(InputError, match="is not that of the trace"):
-        nm.to_perfetto(trace, tmp_path / "other.json", program=other)
+    moved = {name: np.roll(getattr(program, name), 1, axis=1) for name in ("neuron_node", "neuron_index", "is_relay")}
+    others = [
+        nm.map_rollout(nm.Rollout(net, "sequential")),
+        nm.map_rollout(nm.Rollout(net, "streaming"), nm.load_chip("truenorth", {"time.tick_seconds": 0.002})),
+        replace(program, **moved, outputs=replace(program.outputs, neuron=program.outputs.neuron + 1)),
+    ]
+    for other in others:
+        with pytest.raises(InputError, match="is not that of the trace"):
+            nm.to_perfetto(trace, tmp_path / "other.json", program=other)
     assert not (tmp_path / "other.json").exists()
 
 

@@ -32,6 +32,7 @@ def assert_block(block, trace, spiked, shown_at):
     trains = groups["neurons without a node"].spiketrains if loose else []
     assert {(train.annotations["core"], train.annotations["neuron"]) for train in trains} == loose
     assert sum(train.size for train in trains) == (trace.node < 0).sum()
+    assert bool(block.annotations["ticks_are_timed"]) == trace.is_timed
     epochs = {epoch.name: epoch for epoch in segment.epochs}
     for port in trace.nodes:
         epoch, frames = epochs[f"frames of {port.name}"], shown_at(trace, port)
@@ -44,6 +45,21 @@ def assert_block(block, trace, spiked, shown_at):
         values = trace.potential_table.values  # NeoMatlabIO turns a single row into a column
         assert (np.asarray(signal.magnitude).reshape(values.shape) == values).all()
         assert float(signal.sampling_period.rescale("ms")) == pytest.approx(tick)
+
+
+def test_neo_cuts_trains_into_frames_by_our_epochs():
+    from neo.utils import cut_segment_by_epoch
+
+    rng = np.random.default_rng(0)
+    net = nm.build_network({"I": (4, None), "O": (3, 1)}, {("I", "O"): rng.integers(-1, 3, (3, 4))})
+    program = nm.map_rollout(nm.Rollout(net, "streaming"))
+    trace = nm.simulate(program, {"I": rng.random((9, 4)) < 0.5})
+    (segment,) = nm.to_neo(trace).segments
+    (epoch,) = segment.epochs
+    wanted = trace.frames("O")[1:].astype(int)
+    assert 0 < wanted.sum() < wanted.size
+    for frame, cut in zip(wanted, cut_segment_by_epoch(segment, epoch), strict=True):
+        assert [train.size for train in cut.spiketrains] == frame.tolist()
 
 
 @given(data=st.data())

@@ -107,7 +107,7 @@ def simulate(
         if as_json:
             print_json(run_object(program, counts, trace, output))
         else:
-            print_run(program, counts, output)
+            print_run(program, counts, trace, output)
 
 
 def _run_batch(

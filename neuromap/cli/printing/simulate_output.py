@@ -9,7 +9,7 @@ import neuromap as nm
 from neuromap.arrays.times import Time, largest_gap
 from neuromap.cli.printing.text_output import print_line, print_written, text_console
 from neuromap.files.messages import counted
-from neuromap.render.numbers import as_number, intervals
+from neuromap.render.numbers import as_number, intervals, seconds
 from neuromap.render.table import print_rest, text_table
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def _print_columns(console: Console, headers: Sequence[str], rows: Sequence[Sequ
         print_rest(console, left, "--json or -o")
 
 
-def print_run(program: ChipProgram, counts: FrameCounts, output: str | None) -> None:
-    """Print spikes by frame, and totals."""
+def print_run(program: ChipProgram, counts: FrameCounts, trace: Trace | None, output: str | None) -> None:
+    """Print spikes by frame, and totals; without a trace, the output is an HDF5 file."""
     console = text_console()
     _print_head(console, program, f"{counted(counts.n_frames, 'frame')}, {counted(counts.n_ticks, 'tick')}")
     spikes, sent = dict(zip(counts.nodes, counts.spikes, strict=True)), _sent(program)
@@ -78,6 +78,9 @@ def print_run(program: ChipProgram, counts: FrameCounts, output: str | None) -> 
         )
     _print_left_out(console, program, counts.nodes)
     print_written(console, output)
+    if output is not None and program.chip.is_timed and trace is None:
+        length = seconds(program.chip.tick_seconds)
+        console.print(f"its timestamps count every tick as {length}; on this chip ticks last as long as their work")
 
 
 def batch_object(program: ChipProgram, batch: nm.simulation.Batch, output: str | None) -> dict[str, Any]:

@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import ReadOnly
+from neuromap.errors import NotSupportedError
+from neuromap.files.messages import show_name
 from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of
 from neuromap.render.value import Card
 
@@ -178,3 +180,16 @@ class Program(ChipProgram):
 
 
 PROGRAM = Program
+
+
+def with_crossbars(program: ChipProgram, wanted: str) -> Program:
+    """Return a program of crossbar cores; refuse any other for a format that, as it ``wanted``, has nothing else."""
+    if isinstance(program, Program):
+        return program
+    if program.value_ranges is None:
+        has = f"its cores ({program.chip.name}) keep lists of synapses"
+        way = "map the network onto truenorth or ranc, whose neurons have a constant leak and no currents"
+    else:
+        has = "its neurons send values"
+        way = "neuromap import rates NET.toml makes the network spiking, then map it onto truenorth or ranc"
+    raise NotSupportedError(f"program {show_name(program.name)}: {has}; {wanted}: {way}")

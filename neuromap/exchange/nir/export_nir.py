@@ -129,6 +129,7 @@ def _unsaid(network: Network, dt: float) -> tuple[Note, ...]:
         if isinstance(neuron, CurrentNeuron):
             said = ["values are rounded toward zero and wrap or stop at their widths"]
             said += ["neurons rest after a spike"] if neuron.refractory.any() else []
+            said += [] if neuron.voltage_decay.all() else ["voltages that no decay takes from lose 2**-24 a tick there"]
             said += ["a spike takes the threshold off"] if neuron.subtract else []
             said += ["voltages have a floor"] if "floor" in neuron.arrays else []
             said += ["currents do not begin at 0"] if neuron.current.any() else []

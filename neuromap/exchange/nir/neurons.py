@@ -23,8 +23,9 @@ from neuromap.network.network_file import MODELS
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNeuron
 
 _FORGETS = 1 / 64
-# Time constants in ticks of values that a tick forgets, and of values that it keeps: both beyond any decay's bits.
-_KEEPS = 2.0**40
+# Time constants in ticks of values that a tick forgets, and of values that it keeps: both beyond any decay's bits. Of a
+# longer one, frameworks that compute in float32 lose all: 1 - exp(-1 / tau) is 0 there, and so is what a spike adds.
+_KEEPS = 2.0**24
 # Arrays that no primitive can express, by model, kept in the node's metadata.
 _BESIDE = {"current": ("refractory", "current", "voltage", "floor"), "leak": ("floor", "potential")}
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly, freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.cores.crossbar.program import NeuronTable, Program
+from neuromap.cores.crossbar.program import NeuronTable, Program, with_crossbars
 from neuromap.errors import NotSupportedError, ProgramError, StimulusError
 from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted, show_name
@@ -415,11 +415,7 @@ class Reach(ReadOnly, Card):
 def require_suited(given: ChipProgram) -> tuple[Program, Reach]:
     """Refuse a program with features that RANC lacks, and bound its potentials."""
     name = f"program {show_name(given.name)}"
-    if not isinstance(given, Program):
-        raise NotSupportedError(
-            f"{name}: its cores ({given.chip.name}) keep lists of synapses; RANC has crossbars: map the network onto "
-            "truenorth or ranc"
-        )
+    given = with_crossbars(given, "RANC has crossbars")
     size = np.array(given.chip.cores)
     n_chips = len(np.unique(given.coordinates // size, axis=0))
     if n_chips > 1:

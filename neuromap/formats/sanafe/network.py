@@ -14,7 +14,7 @@ from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.cores.crossbar.program import Program
+from neuromap.cores.crossbar.program import Program, with_crossbars
 from neuromap.errors import NotSupportedError, ProgramError
 from neuromap.files.argument_checks import needs
 from neuromap.files.messages import show_name
@@ -113,11 +113,7 @@ def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
     """
     needs("sanafe_cells", program, ChipProgram, ProgramError)
     require_legal(program)
-    if not isinstance(program, Program):
-        raise NotSupportedError(
-            f"program {show_name(program.name)}: its cores ({program.chip.name}) keep lists of synapses; cells for "
-            "SANA-FE are made of crossbars: map the network onto truenorth or ranc"
-        )
+    program = with_crossbars(program, "these cells for SANA-FE are made of crossbars")
     used = program.neuron_node >= 0
     core, row = (index.astype(np.int64) for index in np.nonzero(used))
     parameters = _parameters(program, core, row)

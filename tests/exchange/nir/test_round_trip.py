@@ -306,7 +306,8 @@ def test_a_threshold_is_written_between_two_whole_voltages(kind):
         assert found.threshold.tolist() == [5, 6]
 
 
-def test_a_voltage_that_reaches_its_threshold_does_not_spike_in_nir_either():
+@pytest.mark.parametrize("real", [np.float64, np.float32])
+def test_a_voltage_that_reaches_its_threshold_does_not_spike_in_nir_either(real):
     """40 neurons without leak, computed as NIR defines them at the step that the notes name; several stop there."""
     rng = np.random.default_rng(0)
     neuron = CurrentNeuron(threshold=np.arange(40) % 9 + 3, bias=np.arange(40) % 3 - 1, voltage_decay=0)
@@ -314,10 +315,10 @@ def test_a_voltage_that_reaches_its_threshold_does_not_spike_in_nir_either():
     nodes = {"I": Node("I", (1, 1, 2)), "A": Node("A", (1, 1, 40), neuron=neuron)}
     network = Network("n", nodes, {("I", "A"): Edge("I", "A", Dense((1, 1, 2), (1, 1, 40), weights=weights))}, ("A",))
     wanted = np.asarray(nm.reference(nm.Rollout(network, "streaming"), {"I": spikes})["A"])[1:]
-    given = nir_graph(network).nodes["A"].parameters
-    v, kept = given["v_reset"], np.exp(-1e-3 / given["tau"])
+    given = {key: array.astype(real) for key, array in nir_graph(network).nodes["A"].parameters.items()}
+    v, kept = given["v_reset"], np.exp(real(-1e-3) / given["tau"])
     for n in range(30):
-        v = kept * v + (1 - kept) * (given["v_leak"] + given["r"] * (weights @ spikes[n]))
+        v = kept * v + (1 - kept) * (given["v_leak"] + given["r"] * (weights @ spikes[n]).astype(real))
         fired = v > given["v_threshold"]
         assert np.array_equal(fired, wanted[n])
         v = np.where(fired, given["v_reset"], v)
