@@ -123,7 +123,7 @@ def accuracy_on_chip(
     each = [{name: rows[k] for name, rows in stimuli.items()} for k in range(len(costed))]
     costs = measure_steady_activity(program, each, **how)  # type: ignore[arg-type]
     times, clock = _times(rollout, program, shown), ResponseSeconds(program, costs.seconds)
-    seconds = [clock.of(tick) for _, tick in times] if program.chip.is_timed else None
+    seconds = [clock.of(tick, shown.output) for _, tick in times] if program.chip.is_timed else None
     early = () if asked is None else _sure_answers(asked, spikes, images, times, seconds)
     known = zip(times, _correct(spikes, images, summed=summed), seconds or [None] * n_frames, strict=True)
     found = [

@@ -173,8 +173,11 @@ def cut_ways(program: ChipProgram, links: Links, wires: Wires) -> Bools:
     """Return which wires cross any of the links."""
     ends = zip(links.x.tolist(), links.y.tolist(), links.upwards.tolist(), strict=True)
     dead = Defects(links=tuple(((x, y), (x + 1 - up, y + up)) for x, y, up in ends))
-    places = program.coordinates
-    return route_blocked(replace(program.chip, defects=dead), places[wires.core], places[wires.target_core])
+    chip = program.chip
+    across, up = chip.tile
+    routers = replace(chip, cores=(chip.cores[0] // across, chip.cores[1] // up), tile=(1, 1), defects=dead)
+    places = program.coordinates // chip.tile
+    return route_blocked(routers, places[wires.core], places[wires.target_core])
 
 
 def apply_edits(program: ChipProgram, edits: Sequence[Edit]) -> ChipProgram:

@@ -225,9 +225,12 @@ def make_row(
     for name in rollout.network.outputs:
         first, full = rollout.first_response(name) * scale, rollout.full_response(name) * scale
         outputs[name] = OutputResponses(
-            predicted=Responses.from_ticks(first, full, per_step, partial(clock.of, which="bound")),
+            predicted=Responses.from_ticks(first, full, per_step, partial(clock.of, output=name, which="bound")),
             measured=Responses.from_ticks(
-                found[name].first_response_ticks, found[name].full_response_ticks, per_step, clock.of
+                found[name].first_response_ticks,
+                found[name].full_response_ticks,
+                per_step,
+                partial(clock.of, output=name),
             ),
             observed_first_difference_ticks=observed[name],
             worst_case_reaction_ticks=rollout.worst_case_reaction(name, scale) if is_period else None,
@@ -482,6 +485,7 @@ def core_map(program: ChipProgram) -> CoreMap:
         names=tuple(port.name for port in program.nodes),
         cores=chip.cores,
         chips=chip.chips,
+        tile=chip.tile,
         places=chip.neurons,
         dead=tuple(sorted({*chip.defects.cores, *chip.defects.routers})),
         coordinates=program.coordinates,

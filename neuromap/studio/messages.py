@@ -229,6 +229,7 @@ def _columns(run: PlayedRun, rows: RasterRows, ticks: Sequence[TickSpikes]) -> t
 def _output(out: OutputFrame, classes: int | None) -> dict[str, Any]:
     """Describe an output frame: votes by class if there are classes, else its neurons; values for graded outputs."""
     told = {"node": out.node, "frame": out.frame, "tick": out.tick, "values": out.spikes.dtype != np.bool_}
+    told["sent"] = int(np.count_nonzero(out.spikes))
     if not classes or len(out.spikes) % classes:
         return {**told, "votes": out.spikes[:_MOST_BARS].astype(np.int64).tolist(), "named": None}
     votes = votes_of(out.spikes, classes)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.accuracy.accuracy import decide, votes_of
-from neuromap.arrays.times import largest_gap
 from neuromap.files.messages import counted
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.numbers import plain, seconds
@@ -215,8 +216,8 @@ class NodeSeen(NamedTuple):
     name: str
     kind: str
     size: int  # number of neurons
-    spikes: int  # spikes in the last frame period; for an input, in the last sampled frame
-    mean: float | None  # mean spikes per frame period over the remembered ticks; None for inputs
+    spikes: int  # spikes of its last frame; for an input, in the last sampled frame
+    mean: float | None  # mean spikes per frame over the remembered ticks; None for inputs, and before the first period
 
 
 class CoreSeen(NamedTuple):
@@ -275,7 +276,9 @@ class Watcher:
         self._place = starts[node] + np.where(node >= 0, index, 0)
         self._node_of = np.repeat(np.arange(len(sizes) + 1), np.append(sizes, 1))
         self._spiked = np.zeros(len(self._node_of), np.bool_)
-        self._counted: deque[_Counted] = deque(maxlen=remembered)
+        # the last two frames of every node are among them
+        self._turn = Fraction(program.period).numerator
+        self._counted: deque[_Counted] = deque(maxlen=max(remembered, 2 * self._turn))
 
     def look(self, run: LiveRun) -> Look:
         """Return the state of a run after any number of further ticks."""
@@ -302,13 +305,20 @@ class Watcher:
     def _nodes(self, run: LiveRun) -> list[NodeSeen]:
         period, counted = self._program.period, list(self._counted)
         none = np.zeros(len(self._program.nodes), np.int64)
-        last = sum((one.nodes for one in counted[-largest_gap(period) :]), none)
-        mean = sum((one.nodes for one in counted), none) * (float(period) / max(1, len(counted)))
+        at = {one.tick: one.nodes for one in counted}
+        begun = [ceil((run.now - port.sample_tick) / Fraction(period)) - 1 for port in self._program.nodes]
+        last = [
+            int(at.get(port.tick(period, frame), none)[k])
+            for k, (port, frame) in enumerate(zip(self._program.nodes, begun, strict=True))
+        ]
+        # over whole turns of frames, as a part of one has more or fewer of a node's than its share
+        whole = len(counted) // self._turn * self._turn
+        mean = sum((one.nodes for one in counted[-whole:]), none) * float(period) / whole if whole else None
         fed = run.input_frame or {}
         found = [
             NodeSeen(port.name, port.kind, port.size, int(np.count_nonzero(fed.get(port.name, ()))), None)
             if port.kind == "input"
-            else NodeSeen(port.name, port.kind, port.size, int(last[k]), float(mean[k]))
+            else NodeSeen(port.name, port.kind, port.size, last[k], None if mean is None else float(mean[k]))
             for k, port in enumerate(self._program.nodes)
         ]
         return sorted(found, key=lambda node: node.kind != "input")

@@ -26,7 +26,7 @@ from neuromap.render.value import Card
 
 # Most bits of a multiplier.
 _MOST_BITS = 31
-# Most thresholds sought at a time.
+# Most thresholds sought at a time, and of one neuron: a value of b bits has 2**b - 1.
 _AT_ONCE = 2**20
 # Relative difference of fractions that float64 may confuse: numerators and denominators have at most 33 bits.
 _NEAR = 1e-12
@@ -89,6 +89,8 @@ class Ratio(ReadOnly, Card):
 def fitted(meaning: Meaning, low: Ints, high: Ints) -> Ratio:
     """Find the ratios that round as the graph does, for all sums from low to high."""
     # shapes: low, high (n,)
+    if meaning.high - meaning.low >= _AT_ONCE:
+        raise NotSupportedError(f"its values are {meaning.low} to {meaning.high}; quantise it to 20 bits or fewer")
     n, at_once = len(low), max(1, _AT_ONCE // max(1, meaning.high - meaning.low))
     found = np.zeros((3, n), np.int64)
     for start in range(0, n, at_once):

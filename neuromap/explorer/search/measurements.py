@@ -257,8 +257,8 @@ def evaluate(
         proven = verified and is_proven(timed, program)
     figures, measured_in_haste = _figures(setting, program, until)
     energy = None if figures is None else figures.joules_spread
-    first = min(timed.first_response(name) for name in outputs) * scale
-    full = max(timed.full_response(name) for name in outputs) * scale
+    firsts = {name: timed.first_response(name) * scale for name in outputs}
+    fulls = {name: timed.full_response(name) * scale for name in outputs}
     answers = {source: steps * scale for source, steps in timed.answers.items()}
     reaction = timed.worst_case_reaction(None, scale)
     clock = ResponseSeconds(program, None if figures is None else figures.seconds)
@@ -266,8 +266,8 @@ def evaluate(
         "mapped",
         schedule="ticks" if timed.is_tick_level else "steps",
         frame_period_ticks=program.period,
-        first_response_ticks=first,
-        full_response_ticks=full,
+        first_response_ticks=min(firsts.values()),
+        full_response_ticks=max(fulls.values()),
         worst_case_reaction_ticks=reaction,
         full_response_exact=all(timed.full_response_is_exact(name) for name in outputs),
         cores=program.n_cores,
@@ -275,21 +275,27 @@ def evaluate(
         energy_half_width_joules=None if energy is None else energy.half_width,
         verified=verified,
         proven=proven,
-        seconds=_row_seconds(clock, "measured", first, full, answers, reaction),
-        bound_seconds=_row_seconds(clock, "bound", first, full, answers, reaction),
+        seconds=_row_seconds(clock, "measured", firsts, fulls, answers, reaction),
+        bound_seconds=_row_seconds(clock, "bound", firsts, fulls, answers, reaction),
         cut_short=(*mapped.cut_short, *measured_in_haste),
     )
 
 
 def _row_seconds(
-    clock: ResponseSeconds, which: Which, first: int, full: int, answers: Mapping[str, int], reaction: int
+    clock: ResponseSeconds,
+    which: Which,
+    firsts: Mapping[str, int],
+    fulls: Mapping[str, int],
+    answers: Mapping[str, int],
+    reaction: int,
 ) -> RowSeconds | None:
     """Convert times in ticks to timed seconds; ``None`` if ticks are of fixed length or were not timed."""
     if clock.frames is None:
         return None
     waited = clock.reaction(answers, reaction - max(answers.values()), which)
-    spans = clock.of(first, which), clock.of(full, which), waited
-    return RowSeconds._make(t for t in (*spans, float(clock.frames.frame_period(which).mean())) if t is not None)
+    first, full = ([clock.of(t, name, which) or 0.0 for name, t in of.items()] for of in (firsts, fulls))
+    spans = min(first), max(full), waited, float(clock.frames.frame_period(which).mean())
+    return RowSeconds._make(t for t in spans if t is not None)
 
 
 def _seconds_of_searches(setting: Setting, until: float) -> float:

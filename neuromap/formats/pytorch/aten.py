@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.errors import InputError
 from neuromap.formats.layers import Exact, GraphReading, TensorShape, along, conv_work, dense_work
 
 _NAMES = {
@@ -135,11 +136,18 @@ def _where(node: Any, call: Call) -> str:
 
 def _quantise(node: Any, call: Call) -> str | None:
     """Read a quantisation or dequantisation, as PyTorch's export of quantised modules writes it."""
+    import torch
+
     source, scale, zero = node.args[:3]
     if call.is_constant(source) or not (call.is_constant(scale) and call.is_constant(zero)):
         return None
     at = 4 if "channel" in node.target.__name__ else 3
     low, high = (int(part) for part in node.args[at : at + 2])
+    held = torch.iinfo(node.args[at + 2])
+    if low < held.min or high > held.max:  # which PyTorch refuses when it computes it
+        raise InputError(
+            f"quantises to {low} to {high}, and {held.dtype} holds {held.min} to {held.max}; export it again"
+        )
     settings = {"low": low, "high": high, "axis": int(node.args[3]) if at == 4 else 1, "inverse": True}
     numbers = (np.asarray(call.array(scale), np.float32), np.asarray(call.array(zero)).astype(np.int64))
     word = "dequantises" if node.target.__name__.startswith("de") else "quantises"

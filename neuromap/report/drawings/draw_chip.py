@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from neuromap.files.messages import counted
 from neuromap.render.svg import PHONE, Point, drawing, element, label, number, shorten
-from neuromap.report.figures.row import CoreMap
+from neuromap.report.figures.row import CoreMap, rectangle_of
 from neuromap.simulation.noc.traffic import DIRECTIONS, LinkName
 
 # Colours of nodes; as many further nodes have paler shades of them, and from there on they repeat.
@@ -401,14 +401,18 @@ def draw_links(
     cores: CoreMap, peaks: NDArray[Any], heading: str = "", *, sent: str = "spike", narrow: bool = False
 ) -> str:
     """Draw every link of the used part of a board, coloured by the most spikes that it carries in a tick."""
+    # places are those of routers, which the cores of a tile share
     # shapes: peaks (6, rows, columns)
-    grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading), narrow=narrow)
+    (across, up), (columns, rows), (width, height) = cores.tile, cores.cores, cores.board
+    routers = np.unique(cores.coordinates // cores.tile, axis=0)
+    board, chip = (width // across, height // up), (columns // across, rows // up)
+    grid = board_grid(rectangle_of(routers), board, chip, heading=bool(heading), narrow=narrow)
     loads = _of_squares(np.asarray(peaks), grid)
     most = int(loads[:4].max(initial=0))
     bounds = load_bounds(most)
     above = [label(grid.left, 20, heading, "heading", anchor="start")] if heading else []
     parts = grid.frame(squares=grid.side >= _ARROW_SIDE)
-    parts += _routers(cores, loads, grid)
+    parts += _routers(routers, "core" if cores.tile == (1, 1) else "cores", loads, grid)
     parts += _links(loads, grid, bounds)
     busiest = _busiest(np.asarray(peaks)) if most else None
     if busiest is not None:
@@ -430,10 +434,10 @@ def _of_squares(peaks: NDArray[Any], grid: BoardGrid) -> NDArray[np.int64]:
     return found
 
 
-def _routers(cores: CoreMap, loads: NDArray[np.int64], grid: BoardGrid) -> list[str]:
+def _routers(routers: NDArray[np.integer], own: str, loads: NDArray[np.int64], grid: BoardGrid) -> list[str]:
     half = (0.17 if grid.side >= _ARROW_SIDE else 0.1) * grid.side
     used = np.zeros((grid.rows, grid.columns), np.bool_)
-    square = (cores.coordinates - (grid.x, grid.y)) // grid.block
+    square = (routers - (grid.x, grid.y)) // grid.block
     used[square[:, 1], square[:, 0]] = True
     alone = used.size <= MOST_TOOLTIPS
     parts: list[str] = []
@@ -447,7 +451,7 @@ def _routers(cores: CoreMap, loads: NDArray[np.int64], grid: BoardGrid) -> list[
             pieces[class_].append(path)
             continue
         into, out = int(loads[4, row, column]), int(loads[5, row, column])
-        what = f"from its core {into}, into its core {counted(out, 'spike')} per tick, most in one tick"
+        what = f"from its {own} {into}, into its {own} {counted(out, 'spike')} per tick, most in one tick"
         tip = f"router {grid.place(column, row)}: {what}" if used[row, column] else f"router {grid.place(column, row)}"
         parts.append(element("path", d=path, class_=class_, title=tip))
     return parts + [element("path", d="".join(many), class_=class_) for class_, many in pieces.items() if many]

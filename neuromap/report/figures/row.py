@@ -242,6 +242,7 @@ class CoreMap(ReadOnly, Card):
     # cores, chips: columns and rows of cores on a chip, and of chips on the board
     cores: tuple[int, int]
     chips: tuple[int, int]
+    tile: tuple[int, int]  # columns and rows of cores that share a router
     places: int  # neurons that a core has room for
     dead: tuple[tuple[int, int], ...]  # x and y of cores that cannot be used
     coordinates: NDArray[np.int32]  # (C, 2): x and y on the board
@@ -268,10 +269,15 @@ class CoreMap(ReadOnly, Card):
     @property
     def region(self) -> tuple[int, int, int, int]:
         """Least x and y, and columns and rows, of the smallest rectangle that holds all cores in use."""
-        if not len(self.coordinates):
-            return 0, 0, 1, 1
-        low, high = self.coordinates.min(axis=0), self.coordinates.max(axis=0)
-        return int(low[0]), int(low[1]), int(high[0] - low[0]) + 1, int(high[1] - low[1]) + 1
+        return rectangle_of(self.coordinates)
+
+
+def rectangle_of(places: NDArray[np.integer]) -> tuple[int, int, int, int]:
+    """Least x and y, and columns and rows, of the smallest rectangle that holds all places; 1 x 1 without any."""
+    if not len(places):
+        return 0, 0, 1, 1
+    low, high = places.min(axis=0), places.max(axis=0)
+    return int(low[0]), int(low[1]), int(high[0] - low[0]) + 1, int(high[1] - low[1]) + 1
 
 
 # Spikes of a run over ticks, node by node, for pictures: bounded for any program.

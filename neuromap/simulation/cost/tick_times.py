@@ -316,21 +316,20 @@ class ResponseSeconds:
 
     def __init__(self, program: ChipProgram, frames: FrameSeconds | None) -> None:
         self._chip, self.frames = program.chip, frames
-        self._samples = input_samples(program)
         self._sample_of = {port.name: port.sample_tick for port in program.nodes}
 
-    def of(self, ticks: Time | None, which: Which = "measured", early: Time = 0) -> float | None:
-        """Mean seconds of a response over frames and stimuli; the longest over several inputs.
+    def of(self, ticks: Time | None, output: str, which: Which = "measured") -> float | None:
+        """Mean seconds of a response over frames and stimuli: of the ticks before one in which the output is computed.
 
         None if there is no response, or this chip's ticks are timed and nothing was run.
         """
         if ticks is None:
             return None
         if not self._chip.is_timed:
-            return float((ticks + early) * self._chip.tick_seconds)
+            return float(ticks * self._chip.tick_seconds)
         if self.frames is None:
             return None
-        return max(float(self.frames.span(sample, ticks, which, early).mean()) for sample in self._samples)
+        return float(self.frames.span(self._sample_of[output] - ticks, ticks, which).mean())
 
     def reaction(self, answers: Mapping[str, int], early: int, which: Which = "measured") -> float | None:
         """Mean seconds of the reaction to an event, at the input where it is slowest.
@@ -350,7 +349,7 @@ class ResponseSeconds:
             None as in :meth:`of`.
         """
         if not self._chip.is_timed:
-            return self.of(max(answers.values()), which, early)
+            return float((max(answers.values()) + early) * self._chip.tick_seconds)
         if self.frames is None:
             return None
         spans = (self.frames.span(self._sample_of[u], ticks, which, early) for u, ticks in answers.items())

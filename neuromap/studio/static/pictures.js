@@ -193,10 +193,9 @@ function answer(run, k) {
   if (out) {
     text = `${out.node}, frame ${out.frame}, tick ${out.tick}: `;
     const total = out.votes.reduce((a, b) => a + b, 0);
-    const sent = out.votes.filter((value) => value).length;
     if (run.classes && out.named !== null) text += `class ${run.classes[out.named]} (${out.votes[out.named]} ${out.values ? "is its value" : `of ${total} spikes`})`;
-    else if (out.values) text += `${sent} message${sent === 1 ? "" : "s"}`;
-    else text += `${total} spike${total === 1 ? "" : "s"}`;
+    else if (out.values) text += `${out.sent} message${out.sent === 1 ? "" : "s"}`;
+    else text += `${out.sent} spike${out.sent === 1 ? "" : "s"}`;
     if (run.strays) text += `; ${run.strays} spikes of no frame since tick 0`;
   }
   if (place.textContent !== text) place.textContent = text;
