@@ -222,7 +222,7 @@ class PartialSums:
         return Part(since, bool(exact), start, end, total, tuple(s for part in parts for s in part.slices))
 
     def gather(self, core: int, begin: Ints, neuron: Ints, rows: Ints) -> Gathered:
-        """Find the sums of the neurons of a core that read parts of sums."""
+        """Find the sums of the neurons of a core that read parts of sums, and of those that would, of an empty sum."""
         # begin: (N,): when frame 0 of each is, in parts of a tick; neuron: of the synapses
         n, told = self._program.shape[1], (rows[0] == codes.PART) | self._holds[core, neuron]
         low, high, found, asked = (
@@ -232,7 +232,12 @@ class PartialSums:
             np.full(n, codes.ABSENT),
         )
         terms = [np.zeros((5, 0), np.int64)]
-        for k in np.flatnonzero(np.bincount(neuron[told], minlength=n) * ~self._holds[core]).tolist():
+        # only the host feeds these, and in several ticks: it adds their threshold up, and takes it off again
+        late = rows[1] + (rows[2] - 1) * self._p != begin[neuron]
+        empty = (np.bincount(neuron[rows[0] != codes.CLOCK], minlength=n) == 0) & np.bincount(neuron, late, n).astype(
+            bool
+        )
+        for k in np.flatnonzero(((np.bincount(neuron[told], minlength=n) > 0) | empty) & ~self._holds[core]).tolist():
             mine = neuron == k
             try:
                 (low[k], high[k]), asked[k], (source, lag, weight) = self._wide(core, k, int(begin[k]), rows[:, mine])
@@ -248,7 +253,7 @@ class PartialSums:
         wires, others = rows[:, rows[0] == codes.PART], rows[:, rows[0] != codes.PART]
         parts = self._shown(wires[2])
         first, last, most = _windows(parts, wires[1] // self._q)
-        lead = (begin - np.array([part.since for part in parts])) * self._inverse % self._p
+        lead = (begin - np.array([part.since for part in parts], np.int64)) * self._inverse % self._p
         lead += (last - lead + self._p - 1) // self._p * self._p  # least that leaves time for all
         _require(
             all(not a.exact or a.since == begin - b * self._q for a, b in zip(parts, lead.tolist(), strict=True)),
@@ -258,7 +263,7 @@ class PartialSums:
         for part, ahead, weight in zip(parts, lead.tolist(), wires[3].tolist(), strict=True):
             for one in part.slices:
                 groups.setdefault((ahead, one.terms.tobytes()), []).append((one, weight))
-        found, bounds = [], np.zeros(2, np.int64)
+        found, bounds = [np.zeros((3, 0), np.int64)], np.zeros(2, np.int64)
         for (ahead, _), slices in groups.items():
             source, arrival, start, weights = slices[0][0].terms
             counted = np.sum([weight * one.counts for one, weight in slices], axis=0)
@@ -287,7 +292,7 @@ class PartialSums:
         """Follow a gathering neuron through a frame; return the sum from which on it spikes in its tick (Lemma 12)."""
         # come: of every wire its weight, first tick and most spikes; late, host: ticks and weights of the host
         weight, first, most = come
-        start, end = min(int(first.min()), int(late.min(initial=0))), int(late.max(initial=0))
+        start, end = int(min(first.min(initial=0), late.min(initial=0))), int(late.max(initial=0))
         _require(end - start < self._frame, codes.REST)
         _require((end - start) * len(first) < _WORK, codes.LARGE)
         ticks = np.arange(start, end + 1)[:, None]
@@ -328,7 +333,8 @@ def _joined(rows: Ints) -> Ints:
 
 def _windows(parts: list[Part], delay: Ints) -> Ints:
     """Return when the first and last spikes of parts arrive, in ticks after their sums, and how many at most."""
-    return np.array([(part.first, part.last, part.most) for part in parts]).T + np.stack([delay, delay, 0 * delay])
+    each = np.array([(part.first, part.last, part.most) for part in parts], np.int64).reshape(-1, 3)
+    return each.T + np.stack([delay, delay, 0 * delay])
 
 
 def _bounds(weight: Ints) -> tuple[int, int]:

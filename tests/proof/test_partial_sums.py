@@ -18,11 +18,16 @@ from neuromap.proof.prove import check_certificate, prove, save_certificate
 SIZE = 10
 
 
-def mapped(axons, ticks, execution="pipelined", seed=0, *, cyclic=False, size=SIZE):
-    """A node that few axons make wide, on its own; with cyclic, it reads itself and another one reads it."""
+def mapped(axons, ticks, execution="pipelined", seed=0, *, cyclic=False, size=SIZE, theta=None):
+    """A node that few axons make wide, on its own; with cyclic, it reads itself and another one reads it.
+
+    With theta, its second neuron reads nothing and has this threshold.
+    """
     rng = np.random.default_rng(seed)
     nodes = {"I": (size, None), "W": (2, rng.integers(-1, 4, 2))}
     edges = {("I", "W"): rng.choice([-2, -1, 0, 1, 1, 2], (2, size))}
+    if theta is not None:
+        nodes["W"][1][1], edges["I", "W"][1] = theta, 0
     if cyclic:
         nodes |= {"O": (2, 1)}
         edges |= {("W", "W"): rng.integers(-1, 2, (2, 2)), ("W", "O"): rng.integers(-1, 3, (2, 2))}
@@ -58,6 +63,18 @@ def test_programs_with_wide_neurons_are_proven(axons, ticks, seed, execution, si
     proof = prove(rollout, program)
     assert proof.proven, proof.faults[:3]
     assert program.is_part is None or proof.lemmas["counts a part of a sum"] == program.is_part.sum()
+
+
+@pytest.mark.parametrize("theta", [0, 1])
+def test_a_neuron_of_an_empty_sum_is_proven_too(theta):
+    """The host adds its threshold up in several ticks, and takes it off again, as of those that gather parts."""
+    rollout, program = mapped(6, 3, theta=theta)
+    assert prove(rollout, program).proven
+    assert computes(rollout, program)
+    core, neuron = np.argwhere((program.neuron_node == 1) & (program.neuron_index == 1) & ~program.is_part)[0]
+    for by in (-1, 1):
+        wrong = table(program, "threshold", core, neuron, lambda value, by=by: value + by)
+        assert computes(rollout, wrong) or not prove(rollout, wrong).proven
 
 
 def table(program, name, core, neuron, change):
