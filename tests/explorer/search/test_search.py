@@ -177,7 +177,7 @@ def test_splitters_anywhere(data, networks, chip, brute_force, point_of):
         net, small, pattern, n_frames=4, tolerance=tolerance, splitters="anywhere", ticks_per_step=ticks
     )
     found = explore(net, small, splitters="anywhere", ticks_per_step=ticks, energy_tolerance=tolerance, **QUICK)
-    assert found.gap.is_exact
+    assert found.gap.is_exact or (found.gap.nothing_fits and not brute.front)
     assert {point_of(row) for row in found.front} == brute.front
     assert {point_of(row) for row in found.class_front} == brute.class_front
     bound = core_bound_of_all(net, small).total
