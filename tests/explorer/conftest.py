@@ -98,14 +98,14 @@ def _brute_force(
                 continue
             rollout, program = mapping.rollout, mapping.program  # splitters may have changed the schedule
             step = 1 if rollout.is_tick_level else program.ticks_per_step
-            first = min(rollout.first_response(o) for o in net.outputs) * step
-            full = max(rollout.full_response(o) for o in net.outputs) * step
+            firsts = {o: rollout.first_response(o) * step for o in net.outputs}
+            fulls = {o: rollout.full_response(o) * step for o in net.outputs}
             answers = {u: steps * step for u, steps in answers_of(rollout).items()}
             waited = math.ceil(program.period) - 1
             steady = steady_figures(program, stimuli, EngineChoice(threads=1))
-            times = first, full, max(answers.values()) + waited, program.period
+            times = min(firsts.values()), max(fulls.values()), max(answers.values()) + waited, program.period
             if chip.is_timed:
-                times = walked(program, steady.seconds, first, full, answers, waited)
+                times = walked(program, steady.seconds, firsts, fulls, answers, waited)
             points[pattern.values, execution] = Point(*times, program.n_cores, rounded(steady.joules_per_frame))
     return fronts(net, points, given, tolerance)
 
@@ -120,28 +120,33 @@ def answers_of(rollout: nm.Rollout) -> dict[str, int]:
 
 
 def walked(
-    program: Any, ticks: FrameSeconds, first: int, full: int, answers: dict[str, int], waited: int
+    program: Any,
+    ticks: FrameSeconds,
+    firsts: dict[str, int],
+    fulls: dict[str, int],
+    answers: dict[str, int],
+    waited: int,
 ) -> list[float]:
-    """Add up the ticks from every frame's sample on, one by one, for the input where they take longest."""
+    """Add up ticks one by one: those up to every output's, and for the slowest reaction those from the sample on."""
 
-    def longest(begin: int, end_of: dict[str, int]) -> float:
-        means = []
+    def means(of: dict[str, tuple[int, int]]) -> list[float]:
+        found = []
         for port in program.nodes:
-            if port.name not in end_of:
+            if port.name not in of:
                 continue
-            spans, end = [], end_of[port.name]
+            spans, (begin, end) = [], of[port.name]
             for stimulus in ticks.measured.tolist():
                 for frame in range(ticks.first_frame, ticks.first_frame + ticks.n_frames):
-                    sampled = math.floor(port.sample_tick + frame * program.period) - ticks.first_tick
-                    span = range(sampled + 1 + begin, sampled + 1 + end)
+                    here = math.floor(port.sample_tick + frame * program.period) - ticks.first_tick
+                    span = range(here + 1 + begin, here + 1 + end)
                     spans.append(math.fsum(stimulus[tick % len(stimulus)] for tick in span))
-            means.append(math.fsum(spans) / len(spans))
-        return rounded(max(means))
+            found.append(math.fsum(spans) / len(spans))
+        return found
 
     period = ticks.measured.sum() / ticks.measured.size * float(program.period)
-    inputs = [port.name for port in program.nodes if port.kind == "input"]
-    ends = (dict.fromkeys(inputs, first), dict.fromkeys(inputs, full))
-    return [*(longest(0, end) for end in ends), longest(-waited, answers), rounded(period)]
+    first, full = (means({o: (-t, 0) for o, t in of.items()}) for of in (firsts, fulls))
+    reaction = means({u: (-waited, t) for u, t in answers.items()})
+    return [rounded(min(first)), rounded(max(full)), rounded(max(reaction)), rounded(period)]
 
 
 def fronts(

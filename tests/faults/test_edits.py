@@ -123,6 +123,24 @@ def test_nothing_crosses_a_dead_link(mapped, data):
         apply_edits(program, [replace(link, y=link.y + 5000)])
 
 
+def test_links_are_those_of_routers_that_cores_share():
+    """Where a router serves the cores of a tile, dead links cut what leaves a tile, and nothing within it."""
+    rng, chip = np.random.default_rng(0), replace(nm.load_chip("loihi1"), neurons=6)
+    edges = {("I", "H"): rng.integers(-1, 3, (60, 6)), ("H", "O"): rng.integers(0, 2, (20, 60))}
+    network = build_network({"I": (6, None), "H": (60, 2), "O": (20, 2)}, edges)
+    program = nm.map_rollout(nm.Rollout(network, "streaming"), chip)
+    router, wires = program.coordinates // chip.tile, program.wires
+    stays = (router[wires.core] == router[wires.target_core]).all(axis=1)
+    assert 0 < stays.sum() < len(stays)
+    links = links_in_use(program)
+    dead = [DeadLink(int(x), int(y), bool(up)) for x, y, up in zip(*links, strict=True)]
+    left = apply_edits(program, dead).wires
+    assert set(zip(left.core.tolist(), left.target_core.tolist(), strict=True)) == set(
+        zip(wires.core[stays].tolist(), wires.target_core[stays].tolist(), strict=True)
+    )
+    assert len(left.core) == stays.sum()
+
+
 @pytest.fixture(scope="session")
 def mixer_like(by_hand):
     """Two neurons with memory: they hold a potential between ticks."""

@@ -54,6 +54,7 @@ def test_every_chip_is_there_once(study):
 def test_chips_without_faults_are_right(study):
     without = [run for run in study.runs if run.rate == 0]
     assert all(run.struck == run.lost == run.added == 0 and run.bits > 0 for run in without)
+    assert all(run.at_risk > 0 for run in without if run.kind == "dropped-spikes")
     assert {run.first_response_ticks for run in without if run.pattern == "streaming"} == {2}
     assert all(point.error.low == point.error.high == 0 for point in study.points if point.rate == 0)
 

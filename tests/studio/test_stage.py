@@ -185,6 +185,7 @@ def test_a_look_tells_cores_nodes_rasters_and_votes(scene, cross):
     assert [out["frame"] for out in outs] == [out.frame for out in run.live.outputs]
     for shown, out in zip(outs, run.live.outputs, strict=True):
         assert shown["votes"] == [int(out.spikes[:2].sum()), int(out.spikes[2:].sum())]
+        assert shown["sent"] == int(out.spikes.sum())
         named = int(np.argmax(shown["votes"])) if out.spikes.any() else None
         assert shown["named"] == named
         rows_of_o = [r for t, column in first.columns + second.columns for r in column if t == out.tick and r >= 6]

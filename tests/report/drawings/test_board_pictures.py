@@ -13,6 +13,7 @@ from small_networks import network_of_any_names
 
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
+from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.mapping.map_rollout import map_rollout, map_with_stages
 from neuromap.network.build import build_network
 from neuromap.render.svg import standalone
@@ -54,6 +55,7 @@ def cores_at(coordinates, board=(64, 64), chips=(1, 1), n_nodes=3, dead=()):
         names=tuple(f"N{k}" for k in range(n_nodes)),
         cores=(board[0] // chips[0], board[1] // chips[1]),
         chips=chips,
+        tile=(1, 1),
         places=256,
         dead=dead,
         coordinates=np.array(coordinates, np.int32),
@@ -109,6 +111,20 @@ def test_every_loaded_link_is_drawn_with_its_peak(networks, patterns, chip, data
         name = f"({busiest.link.x}, {busiest.link.y}) {busiest.link.direction}"
         assert f"busiest: {name}" in svg
         assert f"{counted(busiest.spikes, 'spike')} in one tick" in svg
+
+
+def test_links_are_drawn_between_routers_that_cores_share():
+    rng, chip = np.random.default_rng(0), load_chip("loihi1", {"core.neurons": 6})
+    edges = {("I", "H"): rng.integers(-1, 3, (60, 6)), ("H", "O"): rng.integers(0, 2, (20, 60))}
+    network = build_network({"I": (6, None), "H": (60, 2), "O": (20, 2)}, edges)
+    program = map_rollout(Rollout(network, "streaming"), chip)
+    peaks = measure_traffic(program, random_frames(network, 5, seed=1)).peak_loads
+    svg = draw_links(core_map(program), peaks)
+    drawn = {(DIRECTIONS.index(m[3]), int(m[2]), int(m[1])): int(m[4]) for m in titles(svg, LINK)}
+    assert drawn == {tuple(k): int(peaks[tuple(k)]) for k in np.argwhere(peaks[:4]).tolist()}
+    routers = titles(svg, r"router \((\d+), (\d+)\): from its cores (\d+), into its cores (\d+) .*")
+    found = {(int(m[1]), int(m[2])): (int(m[3]), int(m[4])) for m in routers}
+    assert found == {(x, y): tuple(peaks[4:, y, x]) for x, y in map(tuple, np.unique(program.coordinates // 2, axis=0))}
 
 
 @given(st.integers(0, 5000))

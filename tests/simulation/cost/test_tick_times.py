@@ -141,6 +141,21 @@ def test_with_a_barrier_alone_seconds_are_ticks() -> None:
         assert row.sampling_frequency_hz == pytest.approx(1 / (2e-6 * row.frame_period_ticks))
 
 
+def test_a_response_ends_in_the_tick_in_which_its_output_is_computed() -> None:
+    """I1 is sampled a tick later than I2: an answer to it after one tick is the short tick, not that of A."""
+    rng = np.random.default_rng(0)
+    weights = {("I2", "A"): rng.integers(0, 2, (400, 8)), ("A", "O"): rng.integers(0, 2, (4, 400))}
+    sizes = {"I1": (8, None), "I2": (8, None), "A": (400, 1), "O": (4, 1)}
+    net = nm.build_network(sizes, {**weights, ("I1", "O"): np.ones((4, 8), int)})
+    (row,) = nm.latency_report(net, chip="loihi1", patterns=["sequential"], executions=["windowed"]).rows
+    assert (row.measured.first_response_ticks, row.measured.full_response_ticks, row.frame_period_ticks) == (1, 2, 2)
+    output = next(port.sample_tick for port in row.ports if port.name == "O")
+    lengths = [row.seconds.tick(output + k) for k in (0, 1)]
+    assert lengths[1] > 3 * lengths[0]
+    assert row.measured.first_response_seconds == pytest.approx(lengths[0])
+    assert row.measured.full_response_seconds == pytest.approx(sum(lengths))
+
+
 def test_spans_go_round_the_window() -> None:
     ticks = np.arange(1.0, 7.0)[None]  # three frames, two ticks apart; the window begins at tick 10, with frame 5
     found = FrameSeconds(ticks, 2 * ticks, 2, first_frame=5, first_tick=10)
