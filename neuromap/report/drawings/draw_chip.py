@@ -252,7 +252,7 @@ class BoardGrid:
         last = min(x + self.block, self.board[0]) - 1, min(y + self.block, self.board[1]) - 1
         return f"({x}, {y}) to ({last[0]}, {last[1]})"
 
-    def frame(self, squares: bool = True) -> list[str]:
+    def frame(self, squares: bool = True, of: str = "cores") -> list[str]:
         """Draw the squares' grid or only its outline, chip boundaries and axes."""
         if squares:
             lines = self._lines()
@@ -270,7 +270,7 @@ class BoardGrid:
             at = self.bottom - self.side * ((y - self.y) // self.block + 0.5)
             parts.append(label(self.left - 8, at + 4, str(y), "small", anchor="end"))
         middle = (self.left + self.right) / 2
-        parts.append(label(middle, self.bottom + 36, "x (columns of cores)", "small"))
+        parts.append(label(middle, self.bottom + 36, f"x (columns of {of})", "small"))
         turned = element(
             "text", "y", x=self.left - 40, y=(self.top + self.bottom) / 2 + 4, class_="small", text_anchor="middle"
         )
@@ -411,8 +411,9 @@ def draw_links(
     most = int(loads[:4].max(initial=0))
     bounds = load_bounds(most)
     above = [label(grid.left, 20, heading, "heading", anchor="start")] if heading else []
-    parts = grid.frame(squares=grid.side >= _ARROW_SIDE)
-    parts += _routers(routers, "core" if cores.tile == (1, 1) else "cores", loads, grid)
+    own, of = ("core", "cores") if cores.tile == (1, 1) else ("cores", "routers")
+    parts = grid.frame(grid.side >= _ARROW_SIDE, of)
+    parts += _routers(routers, own, loads, grid)
     parts += _links(loads, grid, bounds)
     busiest = _busiest(np.asarray(peaks)) if most else None
     if busiest is not None:
