@@ -267,6 +267,8 @@ def count_frame_work(
 ) -> FrameWork:
     """Count the work per frame of every node, in the reference.
 
+    Neurons that no output depends on count too; the mapper leaves them out.
+
     Parameters
     ----------
     network : Network
