@@ -32,7 +32,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.mapping.hypergraphs import FAMILIES, Family, Hypergraph, random_hypergraph
-from neuromap.arrays.packed_rows import distinct
 from neuromap.bench.bench_report import this_machine
 from neuromap.cores.synapse_list.fill_cores import partition_groups
 from neuromap.cores.synapse_list.grow_order import Layer
@@ -132,7 +131,7 @@ def layers_of(graph: Hypergraph) -> list[Layer]:
 
 def _ways(graph: Hypergraph, part: Ints) -> tuple[Ints, Ints]:
     n_cores = int(part.max()) + 1
-    pairs = distinct(graph.source * n_cores + np.repeat(part, np.diff(graph.start)))
+    pairs = np.unique(graph.source * n_cores + np.repeat(part, np.diff(graph.start)))
     source, target = np.divmod(pairs, n_cores)
     return source, target
 

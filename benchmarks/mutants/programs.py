@@ -20,7 +20,8 @@ from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.transforms import Dense
 from neuromap.network.weights import StoredWeights
-from neuromap.proof.counterexample import draw, references
+from neuromap.proof.counterexample import draw
+from neuromap.simulation.reference_frames import reference_batch
 from neuromap.simulation.stimulus import fed_sizes
 
 STEP = 64
@@ -199,6 +200,7 @@ def program_of(k: int, seed: int) -> tuple[str, nm.Rollout, ChipProgram]:
 def _is_lively(rollout: nm.Rollout) -> bool:
     """Whether most outputs are neither mostly 0 nor mostly 1."""
     sizes, rng = fed_sizes(rollout.network), np.random.default_rng(0)
-    seen = references(rollout, {name: draw(rng, 32, 24, size) for name, size in sizes.items()})
-    rates = np.concatenate([seen[name][:, 1:].mean(axis=(0, 1)) for name in rollout.network.outputs])
+    frames = {name: draw(rng, 32, 24, size) for name, size in sizes.items()}
+    seen = reference_batch(rollout, frames, rollout.network.outputs)
+    rates = np.concatenate([rows[:, 1:].mean(axis=(0, 1)) for rows in seen.values()])
     return bool(((rates > 0.04) & (rates < 0.96)).mean() > 0.6)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 _REASON = "benchmarks/ is not here: it is not part of the wheel"
-hypergraphs = pytest.importorskip("benchmarks.mapping.hypergraphs", reason=_REASON)
-many_targets = pytest.importorskip("benchmarks.mapping.many_targets", reason=_REASON)
+hypergraphs = pytest.importorskip("benchmarks.mapping.hypergraphs", reason=_REASON, exc_type=ModuleNotFoundError)
+many_targets = pytest.importorskip("benchmarks.mapping.many_targets", reason=_REASON, exc_type=ModuleNotFoundError)
 Family, Hypergraph = hypergraphs.Family, hypergraphs.Hypergraph
 convolution_hypergraph, random_hypergraph = hypergraphs.convolution_hypergraph, hypergraphs.random_hypergraph
 count, map_family = many_targets.count, many_targets.map_family

@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
-page = pytest.importorskip("benchmarks.wide.page", reason="benchmarks are not part of the package")
+page = pytest.importorskip(
+    "benchmarks.wide.page", reason="benchmarks are not part of the package", exc_type=ModuleNotFoundError
+)
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -1,5 +1,8 @@
-"""Files and folders that the pages name in backticks are there: a page that names what was moved leads nowhere."""
+"""Files and folders that pages name, and names that code beside the package imports, are there."""
 
+import ast
+import importlib
+import importlib.util
 import re
 
 import pytest
@@ -45,3 +48,20 @@ def test_paths_that_pages_name_are_there(root, pattern):
     found = {page.name: missing(page.read_text(encoding="utf-8"), root) for page in sorted(root.glob(pattern))}
     assert found
     assert {page: words for page, words in found.items() if words} == {}
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "paper", "docs", "examples"])
+def test_what_is_imported_of_the_package_is_there(root, folder):
+    """What nobody runs for weeks breaks without a word, and tests of it are skipped as if it were not installed."""
+    gone = []
+    for path in sorted((root / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "neuromap":
+                module = importlib.import_module(node.module)
+                gone += [
+                    f"{path.relative_to(root)}: {node.module}.{alias.name}"
+                    for alias in node.names
+                    if not hasattr(module, alias.name)
+                    and importlib.util.find_spec(f"{node.module}.{alias.name}") is None
+                ]
+    assert gone == []

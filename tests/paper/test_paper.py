@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-make_numbers = pytest.importorskip("paper.make_numbers", reason="the paper is not part of the package")
+make_numbers = pytest.importorskip(
+    "paper.make_numbers", reason="the paper is not part of the package", exc_type=ModuleNotFoundError
+)
 ROOT = Path(__file__).resolve().parents[2]
 PAPER = ROOT / "paper"
 WRITTEN = ("paper.typ", "appendix.typ")

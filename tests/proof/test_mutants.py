@@ -14,7 +14,11 @@ from neuromap.network.spiking_neuron import CurrentNeuron
 from neuromap.network.transforms import Dense
 from neuromap.network.weights import StoredWeights
 
-fates = pytest.importorskip("benchmarks.mutants.fates", reason="benchmarks/ is not here: it is not part of the wheel")
+fates = pytest.importorskip(
+    "benchmarks.mutants.fates",
+    reason="benchmarks/ is not here: it is not part of the wheel",
+    exc_type=ModuleNotFoundError,
+)
 
 
 def test_no_mutant_is_proven_that_differs_for_some_input():

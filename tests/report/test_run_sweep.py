@@ -17,7 +17,9 @@ from neuromap.errors import InputError, NeuromapError
 from neuromap.report.latency import measure_runs, row_figures, run_sweep, work_of
 from neuromap.sweep.sweep_spec import load_sweep, runs_of
 
-killed = pytest.importorskip("benchmarks.sweeps.killed", reason="benchmarks are not part of the package")
+killed = pytest.importorskip(
+    "benchmarks.sweeps.killed", reason="benchmarks are not part of the package", exc_type=ModuleNotFoundError
+)
 ROOT = Path(__file__).resolve().parents[2]
 SPEC = """\
 format = 1
