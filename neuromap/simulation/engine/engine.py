@@ -142,7 +142,8 @@ def require_inside(name: str, column: NDArray[np.integer], bound: Ints | int) ->
     if len(wrong):
         first = int(wrong[0])
         most = int(np.broadcast_to(bound, column.shape)[first]) - 1
-        raise StimulusError(f"events: event {first} is at {name} {column[first]}; allowed is 0 to {most}")
+        allowed = "none" if most < 0 else f"0 to {most}"
+        raise StimulusError(f"events: event {first} is at {name} {column[first]}; allowed is {allowed}")
 
 
 class Totals(NamedTuple):

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import refuse_masked
 from neuromap.errors import StimulusError
-from neuromap.files.argument_checks import needs, path_given, refuse_swapped
+from neuromap.files.argument_checks import needs, path_given, refuse_swapped, whole_number
+from neuromap.files.messages import show
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.spiking_neuron import PAYLOAD
 from neuromap.simulation.engine.engine import HostEvents, Sent, make_engine, require_inside
@@ -60,21 +61,27 @@ def run_events(
     InputError
         If the engine is unknown, or the number of threads or the seed is out of range.
     StimulusError
-        If an event lies outside the ticks, cores or axons of the run, or its value is not allowed there.
+        If an event lies outside the ticks, cores or axons of the run, its value is not allowed there, or a number is
+        not whole.
     """
     chip = make_engine(program, EngineChoice(engine, threads, noise_seed))
     graded = program.value_ranges is not None
     if values is not None and not graded:
         raise StimulusError(f"events: values are given, but program {program.name} sends spikes; leave them out")
-    carried = [np.ones(np.size(ticks), np.int64) if values is None else values] if graded else []
-    refuse_masked([ticks, cores, axons, *carried], "events", StimulusError)
-    event = [np.asarray(column, dtype=np.int64).reshape(-1) for column in (ticks, cores, axons, *carried)]
+    n_ticks = whole_number("events: n_ticks", n_ticks, StimulusError)
+    if n_ticks < 0:
+        raise StimulusError(f"events: n_ticks = {n_ticks}; must be 0 or more")
+    columns = {"ticks": ticks, "cores": cores, "axons": axons} | ({} if values is None else {"values": values})
+    refuse_masked([*columns.values()], "events", StimulusError)
+    event = [_whole_numbers(name, column) for name, column in columns.items()]
+    if graded and values is None:
+        event.append(np.ones(len(event[0]), np.int64))
     if len({len(column) for column in event}) > 1:
         told = zip(event, ("ticks", "cores", "axons", "values"), strict=False)
         raise StimulusError(
             f"events: {', '.join(f'{len(column)} {name}' for column, name in told)}; give as many of each"
         )
-    if graded and (event[3] == 0).any() | (np.abs(event[3]) > PAYLOAD).any():
+    if graded and ((event[3] == 0) | (event[3] < -PAYLOAD) | (event[3] > PAYLOAD)).any():
         raise StimulusError(f"events: values must be -{PAYLOAD} to {PAYLOAD}, and not 0, which is not sent")
     if graded:
         program.require_sums(int(event[3].min(initial=0)), int(event[3].max(initial=0)))
@@ -82,9 +89,24 @@ def run_events(
     require_inside("core", event[1], program.n_cores)
     require_inside("axon", event[2], program.axon_counts[event[1]])
     order = np.argsort(event[0], kind="stable")
-    at, *columns = (column[order] for column in event)
+    at, *places = (column[order] for column in event)
     start = np.searchsorted(at, np.arange(n_ticks + 1)).astype(np.int64)
-    return chip.run(HostEvents(start, *(column.astype(np.int32) for column in columns)))
+    return chip.run(HostEvents(start, *(column.astype(np.int32) for column in places)))
+
+
+def _whole_numbers(name: str, given: ArrayLike) -> NDArray[np.integer]:
+    """Convert a column of events to an array, of the type given: a cast could wrap what the bounds refuse."""
+    try:
+        column = np.asarray(given)
+    except (ValueError, TypeError, OverflowError, RuntimeError):  # ragged lists, and tensors that need gradients
+        raise StimulusError(f"events: {name} = {show(given)}; give a list of whole numbers") from None
+    if column.size == 0:  # NumPy makes floats of an empty list
+        return np.zeros(0, np.int64)
+    if column.dtype.kind not in "iu":
+        raise StimulusError(f"events: {name} have dtype {column.dtype}; must be whole numbers, give integers")
+    if column.ndim != 1:
+        raise StimulusError(f"events: {name} have shape {column.shape}; give one number for each event, shape (n,)")
+    return column
 
 
 def simulate(

@@ -498,6 +498,29 @@ def test_events_outside_the_run_are_refused(make_chip, random_program, events, f
         run_events(program, *events, 5)
 
 
+@pytest.mark.parametrize(
+    ("ticks", "n_ticks", "found"),
+    [
+        ([0.5], 5, "ticks have dtype float64; must be whole numbers, give integers"),
+        (["0"], 5, "ticks have dtype <U1; must be whole"),
+        ([True], 5, "ticks have dtype bool; must be whole"),
+        ([2.0**64], 5, "ticks have dtype float64"),
+        ([float("nan")], 5, "ticks have dtype float64"),
+        ([[0]], 5, r"ticks have shape \(1, 1\); give one number for each event"),
+        ([[0], [1, 2]], 5, "ticks = .*; give a list of whole numbers"),
+        (np.array([2**64 - 1], np.uint64), 5, "event 0 is at tick 18446744073709551615; allowed is 0 to 4"),
+        ([0], 0, "event 0 is at tick 0; allowed is none"),
+        ([0], 4.0, "n_ticks = 4.0: must be a whole number, not a float"),
+        ([0], True, "n_ticks = True: must be a whole number"),
+        ([0], -1, "n_ticks = -1; must be 0 or more"),
+    ],
+)
+def test_events_at_what_is_no_whole_number_are_refused(make_chip, random_program, ticks, n_ticks, found):
+    program = random_program(np.random.default_rng(0), make_chip(), 2)
+    with pytest.raises(StimulusError, match=f"events: {found}"):
+        run_events(program, ticks, [0], [0], n_ticks, engine="numpy")
+
+
 def test_more_noise_bits_than_a_byte_has_are_refused(make_chip, make_program):
     program = make_program(make_chip(), np.zeros((2, 1, 3)))
     with pytest.raises(ProgramError, match="core 1, neuron 1: number of noise bits is 9; needs 0 to 8"):
