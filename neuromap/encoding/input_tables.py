@@ -10,7 +10,6 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import CODES, MAX_LEVELS, MAX_NOISE, SHOWN, Code, InputEncoding
 from neuromap.errors import InputError, NetworkError
-from neuromap.files.messages import show
 from neuromap.files.toml_table import TomlTable
 from neuromap.network.network import ENCODER, Network, plain_table
 from neuromap.network.weights import MAX_NEURONS
@@ -122,11 +121,20 @@ def require_labelled_nodes(network: Network, classes: int, what: str) -> None:
         )
 
 
+def training_table(network: Network) -> TomlTable:
+    """Return the table ``training`` of a network, its keys and numbers checked."""
+    given = network.tables.get("training", {})
+    table = TomlTable(given, "training", NetworkError, ("nodes", "edges", "frames", "classes"))
+    for key, what in (("frames", "trained output frames"), ("classes", "classes")):
+        value = table.values.get(key, 1)
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise table.wrong(key, f"is the number of {what}, 1 or more")
+    return table
+
+
 def with_known_classes(network: Network, images: ImageSet, what: str) -> ImageSet:
     """Return images with all classes that the network was made for: a file may lack images of the last ones."""
-    known = network.tables.get("training", {}).get("classes")
-    if known is not None and (isinstance(known, bool) or not isinstance(known, int) or known < 1):
-        raise NetworkError(f"training.classes: found {show(known)}; allowed is the number of classes, 1 or more")
+    known = training_table(network).values.get("classes")
     given = len(images.classes)
     if known is not None and known != given:
         numbers = tuple(map(str, range(known)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -53,7 +53,8 @@ def import_file(
     NetworkError
         If the file does not describe a valid network.
     """
-    suffix = Path(path).suffix.lower()
+    path = path_given("import_file", path)
+    suffix = path.suffix.lower()
     name = format or next((name for name, known in IMPORT_FORMATS.items() if suffix in known.suffixes), None)
     if name is None:
         known = ", ".join(f"{s} ({n})" for n, f in IMPORT_FORMATS.items() for s in f.suffixes)
@@ -64,7 +65,7 @@ def import_file(
     for option in options:
         if option not in taken:
             raise InputError(f"format {name}: takes no {option}; it takes {', '.join(taken)}")
-    return cast("Imported", function(Path(path), chip=spec, **options))
+    return cast("Imported", function(path, chip=spec, **options))
 
 
 # A network, program or trace file as files of another tool, written whole or not at all.
@@ -111,6 +112,7 @@ def export_file(
     """
     known = EXPORT_FORMATS.find(format)
     path_given("export_file", source)
+    place = path_given("export_file", destination)
     options: dict[str, Any] = {}
     if known.fed:
         options = {"frames": frames, "random": random}
@@ -122,11 +124,12 @@ def export_file(
         raise InputError(f"format {format}: takes no program beside its {known.source} file; give none")
     found = cast("Exported", known.load()(Path(source), **options))
     if known.folder:
-        _require_no_others(Path(destination), found)
+        _require_no_others(place, found)
         write_folder(destination, found.contents)
     else:
         (content,) = found.contents.values()
         write_whole(destination, content)
+        found = replace(found, contents={place.name: content})  # its only file is called as the caller said
     return found
 
 

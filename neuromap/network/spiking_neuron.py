@@ -108,7 +108,7 @@ def checked_integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> I
     """Check integers, one for all neurons or one per neuron."""
     try:
         array = np.asarray(values)
-    except ValueError:  # rows of different lengths
+    except (ValueError, RuntimeError):  # rows of different lengths, or a tensor that needs gradients
         array = np.asarray(None)
     if array.dtype == object or (array.dtype.kind not in "iu" and not _is_whole(values)) or array.ndim > 1:
         raise NetworkError(f"neuron: {name}: found {values!r:.60}; allowed are integers, one or one per neuron")

@@ -328,9 +328,11 @@ def require_integers(values: Any, what: str) -> NDArray[Any]:
     refuse_masked(values, what, NetworkError)
     try:
         array = np.asarray(values)
-    except (ValueError, TypeError, OverflowError):
+    except (ValueError, TypeError, OverflowError, RuntimeError):  # the last of tensors that need gradients
         raise NetworkError(f"{what}: found {show(values)}; allowed is an array of integers") from None
-    if not np.issubdtype(array.dtype, np.integer):
+    if not array.size and not hasattr(values, "dtype"):  # NumPy makes floats of an empty list
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":  # np.timedelta64 counts as a subtype of np.integer
         raise NetworkError(f"{what}: {not_integers(array)}")
     return array
 

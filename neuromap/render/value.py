@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
+from neuromap.files.argument_checks import path_given
 from neuromap.files.whole_file import write_whole
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Formed(Card):
     def save(self, path: str | Path) -> None:
         """Write the value whole or not at all, in the form given by the suffix, such as .json or .html."""
         forms = {suffix: name for suffix, name in _OF_SUFFIX.items() if name in forms_of(type(self))}
-        suffix = Path(path).suffix.lower()
+        suffix = path_given("save", path).suffix.lower()
         if suffix not in forms:
             raise InputError(
                 f"{path}: suffix {suffix!r} is not a form of {self._called}; choose one of {', '.join(forms)}"

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError
+from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_all
 from neuromap.render.numbers import ordinal
@@ -58,7 +59,7 @@ def figure_folder(folder: str | Path | None, names: Iterable[str] = ()) -> Itera
 
 def check_figure_folder(folder: str | Path) -> Path:
     """Refuse a path that is not a folder and cannot become one."""
-    place = Path(folder)
+    place = path_given("save_figures", folder)
     try:
         if not str(folder):
             raise InputError(f"{str(folder)!r}: is not a folder; give it a name")

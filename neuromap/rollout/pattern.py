@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -95,6 +95,11 @@ class RolloutPattern(Card):
         needs("RolloutPattern", self.network, Network)
         if not isinstance(self.values, Iterable):
             raise PatternError(f"pattern {self._title}: values = {self.values!r:.60}; give R of every edge")
+        if isinstance(self.values, Mapping | Set):  # whose keys, or whose order, would be read as R
+            raise PatternError(
+                f"pattern {self._title}: values = {show(self.values)}; give one value per edge in order, or "
+                "RolloutPattern.from_values(network, {edge: R})"
+            )
         given = tuple(self.values)
         if len(given) != len(self.network.edges):
             raise PatternError(
@@ -205,7 +210,7 @@ class RolloutPattern(Card):
                         "give one value per edge"
                     )
             return cls(network, tuple(values[key] for key in network.edges), name)
-        return cls(network, tuple(values), name)
+        return cls(network, values, name)  # type: ignore[arg-type] # made a tuple there, or refused
 
     @classmethod
     def named(cls, network: Network, name: str) -> RolloutPattern:

@@ -182,6 +182,11 @@ def _checked_arrays(
             raise StimulusError(
                 f"{what} of {name}: rows differ in length; the shape must be ({axes}, {size})"
             ) from None
+        except RuntimeError:
+            raise StimulusError(
+                f"{what} of {name}: found {show(arrays[name])}, which is no array; of a tensor that needs gradients, "
+                "give tensor.detach()"
+            ) from None
         if array.ndim != len(places) + 1 or array.shape[-1] != size:
             is_turned = what == "frames" and array.ndim == 2 and len(array) == size
             turned = "; give its transpose, array.T" if is_turned else ""
@@ -293,7 +298,8 @@ def save_frames(path: str | Path, frames: Mapping[str, ArrayLike]) -> None:
     InputError
         If the file cannot be written.
     """
-    sizes = {name: math.prod(np.shape(values)[1:]) for name, values in frames.items()}
+    given = frames if isinstance(frames, Mapping) else {}
+    sizes = {name: math.prod(np.shape(values)[1:]) for name, values in given.items()}
     checked = check_frames(frames, sizes)
     tensors = {name: np.ascontiguousarray(rows, dtype=np.uint8) for name, rows in checked.items()}
     write_whole(path, sealed_bytes("frames", tensors, {"format": "neuromap frames", "version": "1"}))

@@ -185,5 +185,18 @@ def test_images_of_other_classes_than_the_networks_are_refused(images, classes, 
         accuracy_of_reference(nm.Rollout(knowing(network(), known), "streaming"), replace(images, classes=classes))
 
 
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"clases": 5}, r"training.clases: unknown key; .*; did you mean 'classes'\?"),
+        *[({"frames": n}, f"training.frames: found {n!r}; allowed is the number of t") for n in ("x", -3, True, 1.5)],
+    ],
+)
+def test_a_training_table_with_a_wrong_key_or_number_is_refused(images, table, said):
+    net = replace(network(), tables={"training": table})
+    with pytest.raises(NetworkError, match=said):
+        accuracy_of_reference(nm.Rollout(net, "streaming"), images)
+
+
 def knowing(net, classes):
     return replace(net, tables={**net.tables, "training": {"classes": classes}})

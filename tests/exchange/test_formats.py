@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from neuromap.errors import InputError, NotSupportedError
-from neuromap.exchange import EXPORT_FORMATS, IMPORT_FORMATS, Format, export_file
+from neuromap.exchange import EXPORT_FORMATS, IMPORT_FORMATS, Format, export_file, import_file
 from neuromap.render.value import form
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,8 +46,11 @@ def test_a_missing_package_is_a_hint_of_one_line():
 def test_an_unknown_format_and_no_path_are_refused(tmp_path):
     with pytest.raises(InputError, match="did you mean 'sanafe'"):
         export_file(tmp_path / "x", "sanaf", tmp_path / "y")
-    with pytest.raises(InputError):
-        export_file(3, "ranc", tmp_path / "y")
+    for source, destination in ((3, tmp_path / "y"), (tmp_path / "x", b"y")):
+        with pytest.raises(InputError, match="export_file: needs a path"):
+            export_file(source, "ranc", destination)
+    with pytest.raises(InputError, match="import_file: needs a path, got a bytes"):
+        import_file(b"x.nir")
 
 
 def test_an_export_says_what_it_is(tmp_path):
@@ -63,3 +66,15 @@ def test_an_export_says_what_it_is(tmp_path):
     assert [file["name"] for file in form(found, "dict")["files"]] == list(found.contents)
     with pytest.raises(TypeError):
         found.contents["more"] = ""
+
+
+def test_an_export_of_one_file_lists_the_file_that_it_wrote(tmp_path):
+    import neuromap as nm
+
+    net = nm.build_network({"I": (3, None), "O": (2, 2)}, {("I", "O"): [[1] * 3] * 2})
+    program = nm.map_rollout(nm.Rollout(net, "streaming"))
+    nm.simulate(program, nm.random_frames(net, 3), engine="numpy").save(tmp_path / "small.trace")
+    found = export_file(tmp_path / "small.trace", "perfetto", tmp_path / "seen.json")
+    (file,) = form(found, "dict")["files"]
+    assert file == {"name": "seen.json", "bytes": (tmp_path / "seen.json").stat().st_size}
+    assert "  seen.json (" in form(found, "text")

@@ -12,6 +12,7 @@ from neuromap import explorer, hardware, mapping, network, report, rollout, simu
 from neuromap.errors import InputError
 from neuromap.files.argument_checks import real_number, whole_number, yes_or_no
 from neuromap.mapping import MappingOptions, Pins
+from neuromap.mapping.options.pins_file import save_tables
 
 NET = nm.build_network({"I": (2, None), "O": (2, 1)}, {("I", "O"): np.ones((2, 2), int)})
 ROLLOUT = nm.Rollout(NET, "streaming")
@@ -111,6 +112,11 @@ def doors():
                 lambda p, t=thing: mapping.load_pins(t),
                 lambda p, t=thing: hardware.load_defects(t),
                 lambda p, t=thing: p.save(t),
+                lambda p, t=thing: nm.simulate(p, FRAMES, engine="numpy").save(t),
+                lambda p, t=thing: nm.latency_report(NET).save(t),
+                lambda p, t=thing: simulation.save_frames(t, FRAMES),
+                lambda p, t=thing: save_tables(t, {}),
+                lambda p, t=thing: report.save_figures(None, t),
             )
         if thing is not None:
             yield from (
@@ -145,6 +151,7 @@ def test_every_door_refuses_in_one_line(program):
         (lambda: Pins(cores={"A": 1.5}), "pins: cores.A = 1.5: must be a whole number, not a float"),
         (lambda: Pins(splitters=["ab"]), "pins: splitters: found ['ab']; allowed are edges"),
         (lambda: nm.Recording(counts="no"), "recording: counts = 'no': must be True or False, not a str"),
+        (lambda: nm.Recording(b"outputs"), "recording: spikes = b'outputs': must be words"),
         (lambda: nm.Recording(spikes=3), "recording: spikes = 3: must be words"),
         (lambda: explorer.Limits(cores="9"), "limit on cores = '9': must be a number, not a str"),
         (lambda: nm.random_frames(NET, 3.5), "frames: n_frames = 3.5: must be a whole number, not a float"),

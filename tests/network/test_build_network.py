@@ -57,6 +57,16 @@ def test_a_nodes_threshold_is_its_own():
     assert net.nodes["O"].threshold.tolist() == node.threshold.tolist() == [1, 2]
 
 
+class NeedsGradients:
+    """As a tensor of PyTorch that requires gradients answers NumPy."""
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+
+    def __repr__(self):
+        return "a tensor"
+
+
 @pytest.mark.parametrize(
     ("nodes", "edges", "message"),
     [
@@ -77,6 +87,13 @@ def test_a_nodes_threshold_is_its_own():
             "edge I -> O: weights: found shape [2, 1]; allowed is",
         ),
         ({"I": (2, None), "O": (1, 1)}, {("I", "O"): [[1, 0.5]]}, "edge I -> O: weights: found float64"),
+        (
+            {"I": (2, None), "O": (1, 1)},
+            {("I", "O"): np.ones((1, 2), "m8[s]")},
+            "edge I -> O: weights: found dtype timedelta64[s]; only integers",
+        ),
+        ({"I": (2, None), "O": (1, NeedsGradients())}, {("I", "O"): [[1, 1]]}, "node O: threshold: found a tensor;"),
+        ({"I": (2, None), "O": (1, 1)}, {("I", "O"): NeedsGradients()}, "edge I -> O: weights: found a tensor;"),
         ({"I": (2, None), "O": (1, 1)}, {("I", "X"): [[1, 1]]}, "edge I -> X: node X does not exist; nodes are I, O"),
         (
             {"I": (2, None), "O": (1, 1)},

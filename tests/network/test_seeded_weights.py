@@ -81,7 +81,7 @@ def test_a_transform_draws_its_tensor_in_its_layout():
         (2**63, (1,), "seed: found 9223372036854775808; allowed are the integers 0 to"),
         (True, (1,), "seed: found True"),
         (1.0, (1,), "seed: found 1.0"),
-        (1, (), "values: found "),
+        (1, (), "values: found shape [0]; allowed is a list of 1 to"),
         (1, ((1, 2),), "values: found shape [1, 2]"),
         (1, (1.5,), "values: found float64"),
         (1, (2**31,), "values: found the value 2147483648"),

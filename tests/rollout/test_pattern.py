@@ -230,6 +230,11 @@ def test_a_pattern_may_be_named_like_edges():
             "R = 10001; .* whole numbers up to 10000",
         ),
         (lambda n: RolloutPattern.from_values(n, [0, 0.5, "1"]), "H1 -> H2 has R = 0.5"),
+        (
+            lambda n: RolloutPattern(n, dict.fromkeys(range(3), 0)),
+            r"give one value per edge in order, or RolloutPattern",
+        ),
+        (lambda n: RolloutPattern.from_values(n, {0, 1}), r"values = \{0, 1\}; give one value per edge"),
         (lambda n: RolloutPattern.from_values(n, {("I", "H1"): 0}), "H1 -> H2 has no value"),
         (
             lambda n: RolloutPattern.from_values(n, dict.fromkeys([*n.edges, ("x", "y")], 0)),

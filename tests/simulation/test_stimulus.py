@@ -36,6 +36,16 @@ def test_the_callers_arrays_stay_writeable():
     assert frames["I"][0, 0]
 
 
+class NeedsGradients:
+    """As a tensor of PyTorch that requires gradients answers NumPy."""
+
+    def __array__(self, *_, **__):
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+
+    def __repr__(self):
+        return "a tensor"
+
+
 @pytest.mark.parametrize(
     ("change", "found"),
     [
@@ -52,6 +62,7 @@ def test_the_callers_arrays_stay_writeable():
         ({"I": np.full((4, 3), "1")}, "dtype <U1"),
         ({"I": np.full((4, 3), None)}, "dtype object"),
         ({"I": [[0, 1, 0], [1]]}, "rows differ in length"),
+        ({"I": NeedsGradients()}, r"found a tensor, which is no array; .* give tensor.detach\(\)"),
         ({"I": np.full((4, 3), 2)}, "value 2 at frame 0, neuron 0"),
         ({"J": np.array([[0, 1], [0, -1], [0, 0], [0, 0]], dtype=np.int8)}, "value -1 at frame 1, neuron 1"),
     ],
@@ -66,6 +77,8 @@ def test_bad_frames_are_refused_in_one_line(change, found):
 def test_something_that_is_no_mapping_is_refused():
     with pytest.raises(StimulusError, match="found an array; name its input node"):
         check_frames(np.zeros((4, 3)), SIZES)
+    with pytest.raises(StimulusError, match="found a path; read the file first"):
+        save_frames("frames.safetensors", "others.safetensors")
 
 
 def test_sizes_of_a_program_are_those_of_its_input_nodes(make_chip, make_program):

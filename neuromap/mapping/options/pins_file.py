@@ -118,7 +118,7 @@ def save_tables(path: str | Path, neurons: Mapping[str, ArrayLike]) -> None:
     InputError
         If a file cannot be written.
     """
-    beside, packed = Path(path).with_suffix(".npz"), io.BytesIO()
+    beside, packed = path_given("save_tables", path).with_suffix(".npz"), io.BytesIO()
     np.savez_compressed(packed, allow_pickle=False, **{name: np.asarray(core) for name, core in neurons.items()})
     write_whole(beside, packed.getvalue())
     write_whole(path, f"format = 1\n\n[neurons]\nfile = {json.dumps(beside.name)}\n")

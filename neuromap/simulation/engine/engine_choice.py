@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
+from neuromap.files.argument_checks import yes_or_no
 from neuromap.options import option
 from neuromap.registry import require_package
 from neuromap.render.value import Card
@@ -65,8 +66,11 @@ class EngineChoice(Card):
     bit_slicing: bool | None = None
 
     def __post_init__(self) -> None:
-        thread_count(self.threads)
-        check_seed(self.noise_seed)
+        if self.threads is not None:
+            object.__setattr__(self, "threads", thread_count(self.threads))
+        object.__setattr__(self, "noise_seed", check_seed(self.noise_seed))
+        if self.bit_slicing is not None:
+            object.__setattr__(self, "bit_slicing", yes_or_no("bit_slicing", self.bit_slicing))
         if self.engine not in ENGINES:
             raise InputError(f"engine {self.engine}: is not known; engines are {', '.join(ENGINES)}")
         if self.kind.is_compiled:
@@ -95,9 +99,9 @@ def thread_count(threads: int | None = None) -> int:
     """Return the number of threads to use; by default one per usable core of the machine."""
     if threads is None:
         return min(MAX_THREADS, _usable_cores())
-    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= MAX_THREADS:
+    if isinstance(threads, bool) or not isinstance(threads, Integral) or not 1 <= threads <= MAX_THREADS:
         raise InputError(f"threads {threads}: must be a whole number from 1 to {MAX_THREADS}; {_usable_cores()} here")
-    return threads
+    return int(threads)
 
 
 def _usable_cores() -> int:

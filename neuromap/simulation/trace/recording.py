@@ -54,7 +54,7 @@ class Recording(Card):
     def __post_init__(self) -> None:
         for field in ("spikes", "potentials"):
             given = getattr(self, field)
-            if not isinstance(given, Iterable):
+            if not isinstance(given, Iterable) or isinstance(given, bytes | bytearray):
                 raise InputError(f"recording: {field} = {given!r:.60}: must be words, such as 'outputs' or ['node:H1']")
             words = given.split(",") if isinstance(given, str) else [str(word) for word in given]
             words = [word.strip() for word in words]

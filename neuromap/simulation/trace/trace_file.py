@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import InputError, NotSupportedError
+from neuromap.files.argument_checks import path_given
 from neuromap.files.sealed import canonical_bytes
 from neuromap.files.whole_file import check_target, keep_names, keep_on_disk, sweep, unfinished_name, write_whole
 from neuromap.formats.sonata import mark_file, mark_sorting
@@ -76,7 +77,7 @@ def _digest(path: Path, size: int) -> bytes:
 
 def to_file(trace: Trace, path: str | Path) -> None:
     """Write a trace; see :meth:`Trace.save`."""
-    if Path(path).suffix.lower() in HDF5_SUFFIXES:
+    if path_given("save", path).suffix.lower() in HDF5_SUFFIXES:
         save_hdf5(trace, path)
         return
     tensors: dict[str, NDArray[Any] | None] = {name: getattr(trace, name) for name in (*EVENTS, "value", "counts")}

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from neuromap.encoding.frames import InputEncoding
-from neuromap.encoding.input_tables import input_encodings
+from neuromap.encoding.input_tables import input_encodings, training_table
 from neuromap.errors import NetworkError, NotSupportedError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
@@ -47,9 +47,9 @@ def require_graded_chip(network: Network, chip: ChipSpec) -> None:
             f"network {network.name}: its nodes are graded, while neurons of {chip.name} send spikes without a value; "
             "train for loihi2"
         )
-    training = network.tables.get("training", {})
+    training = training_table(network)
     for part, named in (("nodes", "low and high say what values are"), ("edges", "weights have the chip's width")):
-        for name in training.get(part, {}):
+        for name in training.table(part).values:
             raise NetworkError(f"training.{part}.{name}: is none of a graded network, whose {named}; drop it")
 
 

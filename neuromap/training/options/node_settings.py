@@ -12,7 +12,7 @@ import numpy as np
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding
-from neuromap.encoding.input_tables import input_encodings
+from neuromap.encoding.input_tables import input_encodings, training_table
 from neuromap.errors import InputError, NetworkError, NotSupportedError
 from neuromap.files.toml_table import TomlTable
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -450,10 +450,7 @@ def node_settings(network: Network) -> Mapping[str, NodeSettings]:
     NetworkError
         If the table has an invalid key or value.
     """
-    top = TomlTable(
-        network.tables.get("training", {}), "training", NetworkError, ("nodes", "edges", "frames", "classes")
-    )
-    given = top.table("nodes")
+    given = training_table(network).table("nodes")
     found = {}
     for name in network.nodes:
         if name in network.inputs:

@@ -193,6 +193,13 @@ def test_wrong_stimuli_are_refused(mixer, change, found):
         simulate_batch(mixer(1, 1), stimuli)
 
 
+def test_numbers_of_numpy_are_numbers(mixer):
+    program, stimuli = mixer(1, 1), stimuli_of(np.random.default_rng(0), 2, 3)
+    batch = simulate_batch(program, stimuli, threads=np.int64(1), noise_seed=np.int64(3), bit_slicing=np.False_)
+    same = simulate_batch(program, stimuli, threads=1, noise_seed=3, bit_slicing=False)
+    np.testing.assert_array_equal(batch.spike_counts, same.spike_counts)
+
+
 def test_wrong_requests_are_refused(mixer):
     program, stimuli = mixer(1, 1), stimuli_of(np.random.default_rng(0), 2, 3)
     with pytest.raises(StimulusError, match="input node J is missing"):
@@ -207,6 +214,8 @@ def test_wrong_requests_are_refused(mixer):
         )
     with pytest.raises(InputError, match="threads 0: must be a whole number from 1 to 1024"):
         simulate_batch(program, stimuli, threads=0)
+    with pytest.raises(InputError, match="bit_slicing = 'no': must be True or False"):
+        simulate_batch(program, stimuli, bit_slicing="no")
     with pytest.raises(InputError, match="keep 'all': must be"):
         simulate_batch(program, stimuli, keep="all")
     for record in (Recording("core:0"), Recording(potentials="node:H"), Recording(counts=True)):
