@@ -127,9 +127,11 @@ class Option:
     def read(self, words: Any) -> Any:
         """Convert a typed word, or a list of words, to a value."""
         if self.items:
-            found = [word.strip() for text in words for word in text.split(",") if word.strip()]
-            if not found:
+            found = [word.strip() for text in words for word in text.split(",")]
+            if not any(found):
                 raise InputError(f"{self.flag}: is empty; give {self.needs or ', '.join(map(str, self.choices))}")
+            if not all(found):
+                raise InputError(f"{self.flag} {show_name(','.join(words))}: has nothing between two commas; drop one")
             one = replace(self, items="", kind=self.items)
             return list(dict.fromkeys(map(one.read, found)))
         if self.reads is not None:
@@ -143,6 +145,8 @@ class Option:
     def number(self, word: str) -> Any:
         """Read a number within the bounds."""
         try:
+            if not word.isascii() or "_" in word:  # Python's numbers, which no one means here
+                raise ValueError
             value = float(word) if self.kind == "float" else int(word)
         except ValueError:
             raise InputError(f"{self.flag} {show_name(word)}: {self.type_told}") from None

@@ -312,6 +312,9 @@ def _run(app: typer.Typer, words: list[str], as_json: bool) -> int:
         if os.environ.get("NEUROMAP_DEBUG"):
             raise
         message, exit_code = _message_of(error)
+        name = PROGRAM.get().rpartition(" ")[2]
+        if words.count(name) == 1:  # functions name themselves as the command does; a file so called stays named
+            message = message.removeprefix(f"{name}: ")
         return _fail(error, message, exit_code, as_json)
     finally:
         sys.unraisablehook = hook

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from neuromap.accuracy.measure import ImageFrames
 from neuromap.errors import InputError
 from neuromap.faults.fault_study import RESULTS, FaultJob, FaultRun, FaultSetup, FaultStudy, run_job, set_up
-from neuromap.faults.options import EVERY_KIND, ShownImages, StudyOptions, check_kinds, check_rates
+from neuromap.faults.options import EVERY_KIND, KINDS, ShownImages, StudyOptions, check_kinds, check_rates
 from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import load_chip
@@ -41,7 +41,7 @@ def study_faults(rollouts: Sequence[Rollout], asked: StudyOptions) -> FaultStudy
     chip : str, path or ChipSpec
         Chip to map onto.
     kinds : sequence of str
-        Kinds of faults, from ``KINDS``; on graded cores also ``flipped-payloads``.
+        Kinds of faults, from ``KINDS``, or ``all`` of these; on graded cores also ``flipped-payloads``.
     rates : sequence of float
         Fault rates, 0 to 1.
     seeds : int
@@ -85,7 +85,8 @@ def study_faults(rollouts: Sequence[Rollout], asked: StudyOptions) -> FaultStudy
     [(0.0, False, 0.0), (1.0, True, 1.0)]
     """
     network, progress, processes = _network_of(rollouts), asked.progress, asked.processes
-    kinds, rates = check_kinds(asked.kinds), check_rates(asked.rates)
+    kinds = check_kinds(one for kind in asked.kinds for one in (KINDS if kind == "all" else [kind]))
+    rates = check_rates(asked.rates)
     if not kinds:
         raise InputError(f"study_faults: no kind of faults is given; choose of {', '.join(EVERY_KIND)}")
     spec, kept = load_chip(asked.chip), ResultsFile(asked.results, RESULTS)

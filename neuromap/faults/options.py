@@ -157,11 +157,11 @@ class StudyOptions(Value):
     _: KW_ONLY
     kinds: Sequence[str] = option(
         "--kinds, --kind KINDS  Kinds of faults, separated by commas: dead-cores, dead-links, dropped-spikes, "
-        "silent-neurons, firing-neurons, flipped-synapses; of graded cores flipped-payloads. A chip has faults of one "
-        "kind.  [default: all but flipped-payloads]",
+        "silent-neurons, firing-neurons, flipped-synapses; of graded cores flipped-payloads; or all but that: all. A "
+        "chip has faults of one kind.  [default: all]",
         tuple(KINDS),
         items="str",
-        choices=tuple(EVERY_KIND),
+        choices=("all", *EVERY_KIND),
         group=COMMON,
     )
     rates: Sequence[float] = option(

@@ -206,8 +206,10 @@ def check_target(path: str | Path) -> Path | None:
     # is, which are written into and never replaced
     text = os.fspath(path)
     with _told(text):
-        if not text or text.endswith(("/", os.sep)) or Path(text).is_dir():
-            raise InputError(f"{text or repr(text)}: is a folder; give the name of a file")
+        if not text:
+            raise InputError("'': is not a file; give its name")
+        if text.endswith(("/", os.sep)) or Path(text).is_dir():
+            raise InputError(f"{text}: is a folder; give the name of a file")
         found = _stat(text)
         if found is not None and (not stat.S_ISREG(found.st_mode) or _open_stream(found) is not None):
             if stat.S_ISBLK(found.st_mode) or stat.S_ISSOCK(found.st_mode):

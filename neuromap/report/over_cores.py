@@ -151,7 +151,7 @@ def seconds_over_cores(
     Raises
     ------
     InputError
-        If a number of cores is below 1, an execution unknown or there is no such output.
+        If a number of cores is below 1 or more than the board has, an execution unknown or there is no such output.
     PatternError
         If a pattern is invalid or unknown.
     """
@@ -159,6 +159,8 @@ def seconds_over_cores(
     numbers = tuple(sorted({*cores})) if cores is not None else _powers(work)
     if not numbers or numbers[0] < 1:
         raise InputError(f"cores {list(numbers)}: give numbers of cores, 1 or more")
+    if numbers[-1] > (most := max(work.least_cores, work.most_cores)):
+        raise InputError(f"cores {numbers[-1]}: {work.chip.name} has {work.most_cores}; give 1 to {most}")
     rollouts: dict[tuple[str, str], Rollout] = {}
     times = set()
     for pattern in patterns:
@@ -179,7 +181,6 @@ def seconds_over_cores(
         every = [best_of_all, *(row.figures for row in rows)]
         rows.append(CoresRow(BEST, "", tuple(map(_least, *every))))
     (ahead, first), *others = rollouts.items()
-    most = max(work.least_cores, work.most_cores)
     # pipelined rollouts compute every node in every tick and are no faster than streaming
     others = [(name, other) for name, other in others if name[1] != "pipelined"]
     figures = ("first", "reaction")

@@ -55,6 +55,14 @@ def test_network_file(fault, command, folder, sr_text, neuromap):
     neuromap(command, path).assert_refused(2, *words)
 
 
+@pytest.mark.parametrize("command", ["rollouts", "explore"])
+def test_a_message_has_the_command_once(command, folder, neuromap, root_of_examples):
+    net = root_of_examples / "examples" / "spiking" / "leak.toml"
+    told = f"neuromap {command}: network leak is spiking;"
+    neuromap(command, net).assert_refused(2, told)
+    neuromap(command, folder / command).assert_refused(2, f"neuromap {command}: {folder / command}: ")
+
+
 def test_network_without_input(folder, neuromap):
     path = folder / "bad.toml"
     path.write_text('format = 1\n[nodes.A]\n[nodes.B]\n[edges."A -> B"]\n[edges."B -> A"]\n')

@@ -94,7 +94,13 @@ def test_all_outputs_or_none(place, neuromap):
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("-", "/dev/stdout"), ("-x", "./-x"), ("new/", "is a folder"), ("", "is a folder"), ("loop", "links")],
+    [
+        ("-", "/dev/stdout"),
+        ("-x", "./-x"),
+        ("new/", "is a folder"),
+        ("", "is not a file; give its name"),
+        ("loop", "links"),
+    ],
 )
 def test_names_that_are_no_file(name, words, place, neuromap):
     (place / "loop").symlink_to("loop")

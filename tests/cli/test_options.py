@@ -76,6 +76,16 @@ def test_a_list_is_the_same_in_one_word_and_in_several(numbers, data):
     assert said.read(words) == list(dict.fromkeys(numbers))
     with pytest.raises(InputError, match="--numbers: is empty"):
         said.read([","])
+    for word in ("1,,2", "1,", ",1"):
+        with pytest.raises(InputError, match=f"--numbers {word}: has nothing between two commas; drop one"):
+            said.read([word])
+
+
+@pytest.mark.parametrize("kind", ["int", "float"])
+@pytest.mark.parametrize("word", ["\u0665", "1_0", "\uff11", "1_0e-2"])
+def test_numbers_are_of_plain_digits(kind, word):
+    with pytest.raises(InputError, match=r"--number .*: must be a"):
+        Option("", flags=("--number",), kind=kind, within=(0, 99)).read(word)
 
 
 @dataclass(frozen=True)

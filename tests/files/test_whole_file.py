@@ -73,7 +73,7 @@ def test_what_cannot_be_a_file(tmp_path):
         (tmp_path / "loop", "cannot be written"),
         (tmp_path / "folder", "is a folder"),
         (f"{tmp_path}/new/", "is a folder"),
-        ("", "is a folder"),
+        ("", "is not a file"),
         (tmp_path / "a\0b", "is not a path"),
         (tmp_path / "nowhere" / "a", "does not exist"),
     ):

@@ -96,3 +96,5 @@ def test_ends_of_logarithmic_axes(least, most, ends):
 def test_bad_numbers_of_cores_are_refused(over):
     with pytest.raises(InputError, match="1 or more"):
         seconds_over_cores(over.work, cores=[0, 4])
+    with pytest.raises(InputError, match="cores 129: loihi1 has 128; give 1 to 128"):
+        seconds_over_cores(over.work, cores=[4, 129])

@@ -333,6 +333,7 @@ def test_want_of_memory_is_told(one_thread):
         ({"decay": 10**5000}, "decay a huge int: must be a number of 0 or more"),
         ({"learning_rate": 10**400}, "must be a number of 0 or more, and finite"),
         ({"learning_rate": 1e99}, "learning_rate 1e+99: must be 0 to 1e+30"),
+        ({"schedule": "cosine", "decay": 5}, "decay 5: is of schedule decay, and schedule is cosine; give --schedule"),
         ({"optimiser": "lion"}, "optimiser 'lion': allowed are rmsprop, adam, sgd"),
     ],
 )

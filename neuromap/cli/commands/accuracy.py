@@ -112,7 +112,7 @@ def accuracy(
 
 def _numbers(text: str) -> list[int]:
     try:
-        found = [int(word) for word in text.split(",")]
+        found = [int(word) if re.fullmatch("[0-9]{1,9}", word.strip(), re.ASCII) else 0 for word in text.split(",")]
     except ValueError:
         found = []
     if not found or found[0] < 1 or sorted({*found}) != found:

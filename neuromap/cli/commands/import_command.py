@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,9 @@ def import_of_script(format: str, script: Path, found: FromScript) -> Imported:
 def _named(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{name} ({counted(size, 'neuron')})" for name, size in sizes.items())
 
+
+# Flags of the options that only some formats take.
+_FLAGS = {"chip": "--chip", "dt": "--dt", "tool": "--tool", "calibration": "--calibrate", "data": "--data"}
 
 EXAMPLES = """\
 \b
@@ -136,6 +140,11 @@ def import_command(
         return
     if format not in IMPORT_FORMATS:
         raise InputError(f"format {unknown(format, [*IMPORT_FORMATS, *SCRIPT_FORMATS])}")
+    taken = signature(IMPORT_FORMATS.find(format).load()).parameters
+    for key in options:
+        if key not in taken:
+            flags = ", ".join(flag for name, flag in _FLAGS.items() if name in taken)
+            raise InputError(f"{_FLAGS[key]} {options[key]}: format {format} takes none; it takes {flags}")
     found = import_file(source, format, chip=chip, **options)
     if pins is not None:
         if not found.cores:

@@ -15,7 +15,7 @@ from neuromap.cli.arguments.mapping_flags import (
 )
 from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, check_destinations, chip_file_of, chosen_chip
 from neuromap.cli.printing.text_output import print_json, print_line, print_written, progress_bar, text_console
-from neuromap.errors import VerificationError
+from neuromap.errors import InputError, VerificationError
 from neuromap.files.messages import counted
 from neuromap.options import option
 
@@ -60,6 +60,8 @@ def prove(
     from neuromap.proof.explanations import explain
     from neuromap.proof.prove import confirm, save_certificate
 
+    if check is not None and frames is not None:
+        raise InputError("--check and --frames: give one of them; a certificate is of what was proven, without frames")
     chip = chosen_chip(chip, program_file)
     flags.require_none(program_file)
     read = {"network file": network, "program file": program_file, "chip file": chip_file_of(chip), **flags.files}
@@ -102,6 +104,8 @@ def prove(
         shown = [f"{counted(count, 'neuron')}: {lemma}" for lemma, count in proof.lemmas.items() if lemma != REASONS[0]]
         for line in explanations or shown:
             print_line(console, line)
+        if frames is not None and written is None:
+            print_line(console, f"no counterexample, so {frames} is not written")
         print_written(console, written, certificate if proof.proven else None)
     if not proof.proven:
         raise VerificationError(f"not proven: {message}")

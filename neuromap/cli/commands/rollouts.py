@@ -26,6 +26,8 @@ Examples:
 """
 
 _TICKS_OF_SLOWEST = 1000
+# Most patterns that --all lists by default.
+_LISTED = 100
 
 
 @command
@@ -37,7 +39,9 @@ def rollouts(
         "O'). May be repeated. By default streaming, sequential and those of the file."
     ),
     every: bool = option("--all  List every valid pattern, up to --limit, with every column.", False),
-    limit: int = option("N  Most patterns that --all lists, at most 100000.", 100, within=(1, 100_000)),
+    limit: int | None = option(
+        "N  Most patterns that --all lists, at most 100000.  [default: 100]", within=(1, 100_000)
+    ),
     node_times: str | None = option(
         "WHICH  work: every node takes as long as its multiply-accumulates, which the table work of the network file "
         "holds; times are ticks.  [default: an update step for every node]",
@@ -78,12 +82,14 @@ def rollouts(
 
     if every and pattern:
         raise InputError("--all and --pattern: give one of them")
+    if limit is not None and not every:
+        raise InputError(f"--limit {limit}: is for --all; give that too")
     net = nm.load_network(network)
     require_frames(net, "rollouts", "its one rollout is streaming, a frame a tick; neuromap report shows its times")
     over = _over_cores(net, network, pattern or [], chip, cores, fed, svg, every=every)
     work = _work_per_tick(net, node_times, work_per_tick)
     latencies = None if work is None else nm.rollout.latencies_of(net, net.tables["work"], work)
-    chosen, complete = _every_pattern(net, limit) if every else (_chosen_patterns(net, pattern or []), False)
+    chosen, complete = _every_pattern(net, limit or _LISTED) if every else (_chosen_patterns(net, pattern or []), False)
     figures = pattern_counts(net)
     numbers = class_numbers(net, chosen, in_order=every)
     classes = numbers.of_patterns(chosen)

@@ -141,6 +141,11 @@ class TrainingOptions(Card):
         check_options(self, "training: {name} {value}: ", "training: {name} {shown}: allowed are {choices}")
         if self.graphs and self.device != "cuda":
             raise InputError("training: graphs: are captured on CUDA; give --device cuda too, or drop --graphs")
+        if self.schedule != "decay" and self.decay != _default("decay"):
+            raise InputError(
+                f"training: decay {show(self.decay)}: is of schedule decay, and schedule is {self.schedule}; give "
+                "--schedule decay too, or drop --decay"
+            )
         LossOverTime.read(self.loss_over_time, "training: loss_over_time")
         if self.learning_rate > _GREATEST_RATE:
             raise InputError(f"training: learning_rate {show(self.learning_rate)}: must be 0 to {_GREATEST_RATE:g}")

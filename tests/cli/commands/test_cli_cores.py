@@ -28,7 +28,9 @@ def test_json_has_the_same_in_seconds(sr, neuromap):
         (["--seed", "3"], "--seed 3: is for --chip; give that too"),
         (["--chip", "loihi1", "--all"], "--all and --chip loihi1: give one of them"),
         (["--chip", "loihi1", "--cores", "0"], "--cores 0"),
+        (["--chip", "loihi1", "--cores", "4,1000000"], "cores 1000000: loihi1 has 128; give 1 to 128"),
         (["--chip", "loihi9"], "loihi9"),
+        (["--limit", "20"], "--limit 20: is for --all; give that too"),
     ],
 )
 def test_bad_options_are_refused(words, message, sr, neuromap):

@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 
 import neuromap as nm
+from neuromap.faults.options import KINDS
 
 SHORT = ("--kind", "dead-cores,silent-neurons", "--rates", "0,0.5", "--seeds", "2", "--frames", "6", "--stimuli", "2")
 
@@ -25,6 +26,11 @@ def test_table_document_and_files_agree(sr, folder, neuromap):
     assert files["html"].read_text().startswith("<!DOCTYPE html>")
     assert files["svg"].read_text().startswith("<svg xmlns=")
     assert len(files["csv"].read_text().splitlines()) == 9
+
+
+def test_all_kinds_are_those_of_the_default(sr, neuromap):
+    found = neuromap("faults", sr, "--kinds", "all", "--rates", "0", *SHORT[4:], "--json").json
+    assert found["kinds"] == list(KINDS)
 
 
 def test_results_go_on_where_they_ended(sr, folder, neuromap):
@@ -76,6 +82,7 @@ def test_what_a_report_refuses_of_faults(words, said, sr, neuromap):
         (["--rates", "0,1.5"], ["--rates 1.5", "0 to 1"]),
         (["--rates", "1e-400x"], ["--rates 1e-400x"]),
         (["--rates", ","], ["--rates", "empty"]),
+        (["--rates", "0,,1"], ["--rates 0,,1: has nothing between two commas"]),
         (["--seeds", "0"], ["seeds 0", "1 to 1000"]),
         (["--seeds", "many"], ["--seeds many", "whole number"]),
         (["--processes", "0"], ["--processes 0"]),

@@ -43,6 +43,7 @@ def test_the_summary_says_what_was_kept_and_what_another_scheme_would_change(neu
         ("norse", ["--dt", "nan"], 2, ("dt = nan s: must be above 0",)),
         ("norse", ["--dt", "1e-4", "--tool", "norse"], 4, ("forward Euler overshoots",)),
         ("none", [], 2, ("none.nir", "does not exist")),
+        ("norse", ["--data", "digits"], 2, ("--data digits: format nir takes none; it takes --chip, --dt, --tool\n",)),
     ],
 )
 def test_what_cannot_be_taken_over_gets_one_line(tool, options, code, words, neuromap, tmp_path, file):

@@ -25,6 +25,14 @@ def test_a_mapped_program_is_proven(sr, neuromap):
     assert done.code == 0
     assert "SR (hybrid, pipelined) on truenorth: proven for every input" in done.out
     assert "equal sums, equal thresholds" in done.out
+    assert "counterexample" not in done.out
+
+
+def test_what_is_proven_has_no_frames_to_write(sr, tmp_path, neuromap):
+    frames = tmp_path / "f"
+    done = neuromap("prove", sr, "--frames", frames)
+    assert f"no counterexample, so {frames} is not written" in " ".join(done.out.split())
+    assert not frames.exists()
 
 
 def test_a_program_file_is_proven_as_json(sr, program, neuromap):
@@ -66,6 +74,7 @@ def test_a_fault_as_json_says_which_spikes_show_it(sr, broken, neuromap):
         (("--chip", "loihi1"), "give one of them, a program holds its chip"),
         (("--placer", "hilbert"), "has no meaning with --program"),
         (("--frames", "nowhere/differs.safetensors"), "--frames nowhere"),
+        (("--frames", "a.safetensors", "--check", "a.proof"), "--check and --frames: give one of them"),
     ],
 )
 def test_what_means_nothing_is_refused(words, text, sr, program, neuromap):
