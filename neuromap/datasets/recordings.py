@@ -28,6 +28,7 @@ from neuromap.errors import InputError
 from neuromap.files.confined import confined
 from neuromap.files.foreign import HEAD, check_regular, file_kind
 from neuromap.files.messages import show, show_name
+from neuromap.files.whole_chunks import has_whole_chunks
 from neuromap.options import option
 from neuromap.registry import require_package
 
@@ -412,6 +413,8 @@ def _array(h5py: Any, file: Any, name: str) -> Any:
     found = file[name]
     if not isinstance(found, h5py.Dataset) or found.ndim != 1 or found.external or found.is_virtual:
         raise InputError(f"{name} is not a list of recordings that is in the file")
+    if not has_whole_chunks(found):
+        raise InputError(f"{name} has chunks that are not whole; fetch the file again")
     return found
 
 

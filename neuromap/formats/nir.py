@@ -18,6 +18,7 @@ from neuromap.errors import InputError
 from neuromap.files.confined import confined
 from neuromap.files.foreign import HEAD, check_regular, file_kind
 from neuromap.files.messages import did_you_mean, show, show_name
+from neuromap.files.whole_chunks import FILTERS, has_whole_chunks
 from neuromap.files.whole_file import write_whole
 from neuromap.registry import require_package
 from neuromap.render.value import Card
@@ -409,7 +410,6 @@ _SECONDS, _BYTES_A_SECOND = 5.0, 10**6
 # Key that marks the place of an array in a table; no group of a file holds an empty name.
 _ARRAY = ""
 _MAX_OBJECTS = 16 * MAX_NODES
-_FILTERS = {1: "gzip", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset", 32000: "lzf"}
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
@@ -544,8 +544,8 @@ class _Reader:
         if data.is_virtual or data.external:
             raise InputError(f"{where}: lies in another file; a NIR file holds all its numbers")
         filters = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
-        if unknown := [number for number in filters if number not in _FILTERS]:
-            raise InputError(f"{where}: is packed with filter {unknown[0]}; allowed are {', '.join(_FILTERS.values())}")
+        if unknown := [number for number in filters if number not in FILTERS]:
+            raise InputError(f"{where}: is packed with filter {unknown[0]}; allowed are {', '.join(FILTERS.values())}")
         count, chunk = _product(data.shape), _product(data.chunks or ())
         if data.dtype.kind in "OS":
             return self._texts(data, where, count)
@@ -568,6 +568,8 @@ class _Reader:
         is_beyond = offset is not None and offset + wanted > self._size
         if is_beyond or stored > self._size or wanted > stored * (_TIGHTEST if data.chunks else 1):
             raise InputError(f"{where}: states {wanted} bytes and stores {stored}; write the file again")
+        if not has_whole_chunks(data):
+            raise InputError(f"{where}: has chunks that are not whole; write the file again")
 
     def _texts(self, data: Any, where: str, count: int) -> Any:
         """Read a text, or pairs of names."""

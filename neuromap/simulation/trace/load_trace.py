@@ -20,6 +20,7 @@ from neuromap.files.confined import confined
 from neuromap.files.foreign import check_regular, foreign_boundary
 from neuromap.files.messages import show_name
 from neuromap.files.unpacked import most_unpacked
+from neuromap.files.whole_chunks import has_whole_chunks
 from neuromap.hardware.program.ports import NodePort
 from neuromap.hardware.program.program_bytes import FRAMES_KEY, PART_KEY, period_of_file, tick_of_file
 from neuromap.simulation.trace.recorded_run import (
@@ -259,6 +260,8 @@ def trace_content(path: str, most: int) -> tuple[str, dict[str, NDArray[Any]]]:
                     f"takes {n_bytes / 2**30:.1f} GiB of memory; at most {most / 2**30:.3g} are read at once of a file "
                     "of its size, read parts of it with h5py (docs/simulation.md)"
                 )
+            if version not in CHECKED_VERSIONS and not all(map(has_whole_chunks, found.values())):
+                raise ValueError("its chunks are not whole")
             text = file.attrs["trace"]
             content = {name: _whole(data) if name == "potentials" else data[:] for name, data in found.items()}
             if file.attrs.get("checksum") != (checksum(text, content) if version in CHECKED_VERSIONS else None):
