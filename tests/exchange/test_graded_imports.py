@@ -15,7 +15,7 @@ from neuromap.exchange.layers.requantise import Meaning, fitted, joined
 from neuromap.exchange.layers.take_graded import take_graded
 from neuromap.exchange.layers.take_graph import from_torch_file
 from neuromap.formats.layers import simplified
-from neuromap.network import GradedNeuron, build_network
+from neuromap.network import Dense, GradedNeuron, build_network
 from neuromap.simulation import random_frames, reference
 
 onnx = pytest.importorskip("onnx")
@@ -613,6 +613,32 @@ def test_a_wide_output_keeps_its_bounds(tmp_path):
     found = [evaluator.run(None, {"I": x.reshape(1, 2, 1, 1).astype(np.float32)})[0].ravel() for x in shown]
     assert np.array_equal(found, expected)
     assert expected.tolist() == [[-300, 21], [500, -21]]
+
+
+def of_reference(path, shown):
+    from onnx.reference import ReferenceEvaluator
+
+    evaluator = ReferenceEvaluator(onnx.load(path))
+    return [evaluator.run(None, {"I": x.reshape(1, -1, 1, 1).astype(np.float32)})[0].ravel() for x in shown]
+
+
+@pytest.mark.parametrize(("low", "high"), [(-128, 127), (0, 255), (-(2**15), 2**15 - 1)])
+def test_sums_beyond_32_bits_saturate_as_they_do_here(low, high, tmp_path):
+    """Whose bounds are those of the type: ONNX's reference wrapped them before it saturated."""
+    nodes = {"I": (2, GradedNeuron(0, 255)), "O": (2, GradedNeuron(low, high, multiplier=2**20))}
+    network = build_network(nodes, {("I", "O"): [[100, 100], [-100, -100]]}, outputs=["O"])
+    assert nm.to_onnx(network, tmp_path / "out.onnx") == ()
+    shown = np.array([[255, 255], [1, 1], [0, 0]])
+    assert np.array_equal(of_reference(tmp_path / "out.onnx", shown), values_of(network, {"I": shown})["O"])
+
+
+def test_groups_of_a_matrix_are_exported(tmp_path):
+    groups = Dense((1, 1, 4), (1, 1, 4), weights=np.arange(8).reshape(2, 2, 2), groups=2)
+    nodes = {"I": ((1, 1, 4), GradedNeuron(0, 255)), "O": ((1, 1, 4), GradedNeuron(0, 255, 1, 3))}
+    network = build_network(nodes, {("I", "O"): groups}, outputs=["O"])
+    nm.to_onnx(network, tmp_path / "out.onnx")
+    shown = np.random.default_rng(0).integers(0, 256, (5, 4))
+    assert np.array_equal(of_reference(tmp_path / "out.onnx", shown), values_of(network, {"I": shown})["O"])
 
 
 @pytest.mark.parametrize("features", [False, True])

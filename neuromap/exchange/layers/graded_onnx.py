@@ -314,15 +314,19 @@ class _Writer:
         is_one = bool((each == each[0]).all())
         spread = each[:1] if is_one else each[None] if per_neuron else each.reshape(1, -1, 1, 1)
 
+        far = False  # beyond 32 bits, where runtimes wrap before they saturate
+        if not is_input:
+            far = max(int(np.abs(end).max(initial=0)) for end in self._reach(node)) >= 2**31 * float(unit.min())
+
         def bounded(op: str, value: int, word: str) -> str:
             bound = self._store((spread * np.float32(value)).astype(np.float32), f"{name}.{word}")
             return self._op(op, [sums, bound], name)
 
         if neuron.low == 0 and info.min - zero < 0:
             sums = self._op("Relu", [sums], name)
-        elif neuron.low > info.min - zero:
+        elif neuron.low > info.min - zero or far:
             sums = bounded("Max", neuron.low, "low")
-        if neuron.high < info.max - zero:
+        if neuron.high < info.max - zero or far:
             sums = bounded("Min", neuron.high, "high")
         scale = self._store(each[0] if is_one else each, f"{name}.scale")
         point = np.asarray(zero, kind) if is_one else np.full(each.shape, zero, kind)

@@ -211,19 +211,10 @@ class _Writer:
 
     def _edge(self, edge: Edge) -> list[list[int]]:
         """Write the terms of an edge, merged by delay and current; return these pairs."""
-        groups: dict[tuple[int, int], list[MatrixSource]] = {}
-        assert edge.transform is not None
-        for term in (EdgeTerm(edge.transform, edge.delay, edge.current), *edge.also):
-            groups.setdefault((term.delay, term.current), []).append(term.transform)
-        for k, ((delay, current), parts) in enumerate(groups.items()):
-            transform = parts[0]
-            if len(parts) > 1:
-                total = parts[0].matrix()
-                for part in parts[1:]:
-                    total = csr_array(total + part.matrix())
-                transform = MatrixTransform(total)
+        merged = merged_terms(edge)
+        for k, ((delay, current), transform) in enumerate(merged.items()):
             self._term(edge, transform, delay, current, f" {k}" if k else "")
-        return [list(pair) for pair in groups]
+        return [list(pair) for pair in merged]
 
     def _term(self, edge: Edge, transform: MatrixSource, delay: int, current: int, suffix: str) -> None:
         label = f"{edge.source} -> {edge.target}{suffix}"
@@ -281,7 +272,8 @@ class _Writer:
 
     def _zeros(self, name: str, end: str, label: str, **bias: Any) -> None:
         """Connect the smallest source of a node to a primitive through a map of zeros."""
-        source = min((u for u, v in self._network.edges if v == name), key=lambda u: self._network.nodes[u].size)
+        feeders = [u for u, v in self._network.edges if v == name] or [name]
+        source = min(feeders, key=lambda u: self._network.nodes[u].size)
         sizes = (self._network.nodes[name].size, self._network.nodes[source].size)
         if sizes[0] * sizes[1] > MAX_WEIGHTS:
             raise NotSupportedError(
@@ -296,6 +288,17 @@ class _Writer:
 def _shape(shape: tuple[int, int, int] | None) -> tuple[int, int, int]:
     assert shape is not None
     return shape
+
+
+def merged_terms(edge: Edge) -> dict[tuple[int, int], MatrixSource]:
+    """Return the transforms of an edge by delay and current; several of the same ones are one matrix."""
+    found: dict[tuple[int, int], MatrixSource] = {}
+    assert edge.transform is not None
+    for term in (EdgeTerm(edge.transform, edge.delay, edge.current), *edge.also):
+        before, pair = found.get((term.delay, term.current)), (term.delay, term.current)
+        both = None if before is None else csr_array(before.matrix() + term.transform.matrix())
+        found[pair] = term.transform if both is None else MatrixTransform(both)
+    return found
 
 
 # Nodes written as channels, rows and columns: those that convolutions and pools of NIR join.
@@ -316,8 +319,7 @@ def spatial_nodes(network: Network) -> set[str]:
     into: dict[str, list[tuple[str, MatrixSource]]] = {}
     joined: set[str] = set()
     for (u, v), edge in network.edges.items():
-        for transform in (edge.transform, *(term.transform for term in edge.also)):
-            assert transform is not None
+        for transform in merged_terms(edge).values():
             into.setdefault(v, []).append((u, transform))
             if window_primitive(transform) is not None:
                 joined |= {u, v}
@@ -363,6 +365,9 @@ def window_primitive(transform: MatrixSource) -> NirNode | None:
         return NirNode("Conv2d", _arrays(numbers), {"padding": "same"} if is_same else {})
     if isinstance(transform, Pool) and (pads := _pads(transform)) is not None:
         stride = transform.stride or transform.kernel
+        ends = zip(transform.source_shape, transform.target_shape, stride, pads, strict=False)
+        if any((windows - 1) * step - pad >= length for length, windows, step, pad in ends):
+            return None  # the last window lies in the padding, which readers leave out
         return NirNode("SumPool2d", _arrays({"kernel_size": transform.kernel, "stride": stride, "padding": pads}))
     return None
 

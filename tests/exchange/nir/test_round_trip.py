@@ -179,6 +179,32 @@ def test_transforms_of_images_come_back_as_they_were():
     assert [type(edge.transform).__name__ for edge in found.edges.values()][:4] == given_kinds[:4]
 
 
+def odd_networks():
+    """Networks for whose edges or neurons NIR has no primitive of their own."""
+    image, rng = (4, 4, 1), np.random.default_rng(0)
+    kernels = [Conv(image, image, (3, 3), weights=rng.integers(-2, 3, (3, 3, 1, 1))) for _ in range(2)]
+    twice = Edge("I", "O", kernels[0], also=(EdgeTerm(kernels[1]),))
+    nodes = {"I": Node("I", image), "O": Node("O", image, neuron=LeakNeuron(threshold=3))}
+    yield "two kernels at one delay", Network("odd", nodes, {("I", "O"): twice}, ("O",))
+    taller = (6, 4, 1)
+    edge = Edge("I", "O", Pool(image, taller, (1, 1), (1, 1), padding=(1, 0, 1, 0)))
+    nodes = {"I": Node("I", image), "O": Node("O", taller, neuron=LeakNeuron(threshold=1))}
+    yield "windows in the padding", Network("odd", nodes, {("I", "O"): edge}, ("O",))
+    for name, neuron in (
+        ("a source with a leak", LeakNeuron(threshold=3, leak=1)),
+        ("a source of two currents", CurrentNeuron(threshold=9, bias=4, more_current_decays=(np.array(100),))),
+    ):
+        parts = {"I": (2, None), "S": (3, neuron), "O": (2, LeakNeuron(threshold=1))}
+        yield name, nm.build_network(parts, {("S", "O"): np.ones((2, 3), int), ("I", "O"): np.eye(2, dtype=int)})
+
+
+@pytest.mark.parametrize(("name", "network"), odd_networks())
+def test_what_has_no_primitive_comes_back_too(tmp_path, name, network):
+    to_nir(network, tmp_path / "net.nir")
+    nir.read(tmp_path / "net.nir")
+    assert_equal(from_nir(tmp_path / "net.nir").network, network)
+
+
 def test_what_other_tools_wrote_in_whole_numbers_becomes_frame_neurons():
     weights = np.array([[1.0, -1.0], [2.0, 2.0], [0.0, 1.0]])
     nodes = [nir.Input(np.array([2])), nir.Affine(weights, np.array([0.0, 0.5, -0.25])), nir.Threshold(np.ones(3))]
