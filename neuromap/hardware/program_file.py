@@ -244,7 +244,7 @@ def _said(origin: str, read: Callable[[], Any]) -> Any:
 
 def _foreign(head: bytes, error: SafetensorError, origin: str) -> ProgramError:
     kind = kind_of_any(head)
-    if kind is not None and "safetensors" not in kind:
+    if kind is not None and "safetensors" not in kind and _KIND not in kind:
         return ProgramError(f"{origin}: is not a program file but {kind}; write one with neuromap map")
     reason = " ".join(str(error).split())[:200]
     return ProgramError(f"{origin}: is not a program file, or a damaged one ({reason})")

@@ -205,6 +205,10 @@ def test_foreign_files_are_refused(data):
     assert "is not a program file" in refusal(data)
 
 
+def test_a_program_cut_short_is_no_file_of_another_kind(random_program):
+    assert "is not a program file, or a damaged one (" in refusal(program_bytes(random_program(2))[:-1])
+
+
 def test_other_safetensors_files_are_refused():
     weights = {"w": np.ones(3, np.int8)}
     assert "not a neuromap program" in refusal(safetensors.numpy.save(weights))
