@@ -46,6 +46,7 @@ def run_server(
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((address.host.strip("[]"), address.port))
+        listener.listen()  # before the address is printed: who connects at once waits, and is not refused
     except OSError as error:
         listener.close()
         why = error.strerror or str(error)

@@ -22,7 +22,7 @@ import neuromap as nm
 from neuromap.network.edge import Edge
 from neuromap.network.node import Node
 from neuromap.studio.guard import SLOWEST, Address, Guard
-from neuromap.studio.run_server import MOST_MESSAGE, Patience, StudioApp, make_server
+from neuromap.studio.run_server import MOST_MESSAGE, Patience, StudioApp, make_server, run_server
 from neuromap.studio.scene.commands import Offer
 from neuromap.studio.scene.scene import Scene, SceneRun
 from neuromap.studio.sessions import MOST_TABS, KeptSessions, Sessions
@@ -96,6 +96,22 @@ def served(tmp_path_factory, scene):
 
 def head(kind="scene", *lines):
     return "\r\n".join([f"POST /s/{NAME}/{kind} HTTP/1.1", "Host: 127.0.0.1:{port}", *lines, "", ""])
+
+
+class ToldError(Exception):
+    pass
+
+
+def test_it_listens_before_it_says_where(tmp_path, scene):
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+
+    def connect(_):
+        socket.create_connection(("127.0.0.1", port), LIMIT).close()
+        raise ToldError
+
+    with pytest.raises(ToldError):
+        run_server(Address(port=port), KeptSessions(tmp_path), Offer({}), scene, connect)
 
 
 def said(connection, data=b""):
