@@ -93,14 +93,14 @@ def build_network(
     edges = {edge_pair(key): weights for key, weights in edges.items()}
     check_ends(edges, nodes)
     targets = {v for _, v in edges}
-    made = {n: _node(n, spec, has_incoming=n in targets) for n, spec in nodes.items()}
+    made = {str(n): _node(str(n), spec, has_incoming=n in targets) for n, spec in nodes.items()}  # not np.str_
     links = {(u, v): _edge(u, v, weights, made) for (u, v), weights in edges.items()}
     check_pooling(made, links.values())
     return Network(
         name=name,
         nodes=made,
         edges=links,
-        outputs=tuple(outputs),
+        outputs=tuple(map(str, outputs)),
         patterns={k: tuple(keys) for k, keys in (patterns or {}).items()},
         bridging=bridging or {},
     )

@@ -43,6 +43,12 @@ def test_thresholds_and_matrices_of_all_kinds():
     require_weights(net)
 
 
+def test_names_of_numpy_become_plain_ones():
+    i, o = np.array(["I", "O"])
+    net = build_network({i: (1, None), o: (1, 1)}, {(i, o): [[1]]}, outputs=[o])
+    assert {type(name) for name in (*net.nodes, *net.outputs, *(node.name for node in net.nodes.values()))} == {str}
+
+
 @pytest.mark.parametrize("name", ["streaming", "sequential"])
 def test_reserved_pattern_names_are_refused_as_in_a_file(name):
     with pytest.raises(NetworkError, match=f"rollout {name}: every network has the pattern {name} of its own"):
