@@ -23,7 +23,7 @@ from neuromap.simulation.trace.recording import Recording
 
 Frames = Mapping[str, NDArray[Any]]
 # Kinds of faults that do not change the program: they affect spikes in flight.
-ON_THE_WAY = frozenset({"dropped-spikes", "flipped-payloads"})
+ON_THE_WAY = ("dropped-spikes", "flipped-payloads")
 
 
 class StruckFrames(NamedTuple):
@@ -74,7 +74,7 @@ def frames_of(struck: Struck, faults: Faults, stimuli: Frames, choice: EngineCho
             f"faults: flipped-payloads: program {struck.program.name} sends spikes, which carry nothing; choose of "
             f"{', '.join(KINDS)}"
         )
-    if not faults.rates.keys() & ON_THE_WAY:
+    if not faults.rates.keys() & {*ON_THE_WAY}:
         return StruckFrames(struck.program, output_frames(struck.program, stimuli, choice), struck.counts)
     frames, counts = _lossy_frames(struck.program, faults, stimuli, choice)
     return StruckFrames(struck.program, frames, {**struck.counts, **counts})

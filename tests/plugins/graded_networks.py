@@ -1,4 +1,4 @@
-"""Small random graded networks, and a small chip for them on which they take several cores."""
+"""Small random graded networks, a small chip on which they take several cores, and what nodes send by the reference."""
 
 from dataclasses import replace
 
@@ -53,3 +53,10 @@ def graded_rollouts(seed):
         for pattern in nm.rollout.enumerate_valid(network)
         for execution in ("windowed", "pipelined")
     ]
+
+
+def values_of(network, frames):
+    """Values of all nodes, whatever is shown in the first frame being an input of its own."""
+    padded = {name: np.concatenate([np.zeros((1, part.shape[1]), part.dtype), part]) for name, part in frames.items()}
+    found = nm.reference(nm.Rollout(network, "sequential"), padded)
+    return {name: part[1:] for name, part in found.items()}

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from fractions import Fraction
-from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.accuracy.accuracy import decide, votes_of
+from neuromap.arrays.parts_of_ticks import ticks_of_frames
 from neuromap.files.messages import counted
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.numbers import plain, seconds
@@ -18,6 +17,7 @@ from neuromap.render.table import printable_line
 from neuromap.simulation.run.live_run import LiveRun, OutputFrame
 from neuromap.simulation.run.tick_run import TickSpikes
 from neuromap.simulation.trace.recording import node_labels
+from neuromap.simulation.trace.trace import FrameClock
 
 if TYPE_CHECKING:
     from rich.console import Console, Group, RenderableType
@@ -277,7 +277,7 @@ class Watcher:
         self._node_of = np.repeat(np.arange(len(sizes) + 1), np.append(sizes, 1))
         self._spiked = np.zeros(len(self._node_of), np.bool_)
         # the last two frames of every node are among them
-        self._turn = Fraction(program.period).numerator
+        self._turn, self._clock = program.period.numerator, FrameClock.of(program.nodes, program.period, 0)
         self._counted: deque[_Counted] = deque(maxlen=max(remembered, 2 * self._turn))
 
     def look(self, run: LiveRun) -> Look:
@@ -306,11 +306,9 @@ class Watcher:
         period, counted = self._program.period, list(self._counted)
         none = np.zeros(len(self._program.nodes), np.int64)
         at = {one.tick: one.nodes for one in counted}
-        begun = [ceil((run.now - port.sample_tick) / Fraction(period)) - 1 for port in self._program.nodes]
-        last = [
-            int(at.get(port.tick(period, frame), none)[k])
-            for k, (port, frame) in enumerate(zip(self._program.nodes, begun, strict=True))
-        ]
+        begun = self._clock.frames_of(np.full_like(none, run.now - 1), np.arange(len(none))).frame
+        ticks = ticks_of_frames(self._clock.start, period, begun).tolist()
+        last = [int(at.get(tick, none)[k]) for k, tick in enumerate(ticks)]
         # over whole turns of frames, as a part of one has more or fewer of a node's than its share
         whole = len(counted) // self._turn * self._turn
         mean = sum((one.nodes for one in counted[-whole:]), none) * float(period) / whole if whole else None

@@ -419,7 +419,8 @@ def signed_sums(link: MatrixSource, size: int) -> tuple[Floats, Floats]:
     """Sum the positive and the negative weights of every neuron; for convolutions, as if no window met an edge."""
     if isinstance(link, Identity):
         return np.ones(size), np.zeros(size)
-    if isinstance(link, Conv | Dense) and isinstance(link.weights, StoredWeights) and link.groups == 1:
+    is_grouped = isinstance(link, Dense) and link.groups > 1  # whose array has an axis more
+    if isinstance(link, Conv | Dense) and isinstance(link.weights, StoredWeights) and not is_grouped:
         array = link.weights.array
         rows = array.reshape(-1, array.shape[-1]).T if isinstance(link, Conv) else array
         positive, negative = (np.asarray(part.sum(axis=1), np.float64) for part in (rows.clip(0), rows.clip(None, 0)))
