@@ -214,6 +214,8 @@ def request(path, apps):
     """As a request comes from uvicorn: whatever is in it, the answer is whole and none of a fault of ours."""
     from neuromap.errors import InputError
 
+    if path.stat().st_size > 2**24:
+        raise InputError("the server's own library refuses it, and json takes too much memory for it")
     try:
         told = json.loads(path.read_bytes())
         method, target, body = (told[key].encode("latin-1") for key in ("method", "target", "body"))
