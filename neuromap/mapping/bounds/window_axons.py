@@ -418,8 +418,7 @@ def incidences(height: int, positions: int, places: int) -> Ints:
         if (more == best).all():
             break
         best = more
-    pairs: Ints = np.maximum.accumulate(np.maximum.accumulate(best.max(axis=(0, 1)), axis=0), axis=1)
-    return pairs
+    return np.maximum.accumulate(np.maximum.accumulate(best.max(axis=(0, 1)), axis=0), axis=1)
 
 
 def _one_column_more(best: Ints, meet: Ints) -> Ints:

@@ -15,7 +15,6 @@ from neuromap.arrays.frozen import ReadOnly, frozen
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
-from neuromap.mapping.options.infeasibility import Limit
 from neuromap.network.spiking_neuron import LeakNeuron
 
 # Span of weights below which distinct ones are found by a table, however few weights there are.
@@ -310,24 +309,6 @@ class CrossbarCore:
             return None
         plan = self.with_ample_axons().plan(weights, threshold)
         return None if plan is None else plan.n_axons
-
-    def shortage_together(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> Shortage:
-        """Return what neurons lack that fit a core one by one but not together: axons, else axon types."""
-        plan = self.with_ample_axons().plan(weights, threshold, neuron)
-        if plan is None:
-            return Shortage("axon_types", self.axon_types + 1, self.axon_types, "axon types or more")
-        return Shortage("axons", plan.n_axons, self.axons, "axons")
-
-
-@dataclass(frozen=True)
-class Shortage:
-    """What a core lacks."""
-
-    limit: Limit  # the resource that is short
-    # demand, bound: what is needed and what the core has
-    demand: int
-    bound: int
-    what: str  # the resource in a sentence: needs ``demand`` of it
 
 
 # Encode the weights of one core on axons of few types, with as few axons per source as possible.

@@ -356,8 +356,7 @@ def _diamond(radius: int) -> Ints:
     away = np.abs(x - radius) + np.abs(y - radius)
     order = np.lexsort((x.ravel(), y.ravel(), away.ravel()))
     order = order[away.ravel()[order] <= radius]
-    places: Ints = np.stack([x.ravel()[order], y.ravel()[order]], axis=1).astype(np.int64)
-    return places
+    return np.stack([x.ravel()[order], y.ravel()[order]], axis=1).astype(np.int64)
 
 
 def place(

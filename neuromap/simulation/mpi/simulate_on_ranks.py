@@ -380,5 +380,4 @@ def _crossing(ordered: Ints, wires: _Wires) -> Ints:
     position[ordered] = np.arange(len(ordered))
     low, high = np.sort(position[wires[0]], axis=1).T
     begin, end = (np.bincount(at + 1, wires[1], len(ordered) + 2).astype(np.int64) for at in (low, high))
-    crossing: Ints = np.cumsum(begin - end)[: len(ordered) + 1]
-    return crossing
+    return np.cumsum(begin - end)[: len(ordered) + 1]
