@@ -45,7 +45,9 @@ from neuromap.simulation.engine.kernel.workspace import (
 # Most bytes of spike bits that one kernel call may write.
 _RECORD_BYTES = 1 << 23
 # Target upper limit for the time of one kernel call, so that Ctrl-C is heard.
-_CALL_SECONDS = 0.05
+CALL_SECONDS = 0.05
+# Visits of cores below which starting threads costs more than it saves.
+ALONE = 4096
 
 
 class CompiledRuns(ABC):
@@ -77,6 +79,15 @@ class CompiledRuns(ABC):
     @abstractmethod
     def _counts(self) -> NDArray[np.int64]:
         """Sum the counts of all threads since tick 0: SPIKES and so on of ``kernel/workspace.py``."""
+
+    @abstractmethod
+    def potentials_of(self, cores: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Copy of the potentials V (voltages, for neurons with currents) of some cores, in this order, shape (n, N)."""
+
+    @property
+    def potentials(self) -> NDArray[np.int64]:
+        """Copy of all potentials after the last tick, shape (C, N)."""
+        return self.potentials_of(np.arange(self.program.n_cores))
 
     @property
     def totals(self) -> Totals:
@@ -161,7 +172,7 @@ class CompiledRuns(ABC):
 
     def _ticks_at_once(self, record: Record) -> int:
         """Choose the number of ticks per call, by their time and memory."""
-        pace = int(_CALL_SECONDS / self._pace) if self._pace else 16
+        pace = int(CALL_SECONDS / self._pace) if self._pace else 16
         return max(1, min(_RECORD_BYTES // max(4 * record.n_rows * self._groups, 1), pace))
 
     def _bits(self, n_ticks: int, record: Record) -> NDArray[np.uint32]:
@@ -242,10 +253,6 @@ def run_together(
             thread.join()
 
 
-# Number of core visits below which starting threads costs more than it saves.
-_ALONE = 4096
-
-
 _Workers = tuple[Team, list[Scratch]]
 
 
@@ -307,11 +314,6 @@ class FastEngine(CompiledRuns):
         other._start(self._image, self._threads, self._noise_seed)
         return other
 
-    @property
-    def potentials(self) -> NDArray[np.int64]:
-        """Copy of all potentials V after the last tick, shape (C, N)."""
-        return self.potentials_of(np.arange(self.program.n_cores))
-
     def potentials_of(self, cores: NDArray[np.int64]) -> NDArray[np.int64]:
         """Copy of the potentials V of some cores, in this order, shape (n, N)."""
         n, lanes = self.program.chip.neurons, 32 * extent(self._image.shape.groups)
@@ -357,7 +359,7 @@ class FastEngine(CompiledRuns):
 
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
         """Run some ticks in the kernel, on as many threads as pay off."""
-        team, scratches = self._team if n_ticks * self.program.n_cores >= _ALONE else self._alone
+        team, scratches = self._team if n_ticks * self.program.n_cores >= ALONE else self._alone
         team = team._replace(remote=self._remote(team.remote))
         run, seed = self._run(events, record), np.uint64(self._noise_seed)
         began = time.perf_counter()
