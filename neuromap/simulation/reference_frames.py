@@ -25,7 +25,7 @@ from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, SpikingNe
 from neuromap.network.transforms import Conv
 from neuromap.network.weights import Windows
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.stimulus import check_frames, check_stimuli, frame_count
+from neuromap.simulation.stimulus import check_frames, check_stimuli
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -109,7 +109,8 @@ def reference(
     inputs = check_frames(frames, network)
     wanted = set(network.nodes if nodes is None else nodes)
     if network.is_spiking:
-        return {name: rows for name, rows in spiking_reference(network, inputs).items() if name in wanted}
+        spikes = _spiking_reference(network, {name: rows[None] for name, rows in inputs.items()})
+        return {name: rows[0] for name, rows in spikes.items() if name in wanted}
     n_frames = len(next(iter(inputs.values())))
 
     needed = _needed(network, wanted)
@@ -243,7 +244,7 @@ def reference_batch(
     rollout.pattern.require_valid()
     inputs, n_stimuli, n_frames = check_stimuli(stimuli, network)
     if network.is_spiking:
-        spikes = _spiking_batch(network, inputs)
+        spikes = _spiking_reference(network, inputs)
         return {name: spikes[name] for name in wanted}
     needed = _needed(network, wanted)
     incoming = _incoming(rollout, lambda edge: _batched(edge, network.nodes[edge.source], needed[edge.target]))
@@ -337,31 +338,11 @@ def _convolution(conv: Conv, matrix: csr_array) -> Callable[[Ints], Ints]:
 # The reference of a spiking network: its integer neurons, tick by tick, without a chip.
 
 
-def spiking_reference(network: Network, inputs: Mapping[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.bool_]]:
+def _spiking_reference(network: Network, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
     """Compute every node of a spiking network tick by tick; a frame is a tick."""
     # In frame i >= 1, a node's neurons step on what its edges deliver, W_e x_u[i - delay(e)]; frames before 0 are
     # silent, and x_v[0] = 0 for all but the inputs. Sources are ordinary nodes that receive nothing.
-    # gives frames of all nodes, in the order of the network
-    # shapes: inputs (n_frames, size); returns (n_frames, size)
-    n_frames = frame_count(inputs)
-    x = {name: np.zeros((n_frames, node.size), dtype=np.int64) for name, node in network.nodes.items()}
-    for name in network.inputs:
-        x[name][:] = inputs[name]
-    neurons = {name: node.spiking for name, node in network.nodes.items() if node.spiking is not None}
-    states = {name: start(neuron) for name, neuron in neurons.items()}
-    edges = [(u, v, term) for (u, v), edge in network.edges.items() for term in edge.terms]
-    for i in range(1, n_frames):
-        drive = {name: np.zeros((n.n_currents, len(n.threshold)), dtype=np.int64) for name, n in neurons.items()}
-        for u, v, term in edges:
-            if i >= term.delay:
-                drive[v][term.current] += term.matrix @ x[u][i - term.delay]
-        for name, neuron in neurons.items():
-            states[name], x[name][i] = step(neuron, states[name], drive[name])
-    return {name: rows.astype(np.bool_) for name, rows in x.items()}
-
-
-def _spiking_batch(network: Network, inputs: Mapping[str, NDArray[Any]]) -> dict[str, Bools]:
-    """Compute :func:`spiking_reference` for many stimuli side by side, with one copy of each neuron per stimulus."""
+    # stimuli run side by side, with one copy of each neuron per stimulus
     # shapes: inputs (S, n_frames, size); returns (S, n_frames, size)
     n_stimuli, n_frames = next(iter(inputs.values())).shape[:2]
     x = {name: np.zeros((n_frames, node.size, n_stimuli), np.int64) for name, node in network.nodes.items()}

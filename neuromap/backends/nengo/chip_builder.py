@@ -360,7 +360,7 @@ class ChipBuilder(Builder):
                 model.build(connection)
         if not ensembles:
             return
-        feeds = {e: self._feed(model, e, network) for e in ensembles}
+        feeds = {e: self._feed(model, e) for e in ensembles}
         self.mapped = _map(self._plan(model, ensembles, [feeds[e][1] for e in ensembles]), self.placement, self.chip)
         probed = {p.obj for p in network.all_probes if p.attr == "voltage"}
         self.operator = ChipOperator(
@@ -395,7 +395,7 @@ class ChipBuilder(Builder):
             tuple(self._links),
         )
 
-    def _feed(self, model: Model, ensemble: Any, network: nengo.Network) -> tuple[Any, PlannedFeed | None, Any]:
+    def _feed(self, model: Model, ensemble: Any) -> tuple[Any, PlannedFeed | None, Any]:
         """Return the host's feed of an ensemble: signal, feed, and the part of the signal already on the chip."""
         assert self.placement is not None
         mine = [

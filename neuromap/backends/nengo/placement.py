@@ -114,7 +114,7 @@ def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placemen
         links = {c: _against_ends(c, names, reasons) or _against_link(c, probed, dt, chip) for c in connections}
         if chip.kind.computes(CurrentNeuron):
             _refuse_more_taus(links)
-        late = _within_a_step(network, links, reasons)
+        late = _within_a_step(links, reasons)
         if late is None:
             break
         why = "its input of a step needs what the chip computes in that step; no synapse lies between"
@@ -391,7 +391,7 @@ def tau_of(connection: Any) -> float:
     return 0.0 if connection.synapse is None else float(connection.synapse.tau)
 
 
-def _within_a_step(network: nengo.Network, links: Mapping[Any, str], reasons: Mapping[Any, str]) -> Any:
+def _within_a_step(links: Mapping[Any, str], reasons: Mapping[Any, str]) -> Any:
     """Find an ensemble on the chip at the end of a path without a synapse from the chip via the host."""
     graph: nx.DiGraph[Any] = nx.DiGraph()
     for connection, why in links.items():

@@ -200,7 +200,7 @@ class CrossbarBuilder(ChipBuilder):
         activities = self._integers(model, source).activities(points)
         self._decoded.append(CrossbarLink(*self._ends(connection), decoders, activities, tau_of(connection)))
 
-    def _feed(self, model: Model, ensemble: Any, network: nengo.Network) -> tuple[Any, PlannedFeed | None, Any]:
+    def _feed(self, model: Model, ensemble: Any) -> tuple[Any, PlannedFeed | None, Any]:
         limit = np.full(ensemble.dimensions, HOST_RADII * ensemble.radius)
         return model.sig[ensemble]["in"], PlannedFeed(model.params[ensemble].scaled_encoders, limit, True), 0.0
 

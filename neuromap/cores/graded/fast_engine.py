@@ -28,13 +28,11 @@ from neuromap.cores.graded.program import GradedProgram
 from neuromap.hardware.checker import require_legal
 from neuromap.simulation.engine.engine import EngineState, HostEvents, Messages, Totals, check_run, check_state
 from neuromap.simulation.engine.engine_choice import check_seed
-from neuromap.simulation.engine.fast_engine import run_together
+from neuromap.simulation.engine.fast_engine import CALL_SECONDS, run_together
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS
 
 # Messages of a thread that one call of the kernel may list.
 _ROOM = 1 << 22
-# Longest intended duration of a kernel call, so that Ctrl-C is heard.
-_CALL_SECONDS = 0.05
 # Duration of a call below which starting threads costs more than it saves.
 _ALONE_SECONDS = 5e-4
 
@@ -153,7 +151,7 @@ class GradedFastEngine(GradedSteps):
         return self._image._replace(watched=mask)
 
     def _ticks_at_once(self) -> int:
-        pace = int(_CALL_SECONDS / self._seconds) if self._seconds else 1
+        pace = int(CALL_SECONDS / self._seconds) if self._seconds else 1
         return int(max(1, min(pace, self._team.tick.shape[1] // max(int(self._image.lanes[-1]), 1))))
 
     def _call(self, image: Any, n_ticks: int, fed: Fed, row: int) -> Messages:

@@ -7,17 +7,88 @@ what is due to its current and computes its voltage, and every spike is sent to 
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Bools, Ints
+from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.program import InputUnderWay, ListProgram, synapses_of, wrapped
 from neuromap.simulation.engine.engine import CurrentState, Engine, EngineState, Totals, check_state
 from neuromap.simulation.engine.engine_choice import EngineChoice, check_seed
 from neuromap.simulation.engine.readable_engine import ReadableEngine
 
 
-class ListNumpyEngine(InputUnderWay, ReadableEngine):
+class NumpyLists(InputUnderWay, ReadableEngine):
+    """Axons that spread their lists over the ticks to come; what neurons make of the sums due, a subclass says."""
+
+    # Rings over ticks: what every axon will carry, 1 for a spike, and the sums due for every neuron.
+    _value_type: Any = np.bool_
+
+    @abstractmethod
+    def _respond(self) -> tuple[Ints, Ints, NDArray[Any]]:
+        """Update all neurons from the sums due; return cores and neurons that send, and their values."""
+
+    def reset(self, noise_seed: int | None = None) -> None:
+        """Reset to the state before tick 0; ``noise_seed`` has no effect."""
+        check_seed(0 if noise_seed is None else noise_seed)
+        program = self.program
+        self.tick, self._totals = 0, Totals(0, 0, 0)
+        self._carried = np.zeros((program.chip.delay[0] + 1, len(program.synapses.lists) - 1), self._value_type)
+        self._due = np.zeros((int(program.synapses.delay.max(initial=0)) + 1, *program.shape), np.int64)
+
+    def restore(self, state: EngineState) -> None:
+        """Continue from a state of this program, from any engine."""
+        check_state(self.program, state)
+        self.reset()
+        self.tick, self._totals = state.tick, Totals(*state.totals)
+        self._potentials = state.potentials.copy()
+        due, core, axon = state.spikes.T
+        values = True if state.values is None else state.values
+        self._carried[due % len(self._carried), self.program.synapses.axons[core] + axon] = values
+        if (currents := state.currents) is not None:
+            due, core, neuron = currents.due.T
+            self._due[due % len(self._due), core, neuron] = currents.amounts
+
+    def _rings(self) -> tuple[Ints, NDArray[Any]]:
+        return self._due, self._carried
+
+    def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> tuple[Ints, Ints]:
+        return self._step(self.program.synapses.axons[cores] + axons, np.ones(len(axons), self._value_type))[:2]
+
+    def _step(self, fed: Ints, values: NDArray[Any]) -> tuple[Ints, Ints, NDArray[Any]]:
+        """Run one tick on axons that the host feeds; return cores and neurons that send, and their values."""
+        n_synapses, n_lists = self._spread(fed, values)
+        cores, neurons, sent = self._respond()
+        self._due[self.tick % len(self._due)] = 0
+        self._send(cores, neurons, sent)
+        self._count(len(sent), n_lists, n_synapses)
+        self.tick += 1
+        return cores, neurons, sent
+
+    def _spread(self, fed: Ints, values: NDArray[Any]) -> tuple[int, int]:
+        """Add what axons carry, times the weights of their lists, to the sums due after each delay; count them."""
+        carried = self._carried[self.tick % len(self._carried)]
+        carried[fed] = values
+        lists = np.flatnonzero(carried)
+        synapses, core = synapses_of(self.program, lists)
+        table = self.program.synapses
+        products = table.weight[synapses] * np.repeat(carried[lists], np.diff(table.lists)[lists])
+        slot = (self.tick + table.delay[synapses].astype(np.int64)) % len(self._due)
+        np.add.at(self._due, (slot, core, table.neuron[synapses]), products)
+        carried[lists] = 0  # free for what reaches the axons one turn of the ring later
+        return len(synapses), len(lists)
+
+    def _send(self, cores: Ints, neurons: Ints, values: NDArray[Any]) -> None:
+        """Send every value to its axons, which it reaches after the chip's least delay."""
+        program = self.program
+        sent = program.sent_by(cores, neurons)
+        lists = program.synapses.axons[sent.core] + sent.axon
+        self._carried[(self.tick + sent.delay) % len(self._carried), lists] = values[sent.spike]
+
+
+class ListNumpyEngine(NumpyLists):
     """State of a chip that runs a program."""
 
     # Every sum here is exact: fewer than 2**31 synapses of 32-bit weights stay inside 64 bits, and so do products of
@@ -26,15 +97,10 @@ class ListNumpyEngine(InputUnderWay, ReadableEngine):
 
     def reset(self, noise_seed: int | None = None) -> None:
         """Reset to the state before tick 0; ``noise_seed`` has no effect."""
-        check_seed(0 if noise_seed is None else noise_seed)
-        program = self.program
-        self.tick = 0
-        self._totals = Totals(0, 0, 0)
-        self._current = program.neurons.current.astype(np.int64)
-        self._potentials = program.neurons.voltage.astype(np.int64)
-        self._rest = np.zeros(program.shape, np.int64)  # remaining ticks of rest
-        self._reached = np.zeros((program.chip.delay[0] + 1, len(program.synapses.lists) - 1), np.bool_)
-        self._due = np.zeros((int(program.synapses.delay.max(initial=0)) + 1, *program.shape), np.int64)
+        super().reset(noise_seed)
+        self._current = self.program.neurons.current.astype(np.int64)
+        self._potentials = self.program.neurons.voltage.astype(np.int64)
+        self._rest = np.zeros(self.program.shape, np.int64)  # remaining ticks of rest
 
     @property
     def state(self) -> EngineState:
@@ -45,49 +111,19 @@ class ListNumpyEngine(InputUnderWay, ReadableEngine):
 
     def restore(self, state: EngineState) -> None:
         """Continue from a state of this program, from any engine."""
-        check_state(self.program, state)
-        self.reset()
-        self.tick, self._totals = state.tick, Totals(*state.totals)
-        self._potentials = state.potentials.copy()
-        due, core, axon = state.spikes.T
-        self._reached[due % len(self._reached), self.program.synapses.axons[core] + axon] = True
+        super().restore(state)
         if (currents := state.currents) is not None:
             self._current, self._rest = currents.current.copy(), currents.resting.copy()
-            due, core, neuron = currents.due.T
-            self._due[due % len(self._due), core, neuron] = currents.amounts
 
     @property
     def currents(self) -> Ints:
         """Currents u of all neurons after the last tick, a copy, shape (C, N)."""
         return self._current.copy()
 
-    def _rings(self) -> tuple[Ints, Bools]:
-        return self._due, self._reached
-
     def _fitted(self, amounts: Ints) -> Ints:
         return wrapped(amounts, self.program.chip.lists.sum_bits)
 
-    def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> tuple[Ints, Ints]:
-        n_synapses, n_lists = self._spread(self.program.synapses.axons[cores] + axons)
-        fired_cores, fired = self._compute()
-        self._send(fired_cores, fired)
-        self._count(len(fired), n_lists, n_synapses)
-        self.tick += 1
-        return fired_cores, fired
-
-    def _spread(self, fed: Ints) -> tuple[int, int]:
-        """Add the lists of reached axons to the sums due, each synapse after its delay; count them."""
-        reached = self._reached[self.tick % len(self._reached)]
-        reached[fed] = True
-        lists = np.flatnonzero(reached)
-        reached[lists] = False  # free for spikes that reach their axons one turn of the ring later
-        synapses, core = synapses_of(self.program, lists)
-        table = self.program.synapses
-        slot = (self.tick + table.delay[synapses].astype(np.int64)) % len(self._due)
-        np.add.at(self._due, (slot, core, table.neuron[synapses]), table.weight[synapses])
-        return len(synapses), len(lists)
-
-    def _compute(self) -> tuple[Ints, Ints]:
+    def _respond(self) -> tuple[Ints, Ints, NDArray[Any]]:
         """Update all neurons; return cores and neurons that fire."""
         neurons, lists = self.program.neurons, self.program.chip.lists
         due = wrapped(self._due[self.tick % len(self._due)], lists.accumulator_bits)
@@ -111,16 +147,8 @@ class ListNumpyEngine(InputUnderWay, ReadableEngine):
             left = np.where(neurons.subtract > 0, voltage - neurons.threshold, left)
         self._potentials = np.where(fires, left, voltage)
         self._rest = np.where(fires, neurons.refractory, np.maximum(self._rest - 1, 0))
-        self._due[self.tick % len(self._due)] = 0
         cores, fired = np.nonzero(fires)
-        return cores, fired
-
-    def _send(self, cores: Ints, neurons: Ints) -> None:
-        """Send every spike to its axons, which it reaches after the chip's least delay."""
-        program = self.program
-        sent = program.sent_by(cores, neurons)
-        lists = program.synapses.axons[sent.core] + sent.axon
-        self._reached[(self.tick + sent.delay) % len(self._reached), lists] = True
+        return cores, fired, np.ones(len(fired), np.bool_)
 
 
 def kept(values: Ints, decay: NDArray[np.int32], bits: int) -> Ints:

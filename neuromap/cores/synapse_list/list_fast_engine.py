@@ -30,11 +30,9 @@ from neuromap.cores.synapse_list.program import InputUnderWay, ListProgram, wrap
 from neuromap.hardware.checker import require_legal
 from neuromap.simulation.engine.engine import CurrentState, EngineState, HostEvents, Spikes, check_state
 from neuromap.simulation.engine.engine_choice import check_seed
-from neuromap.simulation.engine.fast_engine import CompiledRuns
+from neuromap.simulation.engine.fast_engine import ALONE, CompiledRuns
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, Events, Record
 
-# Visits of cores below which starting threads costs more than it saves.
-_ALONE = 4096
 # Ticks after which 32-bit ticks of rest are counted from a new epoch.
 _EPOCH = 1 << 30
 
@@ -115,11 +113,6 @@ class ListFastEngine(InputUnderWay, CompiledRuns):
         np.maximum.at(state.busy, core, due)
         put_extent(self._image, state, (core, neuron))
 
-    @property
-    def potentials(self) -> Ints:
-        """Voltages v of all neurons after the last tick, a copy, shape (C, N)."""
-        return self.potentials_of(np.arange(self.program.n_cores))
-
     def potentials_of(self, cores: Ints) -> Ints:
         """Voltages v of some cores, in this order, a copy, shape (n, N)."""
         return self._of_neurons(self._state.voltage)[cores]
@@ -165,7 +158,7 @@ class ListFastEngine(InputUnderWay, CompiledRuns):
         return totals
 
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
-        team = self._team if n_ticks * self.program.n_cores >= _ALONE else self._alone
+        team = self._team if n_ticks * self.program.n_cores >= ALONE else self._alone
         team = team._replace(
             remote=self._remote(team.remote), held=self._held[self.tick - self._held_from :].reshape(-1)
         )

@@ -16,7 +16,7 @@ from neuromap.arrays.packed_rows import entries_of_rows, grouped_by, rank_in_run
 from neuromap.arrays.parts_of_ticks import in_parts
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
-from neuromap.cores.synapse_list.synapse_rows import in_rows, narrow, readers_of, signals_read
+from neuromap.cores.synapse_list.synapse_rows import SmallInts, in_rows, narrow, readers_of, signals_read
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS
@@ -135,7 +135,6 @@ def _refuse_threshold(name: str, neuron: CurrentNeuron, chip: ChipSpec, power: i
     return refuse("potential", name, odd % step, 0, text, [Remedy("neuron", None, f"{widths} would do")])
 
 
-SmallInts = NDArray[np.int32]
 # Targets, signals, weights and delays.
 Synapses = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
 

@@ -14,7 +14,7 @@ from neuromap.cores.synapse_list.balance_cores import BalanceSearch
 from neuromap.cores.synapse_list.fill_cores import ListPartition, fill_cores, require_one_floor, ways, wires_of
 from neuromap.cores.synapse_list.fit_weights import held, in_two_synapses
 from neuromap.cores.synapse_list.list_network import ListNetwork, floors_of, list_network
-from neuromap.cores.synapse_list.pinned import Fixed, Region, fixed_by
+from neuromap.cores.synapse_list.pinned import Fixed, fixed_by
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.cores.synapse_list.synapse_rows import in_lists
 from neuromap.errors import DoesNotFitError, InputError
@@ -27,7 +27,7 @@ from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.partition.partition_rollout import cheap_phases
 from neuromap.mapping.parts import Parts, program_labels
-from neuromap.mapping.place.board import few_tiles
+from neuromap.mapping.place.board import Region, few_tiles
 from neuromap.mapping.place.emit import arrivals_in_ticks
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.spiking_neuron import NO_FLOOR, PARAMETERS, CurrentNeuron

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,7 @@ from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.options.infeasibility import Limit, Remedy, refuse
 from neuromap.mapping.options.options import Pins
-
-Region: TypeAlias = tuple[int, int, int, int]
+from neuromap.mapping.place.board import Region
 
 
 @dataclass(frozen=True, eq=False)

@@ -277,8 +277,7 @@ def _cores_for(neurons: int, axons: int, synapses: int, chip: ChipSpec, memory: 
 def _numbers(network: Legalised, population: int, span: int) -> Ints:
     """Assign numbers to a population's neurons, by node and index; relays share those of the neurons they carry."""
     found = network.populations[population]
-    numbers: Ints = found.node * span + found.neurons.astype(np.int64)
-    return numbers
+    return found.node * span + found.neurons.astype(np.int64)
 
 
 def _reads_of(network: Legalised, span: int) -> list[_Reads]:

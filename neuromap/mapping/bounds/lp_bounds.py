@@ -23,11 +23,12 @@ LEVELS = 300
 
 
 @dataclass(frozen=True, eq=False)
-class Group(ReadOnly, Value):
-    """Neurons that are bounded together in a core; groups of a population may overlap."""
+class Part(ReadOnly, Value):
+    """Neurons of a population that are bounded together in a core: all, or some of which more is known."""
 
     population: int  # index among the mixture's populations
-    parts: tuple[int, ...]  # parts of the population that it consists of
+    rows: int  # number of these neurons
+    copies: int  # fewest core neurons that one of them takes
     neurons: Ints  # (levels,): most neurons of each level
     axons: Ints  # (levels, feeds): fewest axons of every feed in a core of this level
     feeds: tuple[int, ...]  # feeds that the neurons read
@@ -35,27 +36,17 @@ class Group(ReadOnly, Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Demand(ReadOnly, Value):
-    """What all cores together need."""
-
-    neurons: Ints  # of every part
-    axons: Ints  # of every feed
-    copies: Ints  # of every population, as far as they are spread evenly
-    more_copies: int  # neurons of cores beyond those that feed axons
-
-
-@dataclass(frozen=True, eq=False)
 class Mixture(ReadOnly, Value):
-    """All known constraints on a core's contents."""
+    """All known constraints on a core's contents, and what all cores together need."""
 
-    groups: tuple[Group, ...]
-    population_of: Ints  # (parts,): population of every part
-    copies_of: Ints  # (parts,): fewest core neurons that one neuron of a part takes
+    parts: tuple[Part, ...]  # population by population
     from_chip: Bools  # (feeds,): whether neurons feed the axons
     # (populations,): most copies of one neuron that count towards the demand; those of the population's first part
     # count
     most_copies: Ints
-    demand: Demand
+    # neurons of every part, copies of every population as far as they are spread evenly, axons of every feed, and the
+    # neurons of cores beyond those that feed axons; columns and prices have the same order
+    demand: Floats
 
 
 def mixture_of(crowds: list[list[Crowd]], fed: FedAxons, read_out: int, chip: ChipSpec) -> Mixture:
@@ -64,29 +55,23 @@ def mixture_of(crowds: list[list[Crowd]], fed: FedAxons, read_out: int, chip: Ch
     crowds = [some for some in crowds if some[0].need]
     keys = list(fed.of_feeds)
     levels = max(6, LEVELS // max(1, 2 * len(crowds)))
-    groups: list[Group] = []
-    parts: list[tuple[int, Crowd]] = []
-    for k, some in enumerate(crowds):
-        mine = _parts_of(some)
-        numbers = tuple(range(len(parts), len(parts) + len(mine)))
-        parts += [(k, crowd) for crowd in mine]
-        groups += [_group(k, (number,), crowd, keys, levels) for number, crowd in zip(numbers, mine, strict=True)]
-    least = [_least_copies(crowd, fed, chip) for _, crowd in parts]
-    axons = np.array([fed.of_feeds[key] for key in keys], np.int64)
+    parts = [
+        _part(k, crowd, _least_copies(crowd, fed, chip), keys, levels)
+        for k, some in enumerate(crowds)
+        for crowd in _parts_of(some)
+    ]
     even = [even_copies(_parts_of(some)[0], crowds, chip) for some in crowds]
-    demand = Demand(
-        np.array([crowd.rows for _, crowd in parts], np.int64),
-        axons,
-        np.array([found.copies for found in even], np.int64),
+    demand = [
+        *(part.rows for part in parts),
+        *(found.copies for found in even),
+        *(fed.of_feeds[key] for key in keys),
         read_out + fed.relayed,
-    )
+    ]
     return Mixture(
-        tuple(groups),
-        np.array([k for k, _ in parts], np.int64),
-        np.array(least, np.int64),
+        tuple(parts),
         np.array([isinstance(key, ChipKey) for key in keys], bool),
         np.array([found.most for found in even], np.int64),
-        demand,
+        np.array(demand, np.float64),
     )
 
 
@@ -96,22 +81,17 @@ def _parts_of(crowds: list[Crowd]) -> list[Crowd]:
     return crowds[-2:] if is_apart else crowds[:1]
 
 
-def _group(population: int, parts: tuple[int, ...], crowd: Crowd, keys: list[Key], levels: int) -> Group:
+def _part(population: int, crowd: Crowd, copies: int, keys: list[Key], levels: int) -> Part:
     """Cut the curves into levels: each takes the axons of its first neuron and counts the neurons of its last."""
-    axons = np.stack(
-        [
-            crowd.need[key][: crowd.room + 1] if key in crowd.need else np.zeros(crowd.room + 1, np.int64)
-            for key in keys
-        ],
-        axis=1,
-    )
+    nothing = np.zeros(crowd.room + 1, np.int64)
+    axons = np.stack([crowd.need.get(key, nothing)[: crowd.room + 1] for key in keys], axis=1)
     both = np.column_stack([axons, crowd.together[: crowd.room + 1]])
     last = np.flatnonzero(np.append((np.diff(both[1:], axis=0) != 0).any(axis=1), True)) + 1
     if len(last) > levels:
         last = last[np.unique(np.linspace(0, len(last) - 1, levels).astype(np.int64))]
     first = np.concatenate([[1], last[:-1] + 1])
     feeds = tuple(k for k, key in enumerate(keys) if key in crowd.need)
-    return Group(population, parts, last, axons[first], feeds, crowd.together[first])
+    return Part(population, crowd.rows, copies, last, axons[first], feeds, crowd.together[first])
 
 
 def _least_copies(crowd: Crowd, fed: FedAxons, chip: ChipSpec) -> int:
@@ -249,21 +229,22 @@ def cores_by_prices(mixture: Mixture, chip: ChipSpec, known: int = 0) -> int:
     # least as many cores as all demands are worth. Better prices are found by column generation (Gilmore and Gomory
     # 1961); whatever prices it ends with, the bound holds.
     # returns 0 if it would take too long, or if it cannot exceed ``known``
-    if not len(mixture.population_of) or len(mixture.population_of) > PARTS:
+    if not 0 < len(mixture.parts) <= PARTS:
         return 0
-    if any(group.together[0] > chip.axons for group in mixture.groups):
+    if any(part.together[0] > chip.axons for part in mixture.parts):
         return 0  # a neuron that fits no core: the mapper refuses the network
-    cores = MixedCores(mixture, chip)
-    demand = _demand(mixture)
+    cores, demand = MixedCores(mixture, chip), mixture.demand
     columns = _pure_cores(mixture, chip)
-    best, best_prices = 0.0, _first_prices(mixture)
+    best, best_prices = 0.0, np.zeros(len(demand))
+    for k, part in enumerate(mixture.parts):  # one over the neurons that a core of one part holds, 0 for all else
+        best_prices[k] = 1 / part.neurons[-1]
     idle = 0
     for _ in range(ROUNDS):
         wished, value = _best_prices(columns, demand, chip)
         if wished is None or value <= max(known, best * CLOSE) or idle == IDLE:
             break
         prices = STEP * wished + (1 - STEP) * best_prices if best else best_prices
-        found = cores.most_worth(_split(prices, cores))
+        found = cores.most_worth(prices)
         if found is None:
             break
         bound = float(prices @ demand) / max(found.worth, PRICE_ROUNDING)
@@ -277,37 +258,16 @@ def cores_by_prices(mixture: Mixture, chip: ChipSpec, known: int = 0) -> int:
 def _pure_cores(mixture: Mixture, chip: ChipSpec) -> list[Floats]:
     """List cores of one part, at every level, to start with; they guide the search, and no bound rests on them."""
     found = []
-    n_populations = int(mixture.population_of.max()) + 1
-    for group in mixture.groups:
-        for n, axons, together in zip(group.neurons, group.axons, group.together, strict=True):
-            neurons, places = np.zeros(len(mixture.population_of)), np.zeros(n_populations + 1)
-            neurons[group.parts[0]] = min(n, chip.neurons / mixture.copies_of[group.parts[0]])
-            places[group.population] = chip.neurons
+    for k, part in enumerate(mixture.parts):
+        for n, axons, together in zip(part.neurons, part.axons, part.together, strict=True):
+            neurons, places = np.zeros(len(mixture.parts)), np.zeros(len(mixture.most_copies) + 1)
+            neurons[k] = min(n, chip.neurons / part.copies)
+            places[part.population] = chip.neurons
             copies = np.minimum(places[:-1], n * mixture.most_copies)
             taken = axons.astype(np.float64)
-            taken[group.feeds[0]] += together - axons.sum()
+            taken[part.feeds[0]] += together - axons.sum()
             found.append(_column(Core(1.0, neurons, taken, copies, places), mixture))
     return found
-
-
-def _demand(mixture: Mixture) -> Floats:
-    demand = mixture.demand
-    return np.concatenate([demand.neurons, demand.copies, demand.axons, [demand.more_copies]]).astype(np.float64)
-
-
-def _first_prices(mixture: Mixture) -> Floats:
-    """Start prices: one over the neurons that a core of one part holds, and 0 for copies and axons."""
-    prices = np.zeros(len(_demand(mixture)))
-    for group in mixture.groups:
-        if len(group.parts) == 1:
-            prices[group.parts[0]] = 1 / group.neurons[-1]
-    return prices
-
-
-def _split(prices: Floats, cores: MixedCores) -> Prices:
-    ends = np.cumsum([cores.parts, cores.populations, cores.feeds])
-    neurons, copies, axons, copy = np.split(prices, ends)
-    return Prices(neurons, copies, axons, float(copy[0]))
 
 
 def _column(core: Core, mixture: Mixture) -> Floats:
@@ -332,19 +292,6 @@ def _best_prices(columns: list[Floats], demand: Floats, chip: ChipSpec) -> tuple
 NODES = 50
 
 
-class Prices(NamedTuple):
-    """Prices paid to a core; all 0 or more."""
-
-    neurons: Floats
-    """For a neuron of every part."""
-    copies: Floats
-    """For a copy of a neuron of every population."""
-    axons: Floats
-    """For an axon of every feed."""
-    copy: float
-    """For any neuron of a core; deducted for every axon that a neuron feeds."""
-
-
 class Core(NamedTuple):
     """Contents of the most valuable core."""
 
@@ -361,24 +308,24 @@ class Core(NamedTuple):
 class MixedCores:
     """The cores that a mixture allows, as the feasible points of an integer program."""
 
-    # Its variables are the levels of all groups (0 or 1), neurons of parts, axons of feeds, copies that count of every
+    # Its variables are the levels of all parts (0 or 1), neurons of parts, axons of feeds, copies that count of every
     # population, and the places that its neurons and those of relays take.
 
     def __init__(self, mixture: Mixture, chip: ChipSpec) -> None:
         self.mixture = mixture
-        self._n_levels = sum(len(group.neurons) for group in mixture.groups)
-        self.parts, self.feeds = len(mixture.population_of), len(mixture.from_chip)
-        self.populations = int(mixture.population_of.max()) + 1
+        self._n_levels = sum(len(part.neurons) for part in mixture.parts)
+        self.parts, self.feeds = len(mixture.parts), len(mixture.from_chip)
+        self.populations = len(mixture.most_copies)
         self._rows: list[tuple[dict[int, float], float]] = []
-        self._add_groups()
+        self._add_parts()
         self._add_core(chip)
         self._upper = np.concatenate(
             [np.ones(self._n_levels), np.full(self.parts, chip.neurons), np.full(self.feeds, chip.axons)]
             + [np.full(2 * self.populations + 1, chip.neurons)]
         ).astype(np.float64)
 
-    def most_worth(self, prices: Prices) -> Core | None:
-        """Find the most valuable core."""
+    def most_worth(self, prices: Floats) -> Core | None:
+        """Find the most valuable core at given prices of all demands, each 0 or more."""
         # returns a core whose worth is the solver's bound, in floating point and not certified; ``None`` if none was
         # found in time
         from scipy.optimize import Bounds, LinearConstraint, milp  # slow to import
@@ -399,31 +346,33 @@ class MixedCores:
         ends = np.cumsum([self.parts, self.feeds, self.populations])
         return Core(-float(found.mip_dual_bound), *np.split(found.x[self._n_levels :], ends))
 
-    def _gain(self, prices: Prices) -> Floats:
-        of_axons = prices.axons - prices.copy * self.mixture.from_chip
-        of_places = np.full(self.populations + 1, prices.copy)
-        return np.concatenate([np.zeros(self._n_levels), prices.neurons, of_axons, prices.copies, of_places])
+    def _gain(self, prices: Floats) -> Floats:
+        ends = np.cumsum([self.parts, self.populations, self.feeds])
+        neurons, copies, axons, place = np.split(prices, ends)
+        # any neuron of a core is paid for, less one for every axon that a neuron feeds
+        of_axons, of_places = axons - place * self.mixture.from_chip, np.repeat(place, self.populations + 1)
+        return np.concatenate([np.zeros(self._n_levels), neurons, of_axons, copies, of_places])
 
     def _matrix(self) -> Any:
         entries = [(k, column, value) for k, (row, _) in enumerate(self._rows) for column, value in row.items()]
         row, column, value = (np.array(part) for part in zip(*entries, strict=True))
         return sparse.csr_array((value, (row, column)), shape=(len(self._rows), len(self._upper)))
 
-    def _add_groups(self) -> None:
+    def _add_parts(self) -> None:
         parts, feeds = self._n_levels, self._n_levels + self.parts
         at = 0
-        for group in self.mixture.groups:
-            levels = range(at, at + len(group.neurons))
-            at += len(group.neurons)
+        for k, part in enumerate(self.mixture.parts):
+            levels = range(at, at + len(part.neurons))
+            at += len(part.neurons)
             self._rows.append((dict.fromkeys(levels, 1.0), 1.0))
-            held = {level: -float(n) for level, n in zip(levels, group.neurons, strict=True)}
-            self._rows.append((held | {parts + part: 1.0 for part in group.parts}, 0.0))
-            for feed in np.flatnonzero(group.axons.any(axis=0)).tolist():
-                taken = {level: float(n) for level, n in zip(levels, group.axons[:, feed], strict=True)}
+            held = {level: -float(n) for level, n in zip(levels, part.neurons, strict=True)}
+            self._rows.append((held | {parts + k: 1.0}, 0.0))
+            for feed in np.flatnonzero(part.axons.any(axis=0)).tolist():
+                taken = {level: float(n) for level, n in zip(levels, part.axons[:, feed], strict=True)}
                 self._rows.append((taken | {feeds + feed: -1.0}, 0.0))
-            if (group.together > group.axons.sum(axis=1)).any():
-                taken = {level: float(n) for level, n in zip(levels, group.together, strict=True)}
-                self._rows.append((taken | {feeds + feed: -1.0 for feed in group.feeds}, 0.0))
+            if (part.together > part.axons.sum(axis=1)).any():
+                taken = {level: float(n) for level, n in zip(levels, part.together, strict=True)}
+                self._rows.append((taken | {feeds + feed: -1.0 for feed in part.feeds}, 0.0))
 
     def _add_core(self, chip: ChipSpec) -> None:
         parts, feeds = self._n_levels, self._n_levels + self.parts
@@ -431,19 +380,20 @@ class MixedCores:
         places = copies + self.populations
         self._rows.append(({feeds + feed: 1.0 for feed in range(self.feeds)}, float(chip.axons)))
         self._rows.append(({places + k: 1.0 for k in range(self.populations + 1)}, float(chip.neurons)))
-        at, first = 0, np.flatnonzero(np.diff(self.mixture.population_of, prepend=-1)).tolist()
-        counted: dict[int, dict[int, float]] = {k: {copies + k: 1.0} for k in range(self.populations)}
+        at = 0
+        counted: dict[int, dict[int, float]] = {}
         held: dict[int, dict[int, float]] = {k: {places + k: 1.0} for k in range(self.populations)}
-        for group in self.mixture.groups:
-            k = group.population
-            for level, neurons in enumerate(group.neurons.tolist(), at):
+        least: dict[int, dict[int, float]] = {k: {} for k in range(self.populations)}
+        for number, part in enumerate(self.mixture.parts):
+            k, is_first = part.population, part.population not in counted
+            counted.setdefault(k, {copies + k: 1.0})
+            least[k][parts + number] = float(part.copies)
+            for level, neurons in enumerate(part.neurons.tolist(), at):
                 held[k][level] = -float(chip.neurons)
-                if group.parts[0] == first[k]:
+                if is_first:
                     counted[k][level] = -float(neurons * self.mixture.most_copies[k])
-            at += len(group.neurons)
+            at += len(part.neurons)
         self._rows += [(row, 0.0) for row in (*counted.values(), *held.values())]
         for k in range(self.populations):
-            mine = np.flatnonzero(self.mixture.population_of == k).tolist()
-            least = {parts + part: float(self.mixture.copies_of[part]) for part in mine}
-            self._rows.append((least | {places + k: -1.0}, 0.0))
+            self._rows.append((least[k] | {places + k: -1.0}, 0.0))
             self._rows.append(({copies + k: 1.0, places + k: -1.0}, 0.0))

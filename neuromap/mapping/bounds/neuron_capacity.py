@@ -18,7 +18,6 @@ from neuromap.mapping.bounds.window_axons import (
     TOO_MANY,
     WholeWindows,
     axons_of_feeds,
-    axons_of_windows,
     find_windows,
     single_axon_sources,
 )
@@ -82,9 +81,9 @@ def _limits(reader: Reader, feed: Feed, chip: ChipSpec) -> list[_Limit]:
         found.append(_Limit(masks.rows, mask_sources(masks, most)))
     elif windows is not None:
         whole = feed.matrix[np.flatnonzero(windows.rows)]
-        single = single_axon_sources(whole, reader.neurons[windows.rows], windows, reader.shape, chip.axon_types)
+        single = single_axon_sources(whole, reader.neurons[windows.rows], [windows], reader.shape, chip.axon_types)
         most = min(chip.neurons, int(windows.rows.sum()))
-        found.append(_Limit(windows.rows, axons_of_windows(windows, most, single, chip.axons), windows))
+        found.append(_Limit(windows.rows, axons_of_feeds([windows], most, single, chip.axons), windows))
     return found
 
 

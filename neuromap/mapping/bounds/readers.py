@@ -230,8 +230,7 @@ def by_expansion(matrix: Matrix, most: int) -> Ints:
     y = x / (x + squared * (1 - x))
     degrees = np.sort(np.bincount(matrix.indices, minlength=matrix.shape[1]))[::-1]
     held = np.concatenate([[0], np.cumsum(degrees)]) / matrix.nnz
-    least: Ints = np.searchsorted(held, y - ROUNDING).astype(np.int64)
-    return least
+    return np.searchsorted(held, y - ROUNDING).astype(np.int64)
 
 
 def _second_singular_value_squared(matrix: Matrix) -> float:

@@ -33,7 +33,7 @@ ROUNDING = 1e-6
 def single_axon_sources(
     matrix: Matrix,
     neurons: Ints,
-    windows: WholeWindows | Sequence[WholeWindows],
+    feeds: Sequence[WholeWindows],
     shape: tuple[int, int, int],
     types: int,
 ) -> Ints:
@@ -41,7 +41,6 @@ def single_axon_sources(
     # Two sources with one axon each may have the same type only if their weights agree in all m neurons. So the sources
     # fall into as many classes as there are types; those of one class are equal columns.
     # shapes: matrix (n, s); neurons (n,); returns (features + 1,)
-    feeds = [windows] if isinstance(windows, WholeWindows) else windows
     features, sources = max(feed.features for feed in feeds), sum(feed.sources for feed in feeds)
     most = np.full(features + 1, sources)
     if matrix.data.min() == matrix.data.max():
@@ -155,12 +154,12 @@ class WholeWindows(ReadOnly, Value):
 
 
 def find_windows(
-    matrix: Matrix, neurons: Ints, shape: tuple[int, int, int] | None, source: tuple[int, int, int] | None
+    matrix: Matrix, neurons: Ints, shape: tuple[int, int, int], source: tuple[int, int, int]
 ) -> WholeWindows | None:
     """Detect whether rows read windows."""
     # returns ``None`` unless rows are windows of one size, stride and number of channels, in groups without overlap
     # shapes: matrix (n, s); neurons (n,)
-    if shape is None or source is None or not matrix.nnz:
+    if not matrix.nnz:
         return None
     count = np.diff(matrix.indptr)
     filled = np.flatnonzero(count)
@@ -239,27 +238,20 @@ def areas(windows: WholeWindows, most: int) -> Ints:
     return area
 
 
-# Axons up to which bounds are computed if the core is not known.
-NO_LIMIT = 4096
 # Sources with one axon of impossible positions: far below 0, whatever is added.
 IMPOSSIBLE = -TOO_MANY
 
 
-def axons_of_windows(windows: WholeWindows, most: int, single: Ints, limit: int = NO_LIMIT) -> Ints:
-    """Bound the axons that n neurons take in one core."""
+def axons_of_feeds(feeds: Sequence[WholeWindows], most: int, single: Ints, limit: int) -> Ints:
+    """Bound the axons that n neurons take in one core for one or several feeds, whose sources share the types."""
     # Suppose the n neurons lie at p positions, for every p. These read a(p) sources or more. Some have one axon, all
     # others two or more, so axons are sources plus *double* ones. The double ones have two lower bounds:
     # - the sources that are read less those with one axon, which are at most the sum of what the positions allow;
     # - what the positions demand: for each, its sources less those with one axon. A source lies in at most ``overlap``
     #   windows and in at most p, so the double ones are at least the sum of all demands over that number.
     # The best p counts, with the neurons distributed so that the positions allow most.
+    # limit: axons of the core
     # returns the fewest axons that any n of the rows take
-    # shapes: single (windows.features + 1,); returns (min(most, rows) + 1,)
-    return axons_of_feeds([windows], min(most, int(windows.rows.sum())), single, limit)
-
-
-def axons_of_feeds(feeds: Sequence[WholeWindows], most: int, single: Ints, limit: int = NO_LIMIT) -> Ints:
-    """Bound the axons that n neurons take in one core for several feeds, whose sources share the types."""
     # shapes: single (features + 1,); returns (most + 1,)
     features, sources = max(f.features for f in feeds), sum(f.sources for f in feeds)
     overlap = max(f.overlap for f in feeds)
@@ -418,8 +410,7 @@ def incidences(height: int, positions: int, places: int) -> Ints:
         if (more == best).all():
             break
         best = more
-    pairs: Ints = np.maximum.accumulate(np.maximum.accumulate(best.max(axis=(0, 1)), axis=0), axis=1)
-    return pairs
+    return np.maximum.accumulate(np.maximum.accumulate(best.max(axis=(0, 1)), axis=0), axis=1)
 
 
 def _one_column_more(best: Ints, meet: Ints) -> Ints:

@@ -15,7 +15,6 @@ from neuromap.arrays.frozen import ReadOnly, frozen
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
 from neuromap.arrays.value import Value
 from neuromap.hardware.program.ports import BIAS
-from neuromap.mapping.options.infeasibility import Limit
 from neuromap.network.spiking_neuron import LeakNeuron
 
 # Span of weights below which distinct ones are found by a table, however few weights there are.
@@ -144,25 +143,10 @@ def _all_digits(
     return tuple((base, frozen(_digits(np.array(values, np.int64), base))) for base in bases)
 
 
-def _axons_of_digits(counts: Ints, reads: Bools) -> Ints:
-    """Count the axons of every source and base value, by its neediest weight; shape (sources, len(base))."""
-    return np.stack([(reads * digit[:, None]).max(axis=0) for digit in counts.T], axis=1)
-
-
-def by_digits(weights: Ints, types: int, room: int, core: CrossbarCore) -> Proposal | None:
+def by_digits(weights: Ints, types: int, room: int, core: CrossbarCore, *, signed: bool = False) -> Proposal | None:
     """Propose the cheapest sum of digits."""
     # Parameters and result as for :func:`coloured`.
-    return _cheapest_digits(weights, types, room, core, signed=False)
-
-
-def by_signed_digits(weights: Ints, types: int, room: int, core: CrossbarCore) -> Proposal | None:
-    """Propose the cheapest sum of digits of the weight's own sign."""
-    # This keeps a potential from swinging farther than the weights.
-    # Parameters and result as for :func:`coloured`.
-    return _cheapest_digits(weights, types, room, core, signed=True)
-
-
-def _cheapest_digits(weights: Ints, types: int, room: int, core: CrossbarCore, *, signed: bool) -> Proposal | None:
+    # signed: whether digits have the weight's own sign, which keeps a potential from swinging farther than the weights
     values, inverse = distinct_weights(weights)
     if np.count_nonzero(values) <= 2 and types >= 2 and len(values) and np.abs(values).max() <= core.weight_range[1]:
         return None  # one type per value is as good
@@ -172,7 +156,10 @@ def _cheapest_digits(weights: Ints, types: int, room: int, core: CrossbarCore, *
     reads[inverse, np.arange(weights.shape[1])[None, :]] = True
     best: tuple[tuple[int, ...], Ints, Ints] | None = None
     for base, counts in _all_digits(tuple(values.tolist()), types, core.weight_range, signed=signed):
-        need = _axons_of_digits(counts, reads) if len(weights) > 1 else counts[inverse[0]]
+        if len(weights) > 1:  # axons of every source and base value, by its neediest weight
+            need = np.stack([(reads * digit[:, None]).max(axis=0) for digit in counts.T], axis=1)
+        else:
+            need = counts[inverse[0]]
         if need.sum() <= room:
             best, room = (base, counts, need), int(need.sum()) - 1
     if best is None:
@@ -285,7 +272,41 @@ class CrossbarCore:
 
     def plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
         """Find the plan with the fewest axons."""
-        return plan_axons(weights, threshold, self, neuron)
+        # Strategies propose palettes, bias axons are added, and the cheapest legal plan wins.
+        # returns ``None`` if no strategy stays within the core's axons and the potential's width
+        # shapes: weights (n, s); threshold (n,)
+        if neuron is not None and weights.size:
+            # Weights with a common divisor lie on the axons of their quotients, digit by digit.
+            step = np.maximum(1, np.gcd.reduce(weights, axis=1))[:, None]
+            small = self.plan(weights // step, threshold, neuron) if step.max() > 1 else None
+            if small is not None:
+                scaled = replace(small, weights=small.weights * step)
+                if self.has_weights(scaled.weights) and (scaled.swing(neuron) <= self.highest_potential).all():
+                    return scaled
+        n_sources = weights.shape[1]
+        threshold = _lowered(weights, threshold, self)
+        best: AxonPlan | None = None
+        # with all types first; holding one back pays only where bias axons crowd the others
+        for types in (self.axon_types, self.axon_types - 1):
+            proposals = 0
+            for propose in (coloured, by_value, by_opposites, by_digits):
+                room = self.axons if best is None else best.n_axons - 1
+                if room < n_sources or types < 1:
+                    return best
+                if propose is by_opposites and best is not None:
+                    continue  # tiles whose axons have one weight each share them with others
+                proposal = propose(weights, types, room, self)
+                proposals += proposal is not None
+                plan = None if proposal is None else with_bias(proposal, threshold, room, self, neuron)
+                if plan is None and proposal is not None and propose is by_digits:
+                    # digits of the other sign swing farther than the weight that they make up; more axons may not
+                    proposal = by_digits(weights, types, room, self, signed=True)
+                    plan = None if proposal is None else with_bias(proposal, threshold, room, self, neuron)
+                if plan is not None:  # then it has fewer axons than the best so far
+                    best = plan
+            if proposals == 0 or (best is not None and not (best.source == BIAS).any()):
+                return best  # weights that do not fit all types do not fit fewer
+        return best
 
     def has_axon_per_weight(self, values: Ints) -> bool:
         """Whether there is a type for each of these weights."""
@@ -310,67 +331,6 @@ class CrossbarCore:
             return None
         plan = self.with_ample_axons().plan(weights, threshold)
         return None if plan is None else plan.n_axons
-
-    def shortage_together(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> Shortage:
-        """Return what neurons lack that fit a core one by one but not together: axons, else axon types."""
-        plan = self.with_ample_axons().plan(weights, threshold, neuron)
-        if plan is None:
-            return Shortage("axon_types", self.axon_types + 1, self.axon_types, "axon types or more")
-        return Shortage("axons", plan.n_axons, self.axons, "axons")
-
-
-@dataclass(frozen=True)
-class Shortage:
-    """What a core lacks."""
-
-    limit: Limit  # the resource that is short
-    # demand, bound: what is needed and what the core has
-    demand: int
-    bound: int
-    what: str  # the resource in a sentence: needs ``demand`` of it
-
-
-# Encode the weights of one core on axons of few types, with as few axons per source as possible.
-#
-# Strategies propose palettes, bias axons are added, and the cheapest legal plan wins.
-
-
-def plan_axons(weights: Ints, threshold: Ints, core: CrossbarCore, neuron: LeakNeuron | None = None) -> AxonPlan | None:
-    """Find the plan with the fewest axons."""
-    # returns ``None`` if no strategy stays within the core's axons and the potential's width
-    # shapes: weights (n, s); threshold (n,)
-    if neuron is not None and weights.size:
-        # Weights with a common divisor lie on the axons of their quotients, digit by digit.
-        step = np.maximum(1, np.gcd.reduce(weights, axis=1))[:, None]
-        small = plan_axons(weights // step, threshold, core, neuron) if step.max() > 1 else None
-        if small is not None:
-            scaled = replace(small, weights=small.weights * step)
-            if core.has_weights(scaled.weights) and (scaled.swing(neuron) <= core.highest_potential).all():
-                return scaled
-    n_sources = weights.shape[1]
-    threshold = _lowered(weights, threshold, core)
-    best: AxonPlan | None = None
-    # with all types first; holding one back pays only where bias axons crowd the others
-    for types in (core.axon_types, core.axon_types - 1):
-        proposals = 0
-        for propose in (coloured, by_value, by_opposites, by_digits):
-            room = core.axons if best is None else best.n_axons - 1
-            if room < n_sources or types < 1:
-                return best
-            if propose is by_opposites and best is not None:
-                continue  # tiles whose axons have one weight each share them with others
-            proposal = propose(weights, types, room, core)
-            proposals += proposal is not None
-            plan = None if proposal is None else with_bias(proposal, threshold, room, core, neuron)
-            if plan is None and proposal is not None and propose is by_digits:
-                # digits of the other sign swing farther than the weight that they make up; more axons may not
-                proposal = by_signed_digits(weights, types, room, core)
-                plan = None if proposal is None else with_bias(proposal, threshold, room, core, neuron)
-            if plan is not None:  # then it has fewer axons than the best so far
-                best = plan
-        if proposals == 0 or (best is not None and not (best.source == BIAS).any()):
-            return best  # weights that do not fit all types do not fit fewer
-    return best
 
 
 def _lowered(weights: Ints, threshold: Ints, core: CrossbarCore) -> Ints:

@@ -130,8 +130,7 @@ def _first_features(sources: Sources, features: Sequence[int], neuron: int, more
         own = np.unique(feature)
         kept.append(row.data[here][np.isin(feature, own[: max(1, len(own) // more)])])
         start += width
-    weights: Ints = np.concatenate(kept).astype(np.int64)[None, :]
-    return weights
+    return np.concatenate(kept).astype(np.int64)[None, :]
 
 
 def _too_heavy(population: Population, neuron: int, weights: Ints, core: CrossbarCore) -> DoesNotFitError | None:

@@ -273,8 +273,7 @@ def _refuse_spiking(network: Network) -> None:
 
 def _first_features(shape: Shape, most: int) -> Ints:
     """Neurons of the first features, row-major."""
-    found: Ints = np.arange(np.prod(shape)).reshape(shape)[:, :, :most].ravel()
-    return found
+    return np.arange(np.prod(shape)).reshape(shape)[:, :, :most].ravel()
 
 
 def _thinned(node: Node, kept: Ints, most: int) -> Node:

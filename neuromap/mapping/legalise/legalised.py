@@ -172,8 +172,7 @@ class Sources(ReadOnly, Value):
 
     def weights_of(self, neuron: int) -> Ints:
         """Nonzero weights of one neuron, shape (1, s)."""
-        weights: Ints = self.matrix[[neuron]].data.astype(np.int64)[None, :]
-        return weights
+        return self.matrix[[neuron]].data.astype(np.int64)[None, :]
 
 
 def join_sources(network: Legalised) -> tuple[Sources, ...]:

@@ -279,8 +279,7 @@ def empty_cores(books: Books, fixed: Bools, budget: Budget = NO_LIMIT, least: in
 def _filling(books: Books) -> Floats:
     """How full every core is, shape (C,)."""
     axons, copies = books.axons / books.room_axons, books.load / books.room_copies
-    filling: Floats = np.maximum(axons, copies) + np.minimum(axons, copies) * LESSER
-    return filling
+    return np.maximum(axons, copies) + np.minimum(axons, copies) * LESSER
 
 
 def _empty(books: Books, core: int, closed: Bools) -> bool:
@@ -575,8 +574,7 @@ class _OpenCores:
         able = self._free_axons[here] + shared >= item.axons
         here, shared = here[able], shared[able]
         waste = self._waste(self._free_axons[here], self._free_neurons[here], HOPED_WORTH * shared)
-        likely: Ints = here[np.argsort(waste, kind="stable")[:TRIED]]
-        return likely
+        return here[np.argsort(waste, kind="stable")[:TRIED]]
 
     def _best_or_new(self, item: _Item, likely: Ints) -> tuple[int, Ints]:
         """Choose the core with least waste, and the types of the tile there; open one if none takes it."""
@@ -593,8 +591,7 @@ class _OpenCores:
 
     def _waste(self, axons_left: Ints, neurons_left: Ints, saved: Ints) -> Floats:
         """Add up the room left over in cores, as shares of a core, minus the axons saved by sharing."""
-        waste: Floats = axons_left / self._model.axons + neurons_left / self._model.neurons - saved / self._model.axons
-        return waste
+        return axons_left / self._model.axons + neurons_left / self._model.neurons - saved / self._model.axons
 
     def layouts(self) -> list[CoreLayout]:
         """List the layouts of all cores."""

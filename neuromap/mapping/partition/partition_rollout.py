@@ -486,7 +486,6 @@ class PartitionedRollout:
     rollout: Rollout  # tick-level where an edge without slack has a splitter, or a node is summed in parts
     partition: Partition  # tiles and cores
     split: Split  # edges whose spikes go over splitters
-    sums: Mapping[str, PartialSums]  # nodes whose sums are computed in parts
     # result of the search for phases at least cost; ``None`` if not requested or if no node can move
     phases: PhaseChoice | None = None
 
@@ -543,4 +542,4 @@ class SplitterSearch:
         network = keep_nodes(network, self.options.keep)
         watched = self.budget.watched("splitters", self.context.progress) if may_be_cut else self.context.progress
         parts = partition(network, self.cores, replace(self.context, progress=watched))
-        return PartitionedRollout(timed.rollout, parts, split, sums, choice)
+        return PartitionedRollout(timed.rollout, parts, split, choice)

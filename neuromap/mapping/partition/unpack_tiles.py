@@ -255,8 +255,7 @@ class AxonKeys:
 
     def encode(self, signal: Ints, axon_type: Ints, rank: Ints) -> Ints:
         """Return the key of every axon."""
-        keys: Ints = (signal * self.n_types + axon_type) * self.n_ranks + rank
-        return keys
+        return (signal * self.n_types + axon_type) * self.n_ranks + rank
 
     def first_of(self, signal: Ints) -> Ints:
         """Return the least key that an axon of a signal can have."""

@@ -346,16 +346,10 @@ def best_reached(board: Board) -> NDArray[np.bool_] | None:
 
 
 def board_for(
-    n_cores: int,
-    chip: ChipSpec,
-    regions: Sequence[Region | None] | None,
-    boundary_cost: float,
-    *,
-    by_tiles: bool = False,
+    n_cores: int, chip: ChipSpec, regions: Sequence[Region | None] | None, *, by_tiles: bool = False
 ) -> Board:
     """Describe the board of a chip to the placers."""
     # by_tiles: count hops between tiles, and without regions use as few tiles as hold the cores
-    # boundary_cost: extra cost of crossing from one chip to the next, in hops
     columns, rows = chip.columns, chip.rows
     whole = (0, 0, columns - 1, rows - 1)
     bounds = np.tile(np.array(whole, np.int64), (n_cores, 1))
@@ -366,6 +360,7 @@ def board_for(
             if region is not None:
                 bounds[core] = _checked(region, core, columns, rows)
     defects, tile = defect_map(chip), chip.tile if by_tiles else (1, 1)
+    boundary_cost = chip.router.get("boundary_hops", 0.0)
     usable = ~defects.unusable
     return Board(
         usable=few_tiles(usable, n_cores, chip) if by_tiles and regions is None else usable,

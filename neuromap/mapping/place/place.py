@@ -356,8 +356,7 @@ def _diamond(radius: int) -> Ints:
     away = np.abs(x - radius) + np.abs(y - radius)
     order = np.lexsort((x.ravel(), y.ravel(), away.ravel()))
     order = order[away.ravel()[order] <= radius]
-    places: Ints = np.stack([x.ravel()[order], y.ravel()[order]], axis=1).astype(np.int64)
-    return places
+    return np.stack([x.ravel()[order], y.ravel()[order]], axis=1).astype(np.int64)
 
 
 def place(
@@ -367,31 +366,27 @@ def place(
     placer: str = "auto",
     *,
     regions: Sequence[Region | None] | None = None,
-    boundary_cost: float | None = None,
     seed: int = 0,
     seconds: float | None = None,
     progress: Progress | None = None,
     by_tiles: bool = False,
 ) -> Ints:
     """Place every core of a partition on the board."""
-    # A route costs its hops plus ``boundary_cost`` for every chip boundary that it crosses. No core is placed where the
-    # chip is dead; if a target is out of reach, or a dead router or link lies on its x-then-y route, cores are
-    # exchanged until no such fault is left, whatever the placer.
+    # A route costs its hops plus the router's ``boundary_hops`` for every chip boundary that it crosses. No core is
+    # placed where the chip is dead; if a target is out of reach, or a dead router or link lies on its x-then-y route,
+    # cores are exchanged until no such fault is left, whatever the placer.
     # regions: rectangle in which each core must lie, corners included; ``None`` for the whole board
-    # boundary_cost: cost of crossing from one chip of the board to the next, in hops; by default ``boundary_hops`` of
-    # the chip's router, and 0 where that is absent
     # seed: of the annealing; without ``seconds`` the same seed gives the same layout on every machine
     # by_tiles: as for ``board.board_for``
     # shapes: returns (n_cores, 2)
     strategy = PLACERS.find(placer)
-    boundary_cost = chip.router.get("boundary_hops", 0.0) if boundary_cost is None else boundary_cost
-    for name, value in (("boundary_cost", boundary_cost), ("seconds", seconds)):
+    for name, value in (("boundary_hops", chip.router.get("boundary_hops")), ("seconds", seconds)):
         if value is not None and not (math.isfinite(value) and value >= 0):
             raise InputError(f"{name}: found {value}; allowed are numbers from 0")
     if not 0 <= seed < SEEDS:
         raise InputError(f"seed: found {seed}; allowed are integers from 0 to {SEEDS - 1}")
     deadline = Deadline.after(seconds, progress)
-    board = board_for(n_cores, chip, regions, boundary_cost, by_tiles=by_tiles)
+    board = board_for(n_cores, chip, regions, by_tiles=by_tiles)
     room = int(board.usable.sum())
     if n_cores > room:
         text = f"{n_cores} cores are needed, {chip.name} has {room} that work"

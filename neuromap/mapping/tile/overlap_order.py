@@ -393,8 +393,7 @@ def axon_demand(
 
 
 def _whole(price: Floats) -> Ints:
-    whole: Ints = np.round(price * CORE_PRICE).astype(np.int64)
-    return whole
+    return np.round(price * CORE_PRICE).astype(np.int64)
 
 
 def _one_value(columns: Ints, kind: NDArray[np.intp], n_sources: int) -> bool:
@@ -409,8 +408,7 @@ def _per_source(items: Ints, n_values: int, n_sources: int) -> Floats:
     seen = np.zeros(n_sources * n_values, bool)
     seen[items] = True
     kinds = np.maximum(1, seen.reshape(n_sources, n_values).sum(axis=1))
-    share: Floats = np.repeat(DELIVERY / kinds, n_values)
-    return share
+    return np.repeat(DELIVERY / kinds, n_values)
 
 
 def _axons_per_item(

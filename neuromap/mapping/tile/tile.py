@@ -14,9 +14,9 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import entries_of_rows
 from neuromap.errors import DoesNotFitError
 from neuromap.files.messages import counted
-from neuromap.mapping.core.core_model import AxonPlan, CrossbarCore, Shortage
+from neuromap.mapping.core.core_model import AxonPlan, CrossbarCore
 from neuromap.mapping.legalise.legalised import Legalised, Matrix, Population
-from neuromap.mapping.options.infeasibility import Remedy, refuse
+from neuromap.mapping.options.infeasibility import Limit, Remedy, refuse
 from neuromap.mapping.options.options import Pins
 from neuromap.network.spiking_neuron import LeakNeuron
 from neuromap.render.value import Card
@@ -204,15 +204,18 @@ def _cells(shape: Shape, tile: Shape, copies: Ints) -> list[Ints]:
 def _refuse_shape(planner: Planner, copies: Ints, cell: Ints, tile: Shape, shape: Shape) -> DoesNotFitError:
     """Refuse a pinned tile that does not fit, and name the largest smaller one that fits everywhere."""
     core, asked = planner.core, int(copies[cell].sum())
-    if asked > core.neurons:
-        short = Shortage("copies", asked, core.neurons, "copies of its neurons")
-    else:
+    short: tuple[Limit, int, int, str] = ("copies", asked, core.neurons, "copies of its neurons")
+    if asked <= core.neurons:  # they fit one by one but not together: for lack of axons, else of axon types
         _, weights, threshold, neuron = planner.asked_of_core(cell)
-        short = core.shortage_together(weights, threshold, neuron)
-    text = f"a pinned tile of {_product(tile)} needs {short.demand} {short.what}, a {core.name} core has {short.bound}"
+        plan = core.with_ample_axons().plan(weights, threshold, neuron)
+        short = ("axon_types", core.axon_types + 1, core.axon_types, "axon types or more")
+        if plan is not None:
+            short = ("axons", plan.n_axons, core.axons, "axons")
+    limit, demand, bound, what = short
+    text = f"a pinned tile of {_product(tile)} needs {demand} {what}, a {core.name} core has {bound}"
     smaller = _smaller(planner, copies, tile, shape)
     remedies = [Remedy("pins.tiles", smaller, f"a tile of {_product(smaller)} would fit")]
-    return refuse(short.limit, planner.population.name, short.demand, short.bound, text, remedies)
+    return refuse(limit, planner.population.name, demand, bound, text, remedies)
 
 
 def _smaller(planner: Planner, copies: Ints, tile: Shape, shape: Shape) -> Shape:

@@ -27,17 +27,6 @@ from neuromap.mapping.tile.tile import Planner, Tile, pinned_populations
 from neuromap.mapping.tile.tilings import MappingContext
 
 
-def refuse_circle(network: Legalised, worst: int, demand: int, held: int, rounds: int) -> DoesNotFitError:
-    """Refuse a cycle on which copies, axons and cores drive each other up."""
-    node = _node_of(network, network.populations[worst])
-    demand = max(demand, held + 1)  # else the next round would have settled it
-    text = (
-        f"copies did not settle in {rounds} rounds: its readers ask for {demand}, its cores hold {held}, and on its "
-        "cycle every core more asks for more"
-    )
-    return refuse("copies", node, demand, held, text, [_smaller(node)])
-
-
 def refuse_growth(network: Legalised, growth: CycleGrowth) -> DoesNotFitError:
     """Refuse a cycle on which every core asks for more copies than it holds, however it is tiled."""
     node = _node_of(network, network.populations[growth.worst])
@@ -421,10 +410,17 @@ class _Tiler:
         }
 
     def _refuse_circle(self, members: Sequence[int], rounds: int) -> DoesNotFitError:
+        """Refuse a cycle on which copies, axons and cores drive each other up."""
         asked = {i: int(self._asked(i).sum()) for i in members}
         held = {i: sum(int(tile.copies.sum()) for tile in self.tiles[i]) for i in members}
         worst = max(members, key=lambda i: asked[i] - held[i])
-        return refuse_circle(self._network, worst, asked[worst], held[worst], rounds)
+        node = _node_of(self._network, self._network.populations[worst])
+        demand = max(asked[worst], held[worst] + 1)  # else the next round would have settled it
+        text = (
+            f"copies did not settle in {rounds} rounds: its readers ask for {demand}, its cores hold {held[worst]}, "
+            "and on its cycle every core more asks for more"
+        )
+        return refuse("copies", node, demand, held[worst], text, [_smaller(node)])
 
 
 def _extrapolated(copies: Sequence[int], rounds: int) -> float:

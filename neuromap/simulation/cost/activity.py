@@ -363,8 +363,7 @@ class WorkCounter:
         spikes = together(ticks)
         sent = self._program.sent_by(spikes.cores, spikes.neurons)
         when = first + _positions([len(tick.cores) for tick in ticks])[sent.spike] + sent.delay
-        arrivals: NDArray[np.int64] = when * self._n_axons + self._first_axon[sent.core] + sent.axon
-        return arrivals
+        return when * self._n_axons + self._first_axon[sent.core] + sent.axon
 
     def _integrate(self, arrivals: NDArray[np.int64]) -> None:
         self._axon_events += len(arrivals)
@@ -465,5 +464,4 @@ class SynapseShares(CoreShares):
 
 def share_labels(program: ChipProgram) -> Ints:
     """Label of every neuron's share, shape (C, N)."""
-    labels: Ints = 2 * (program.neuron_node.astype(np.int64) + 1) + program.is_relay
-    return labels
+    return 2 * (program.neuron_node.astype(np.int64) + 1) + program.is_relay

@@ -212,8 +212,7 @@ def _words(places: Ints, n_bits: int) -> Words:
 
 
 def _packed(bits: NDArray[np.bool_]) -> Words:
-    words: Words = np.packbits(bits, bitorder="little").view(np.uint64)
-    return words
+    return np.packbits(bits, bitorder="little").view(np.uint64)
 
 
 def _state(program: ChipProgram, n_words: int) -> ClockState:

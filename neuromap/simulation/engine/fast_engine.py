@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from neuromap.arrays.array_types import Bools, Ints, Words
 from neuromap.arrays.frozen import frozen
 from neuromap.compiling import announced
 from neuromap.cores.crossbar.program import Program
@@ -45,7 +46,9 @@ from neuromap.simulation.engine.kernel.workspace import (
 # Most bytes of spike bits that one kernel call may write.
 _RECORD_BYTES = 1 << 23
 # Target upper limit for the time of one kernel call, so that Ctrl-C is heard.
-_CALL_SECONDS = 0.05
+CALL_SECONDS = 0.05
+# Visits of cores below which starting threads costs more than it saves.
+ALONE = 4096
 
 
 class CompiledRuns(ABC):
@@ -57,7 +60,7 @@ class CompiledRuns(ABC):
     def _start_runs(self, groups: int) -> None:
         """Reset what is remembered of runs; a core has ``groups`` words of 32 spike bits."""
         self._groups = groups
-        self._watch: tuple[NDArray[np.bool_], Record, NDArray[np.int64]] | None = None
+        self._watch: tuple[Bools, Record, Ints] | None = None
         self._pace = 0.0  # seconds per tick of the last call
 
     @abstractmethod
@@ -75,8 +78,17 @@ class CompiledRuns(ABC):
         """Reset to the state before tick 0; ``noise_seed``, if given, replaces the seed."""
 
     @abstractmethod
-    def _counts(self) -> NDArray[np.int64]:
+    def _counts(self) -> Ints:
         """Sum the counts of all threads since tick 0: SPIKES and so on of ``kernel/workspace.py``."""
+
+    @abstractmethod
+    def potentials_of(self, cores: Ints) -> Ints:
+        """Copy of the potentials V (voltages, for neurons with currents) of some cores, in this order, shape (n, N)."""
+
+    @property
+    def potentials(self) -> Ints:
+        """Copy of all potentials after the last tick, shape (C, N)."""
+        return self.potentials_of(np.arange(self.program.n_cores))
 
     @property
     def totals(self) -> Totals:
@@ -93,7 +105,7 @@ class CompiledRuns(ABC):
         """Boxes by which the next call sends spikes to other ranks; unchanged for an engine without other ranks."""
         return remote
 
-    def _together(self, work: Callable[[int], None], n_threads: int, barrier: NDArray[np.uint64], n_ticks: int) -> None:
+    def _together(self, work: Callable[[int], None], n_threads: int, barrier: Words, n_ticks: int) -> None:
         """Run ``work(thread)`` of a call of ``n_ticks`` ticks on all threads of a team."""
         run_together(work, n_threads, barrier)
 
@@ -101,14 +113,12 @@ class CompiledRuns(ABC):
         self._pace = seconds / n_ticks
         self.tick += n_ticks
 
-    def step(
-        self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def step(self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()) -> tuple[Ints, Ints]:
         """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
         spikes = self.run(HostEvents.of_tick(host_cores, host_axons))
         return spikes.cores, spikes.neurons
 
-    def run(self, events: HostEvents, watched: NDArray[np.bool_] | None = None) -> Spikes:
+    def run(self, events: HostEvents, watched: Bools | None = None) -> Spikes:
         """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
         # After an interrupt (Ctrl-C) the state may be some ticks ahead of ``tick``: :meth:`reset` the engine.
         check_run(self.program, events, watched)
@@ -120,7 +130,7 @@ class CompiledRuns(ABC):
         self,
         events: HostEvents,
         n_runs: int,
-        watched: NDArray[np.bool_] | None = None,
+        watched: Bools | None = None,
         noise_seed: int = 0,
         is_called_off: Callable[[], bool] = lambda: False,
     ) -> Spikes:
@@ -161,21 +171,21 @@ class CompiledRuns(ABC):
 
     def _ticks_at_once(self, record: Record) -> int:
         """Choose the number of ticks per call, by their time and memory."""
-        pace = int(_CALL_SECONDS / self._pace) if self._pace else 16
+        pace = int(CALL_SECONDS / self._pace) if self._pace else 16
         return max(1, min(_RECORD_BYTES // max(4 * record.n_rows * self._groups, 1), pace))
 
     def _bits(self, n_ticks: int, record: Record) -> NDArray[np.uint32]:
         """Buffer for the spikes of a call."""
         return np.zeros(n_ticks * record.n_rows * self._groups, np.uint32)
 
-    def _listed(self, bits: NDArray[np.uint32], first: int, record: Record, cores: NDArray[np.int64]) -> Spikes:
+    def _listed(self, bits: NDArray[np.uint32], first: int, record: Record, cores: Ints) -> Spikes:
         """List the spikes of a call that began at tick ``first``."""
         if not len(bits):
             return _joined([])
         ticks, rows, neurons = compiled().list_spikes(bits, record.n_rows, self._groups)
         return Spikes(ticks + first, cores[rows], neurons)
 
-    def _record(self, watched: NDArray[np.bool_] | None) -> tuple[Record, NDArray[np.int64]]:
+    def _record(self, watched: Bools | None) -> tuple[Record, Ints]:
         """Record of the watched neurons for the kernel, and the core of each row; cached for the next call."""
         if self._watch is not None and watched is self._watch[0] and watched is not None:
             return self._watch[1], self._watch[2]
@@ -187,7 +197,7 @@ class CompiledRuns(ABC):
         return record, cores
 
 
-def record_of(watched: NDArray[np.bool_], groups: int) -> tuple[Record, NDArray[np.int64]]:
+def record_of(watched: Bools, groups: int) -> tuple[Record, Ints]:
     """Make a kernel's record of watched neurons, (C, N), its buffer still empty; also return the core of each row."""
     cores = np.flatnonzero(watched.any(axis=1))
     row = np.full(len(watched) if len(cores) else 0, -1, np.int32)
@@ -215,9 +225,7 @@ def _fed(events: HostEvents) -> Events:
     )
 
 
-def run_together(
-    work: Callable[[int], None], n_threads: int, barrier: NDArray[np.uint64], *, apart: bool = False
-) -> None:
+def run_together(work: Callable[[int], None], n_threads: int, barrier: Words, *, apart: bool = False) -> None:
     """Run ``work(thread)`` on all threads of a team; all have ended when this returns or raises."""
     # shapes: barrier (BARRIER_WORDS,)
     if n_threads == 1 and not apart:
@@ -240,10 +248,6 @@ def run_together(
     finally:
         for thread in started:
             thread.join()
-
-
-# Number of core visits below which starting threads costs more than it saves.
-_ALONE = 4096
 
 
 _Workers = tuple[Team, list[Scratch]]
@@ -307,19 +311,14 @@ class FastEngine(CompiledRuns):
         other._start(self._image, self._threads, self._noise_seed)
         return other
 
-    @property
-    def potentials(self) -> NDArray[np.int64]:
-        """Copy of all potentials V after the last tick, shape (C, N)."""
-        return self.potentials_of(np.arange(self.program.n_cores))
-
-    def potentials_of(self, cores: NDArray[np.int64]) -> NDArray[np.int64]:
+    def potentials_of(self, cores: Ints) -> Ints:
         """Copy of the potentials V of some cores, in this order, shape (n, N)."""
         n, lanes = self.program.chip.neurons, 32 * extent(self._image.shape.groups)
         narrow, wide = (a.reshape(-1, lanes)[cores, :n] for a in (self._state.narrow, self._state.wide))
         return np.where(self._state.is_wide[cores, None] != 0, wide, narrow).astype(np.int64)
 
     @property
-    def pending(self) -> NDArray[np.int64]:
+    def pending(self) -> Ints:
         """Pending spikes as sorted rows (due tick, core, axon), shape (n, 3)."""
         shape = self._image.shape
         slots = 1 << shape.slot_bits
@@ -329,9 +328,9 @@ class FastEngine(CompiledRuns):
         row, bit = np.nonzero(bits)
         return np.stack([self.tick + ahead[row], core[row], byte[row] * 8 + bit], axis=1).astype(np.int64)
 
-    def _counts(self) -> NDArray[np.int64]:
+    def _counts(self) -> Ints:
         every = [*self._alone[1], *(self._team[1] if self._team is not self._alone else [])]
-        totals: NDArray[np.int64] = np.sum([scratch.totals for scratch in every], axis=0)
+        totals: Ints = np.sum([scratch.totals for scratch in every], axis=0)
         return totals
 
     @property
@@ -357,7 +356,7 @@ class FastEngine(CompiledRuns):
 
     def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
         """Run some ticks in the kernel, on as many threads as pay off."""
-        team, scratches = self._team if n_ticks * self.program.n_cores >= _ALONE else self._alone
+        team, scratches = self._team if n_ticks * self.program.n_cores >= ALONE else self._alone
         team = team._replace(remote=self._remote(team.remote))
         run, seed = self._run(events, record), np.uint64(self._noise_seed)
         began = time.perf_counter()

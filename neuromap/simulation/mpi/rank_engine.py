@@ -339,7 +339,7 @@ def post_kernel() -> PostKernel:
 
 
 # Cores whose wires are processed together: bounds the memory.
-_AT_ONCE = 1024
+AT_ONCE = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,7 +357,7 @@ def remote_wires(program: ChipProgram, rank_of: Ints, me: int) -> RemoteWires:
     """Find the wires from a rank to others; reads only the targets of its own cores."""
     # shapes: rank_of (C,)
     cores, local = np.flatnonzero(rank_of == me), numbers_on_ranks(rank_of)
-    parts = [_remote_wires(program, rank_of, local, cores[k : k + _AT_ONCE]) for k in range(0, len(cores), _AT_ONCE)]
+    parts = [_remote_wires(program, rank_of, local, cores[k : k + AT_ONCE]) for k in range(0, len(cores), AT_ONCE)]
     return RemoteWires(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 

@@ -32,6 +32,7 @@ from neuromap.simulation.engine.engine import (
 )
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.mpi.rank_engine import (
+    AT_ONCE,
     Exchange,
     MessageEngine,
     RemoteWires,
@@ -305,8 +306,6 @@ def _renumbered(rows: Ints, cores: Ints) -> Ints:
 # Division of cores among ranks: equal work, few wires between ranks, and neighbours on the board together.
 # Pairs of cores, shape (n, 2), and their numbers of wires.
 _Wires = tuple[Ints, Ints]
-# Cores whose wires are counted at once: bounds the memory.
-_AT_ONCE = 1024
 # Cost of visiting a core, in units of one fed axon.
 _VISIT = 64
 # Fraction of the work by which a cut may miss its share, to cross fewer wires.
@@ -335,8 +334,8 @@ def cut_cores(program: ChipProgram, n_ranks: int) -> Ints:
 def _pairs(program: ChipProgram) -> _Wires:
     """List the pairs of cores (from, to) with wires, and count the wires; some cores at a time."""
     neurons, pairs, counts = np.arange(program.chip.neurons), [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for start in range(0, program.n_cores, _AT_ONCE):
-        cores = np.arange(start, min(start + _AT_ONCE, program.n_cores))
+    for start in range(0, program.n_cores, AT_ONCE):
+        cores = np.arange(start, min(start + AT_ONCE, program.n_cores))
         sent = program.sent_by(np.repeat(cores, len(neurons)), np.tile(neurons, len(cores)))
         found = np.unique((sent.spike // len(neurons) + start) * program.n_cores + sent.core, return_counts=True)
         pairs.append(found[0])
@@ -380,5 +379,4 @@ def _crossing(ordered: Ints, wires: _Wires) -> Ints:
     position[ordered] = np.arange(len(ordered))
     low, high = np.sort(position[wires[0]], axis=1).T
     begin, end = (np.bincount(at + 1, wires[1], len(ordered) + 2).astype(np.int64) for at in (low, high))
-    crossing: Ints = np.cumsum(begin - end)[: len(ordered) + 1]
-    return crossing
+    return np.cumsum(begin - end)[: len(ordered) + 1]

@@ -183,8 +183,7 @@ class LateSpikes(ReadOnly, Card):
     @property
     def is_overdue(self) -> Bools:
         """Whether each late spike arrives after the start of its due tick, shape (n,)."""
-        overdue: Bools = self.arrival_cycles > self.delay * self.tick_cycles
-        return overdue
+        return self.arrival_cycles > self.delay * self.tick_cycles
 
     @property
     def n_overdue(self) -> int:

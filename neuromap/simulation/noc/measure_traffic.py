@@ -227,8 +227,7 @@ def _others_at_ports(mesh: traffic.Mesh, ways: traffic.Ways, flow: traffic.Flow)
     along_x = rows[y, np.maximum(x, end_x) + 1] - rows[y, np.minimum(x, end_x)]
     along_y = columns[np.maximum(y, end_y) + 1, end_x] - columns[np.minimum(y, end_y), end_x]
     crossings = mesh.crossings(ways)
-    others: Ints = np.where(crossings > 0, along_x + along_y - spikes[y, end_x] - 2 * crossings, 0)
-    return others
+    return np.where(crossings > 0, along_x + along_y - spikes[y, end_x] - 2 * crossings, 0)
 
 
 def _boundaries(mesh: traffic.Mesh) -> tuple[Bools, Bools]:

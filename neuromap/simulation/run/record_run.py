@@ -47,8 +47,11 @@ def prepare_run(
     """Load a program and get ready to run it; see :func:`neuromap.simulation.run.simulate.simulate`."""
     # ``choice`` may be a function that loads the program: ranks do so in their own way.
     checked = check_frames(frames, program)
-    # refuses indices out of range
-    loaded = load_engine(program, choice) if isinstance(choice, EngineChoice) else choice(program)
+    # loading refuses indices out of range
+    if isinstance(choice, EngineChoice):
+        loaded = Loaded(make_engine(program, choice), program, choice.noise_seed, float, True)
+    else:
+        loaded = choice(program)
     recording, n_frames = Recording() if record is None else record, frame_count(checked)
     recorder = Recorder(program, recording, n_frames)
     if checkpoints == _NONE:
@@ -282,8 +285,3 @@ class Loaded(NamedTuple):
     noise_seed: int  # the engine's
     agree: Callable[[float], float]  # gives all ranks the value of rank 0
     keeps_record: bool  # whether the recording is collected here
-
-
-def load_engine(program: ChipProgram, choice: EngineChoice) -> Loaded:
-    """Load a program into an engine of this machine."""
-    return Loaded(make_engine(program, choice), program, choice.noise_seed, float, True)

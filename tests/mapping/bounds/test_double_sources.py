@@ -10,7 +10,7 @@ from scipy import sparse
 from neuromap.mapping.bounds.window_axons import (
     areas,
     axons_by_sets,
-    axons_of_windows,
+    axons_of_feeds,
     find_windows,
     single_axon_sources,
 )
@@ -62,7 +62,7 @@ def test_a_position_of_few_neurons_does_not_help_the_others():
     # one that holds two allows every source one axon, as 4 types serve two signs; it is not read by the others
     signs = np.random.default_rng(1).choice([-1, 1], (3, 3, 8, 8))
     windows, matrix, target = windows_of(signs, (12, 12))
-    single = single_axon_sources(matrix, np.arange(matrix.shape[0]), windows, target, 4)
+    single = single_axon_sources(matrix, np.arange(matrix.shape[0]), [windows], target, 4)
     assert single[2] == windows.sources
-    axons = axons_of_windows(windows, 256, single, 256)
+    axons = axons_of_feeds([windows], 256, single, 256)
     assert np.searchsorted(axons, 256, side="right") - 1 < 50  # 66, were positions looked at all together only

@@ -13,12 +13,14 @@ import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.bounds.readers import by_degrees, by_expansion, sources_beyond_palette
-from neuromap.mapping.bounds.window_axons import areas, axons_of_windows, find_windows, single_axon_sources
+from neuromap.mapping.bounds.window_axons import areas, axons_of_feeds, find_windows, single_axon_sources
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.network import build_network
 from neuromap.network.transforms import Conv
+
+NO_LIMIT = 4096  # axons of a core that never matter
 
 
 def least_unions(matrix):
@@ -93,7 +95,7 @@ def test_windows_of_a_convolution_are_those_away_from_its_edges(groups, channels
     rows = matrix[np.flatnonzero(found.rows)].toarray()
     if len(rows) <= 12:
         one_each = np.full(features + 1, channels * 4)
-        assert all(axons_of_windows(found, len(rows), one_each) <= least_unions(rows))
+        assert all(axons_of_feeds([found], len(rows), one_each, NO_LIMIT) <= least_unions(rows))
 
 
 def least_axons(weights, types):
@@ -135,9 +137,9 @@ def test_sources_with_one_axon_are_no_more_than_types_allow(layout, features, ty
     matrix, neurons, target = sparse.csr_array(weights), np.arange(len(weights)), (*extent, features)
     found = find_windows(matrix, neurons, target, (*shape, 1))
     assert found.rows.all()
-    single = single_axon_sources(matrix, neurons, found, target, types)
+    single = single_axon_sources(matrix, neurons, [found], target, types)
     assert (np.diff(single) <= 0).all()
-    bound = axons_of_windows(found, len(weights), single)
+    bound = axons_of_feeds([found], len(weights), single, NO_LIMIT)
     for n in range(1, len(weights) + 1):
         assert bound[n] <= min(least_axons(weights[list(some)], types) for some in combinations(neurons.tolist(), n))
     # a position of all its features is exact
@@ -149,14 +151,12 @@ def test_random_signs_cost_a_second_axon():
     signs = np.random.default_rng(5).choice([-1, 1], (40, 60))
     matrix = sparse.csr_array(signs)
     found = find_windows(matrix, np.arange(40), (1, 1, 40), (1, 1, 60))
-    single = single_axon_sources(matrix, np.arange(40), found, (1, 1, 40), 4)
+    single = single_axon_sources(matrix, np.arange(40), [found], (1, 1, 40), 4)
     assert single[36:].tolist() == [4] * 5
-    assert axons_of_windows(found, 40, single)[40] == 2 * 60 - 4
+    assert axons_of_feeds([found], 40, single, NO_LIMIT)[40] == 2 * 60 - 4
 
 
 def test_what_is_no_window_is_not_taken_for_one():
-    ones = sparse.csr_array(np.ones((4, 4), int))
-    assert find_windows(ones, np.arange(4), None, (2, 2, 1)) is None
     assert find_windows(sparse.csr_array(1 - np.eye(4, dtype=int)), np.arange(4), (2, 2, 1), (2, 2, 1)) is None
     shuffled = sparse.csr_array(np.eye(9, dtype=int)[[0, 2, 1, 3, 4, 5, 6, 7, 8]])
     assert find_windows(shuffled, np.arange(9), (3, 3, 1), (3, 3, 1)) is None

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import NeuromapError
 from neuromap.mapping.bounds.lower_bounds import core_bound
-from neuromap.mapping.bounds.lp_bounds import Demand, Group, Mixture, cores_by_prices
+from neuromap.mapping.bounds.lp_bounds import Mixture, Part, cores_by_prices
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions
@@ -15,17 +15,16 @@ from neuromap.network import build_network
 from neuromap.network.transforms import Conv
 
 
-def group(population, neurons, axons, feeds):
-    return Group(population, (population,), np.array(neurons), np.array(axons), feeds, np.array(axons).sum(axis=1))
+def part(population, neurons, axons, feeds):
+    """100 neurons, each of which takes one neuron of a core."""
+    return Part(population, 100, 1, np.array(neurons), np.array(axons), feeds, np.array(axons).sum(axis=1))
 
 
 def test_a_feed_that_two_populations_read_is_paid_once_where_they_share_a_core(chip):
     # each of two populations of 100 neurons takes 6 axons of one feed for 10 neurons, 6 of one of its own: a core of
     # 18 axons holds 10 of both, and no more than 10 of either
-    groups = (group(0, [10], [[6, 6, 0]], (0, 1)), group(1, [10], [[6, 0, 6]], (0, 2)))
-    nothing = np.zeros(2, int)
-    demand = Demand(np.array([100, 100]), np.zeros(3, int), nothing, 0)
-    mixture = Mixture(groups, np.arange(2), np.ones(2, int), np.zeros(3, bool), nothing, demand)
+    parts = (part(0, [10], [[6, 6, 0]], (0, 1)), part(1, [10], [[6, 0, 6]], (0, 2)))
+    mixture = Mixture(parts, np.zeros(3, bool), np.zeros(2, int), np.array([100, 100, *[0] * 6], float))
     assert cores_by_prices(mixture, chip(axons=18, neurons=64)) == 10
     assert cores_by_prices(mixture, chip(axons=17, neurons=64)) == 20
     assert cores_by_prices(mixture, chip(axons=18, neurons=10)) == 20
@@ -33,10 +32,8 @@ def test_a_feed_that_two_populations_read_is_paid_once_where_they_share_a_core(c
 
 def test_copies_that_count_need_cores_of_their_population(chip):
     # 100 neurons with 5 copies each, 10 in a core of 20 places, 3 copies of one counted at most
-    demand = Demand(np.array([100]), np.zeros(1, int), np.array([500]), 0)
-    mixture = Mixture(
-        (group(0, [10], [[8]], (0,)),), np.zeros(1, int), np.ones(1, int), np.zeros(1, bool), np.array([3]), demand
-    )
+    demand = np.array([100, 500, 0, 0], float)
+    mixture = Mixture((part(0, [10], [[8]], (0,)),), np.zeros(1, bool), np.array([3]), demand)
     assert cores_by_prices(mixture, chip(axons=8, neurons=20)) == 25
     assert cores_by_prices(mixture, chip(axons=8, neurons=40)) == 17
 

@@ -27,6 +27,11 @@ def wires(n: int, seed: int, per_core: int = 6) -> tuple[np.ndarray, np.ndarray]
     return source, (source + rng.integers(0, 3, len(source))) % n
 
 
+def crossing(hops: float) -> dict[str, float]:
+    """Router figures of a chip whose boundary costs so many hops."""
+    return {"boundary_hops": hops} if hops else {}
+
+
 def sum_of_ways(where: np.ndarray, links: tuple[np.ndarray, np.ndarray]) -> int:
     """Count the links that all wires cross."""
     return int(np.abs(where[links[0]] - where[links[1]]).sum())
@@ -71,10 +76,11 @@ def test_the_compiled_code_knows_the_directions_of_the_wiring():
     ],
 )
 def test_every_core_has_its_own_place_on_the_board(chip, placer, n, grid, chips):
-    spec, links = chip(cores=grid, chips=chips), wires(max(n, 1), 0) if n else (np.zeros(0, int),) * 2
-    where = place(n, links, spec, placer, boundary_cost=2)
+    spec = chip(cores=grid, chips=chips, router={"boundary_hops": 2.0})
+    links = wires(max(n, 1), 0) if n else (np.zeros(0, int),) * 2
+    where = place(n, links, spec, placer)
     check(where, n, links, spec)
-    np.testing.assert_array_equal(where, place(n, links, spec, placer, boundary_cost=2))  # deterministic
+    np.testing.assert_array_equal(where, place(n, links, spec, placer))  # deterministic
 
 
 @pytest.mark.parametrize("placer", PLACERS)
@@ -178,12 +184,12 @@ def test_wires_are_added_up(n_wires):
 @pytest.mark.parametrize("seed", range(3))
 def test_a_table_of_all_pairs_leads_to_the_same_layout(chip, monkeypatch, boundary, seed):
     """On a board of two chips, with cores that may be in one half of it only."""
-    spec, links = chip(cores=(6, 13), chips=(2, 1)), wires(90, seed)
+    spec, links = chip(cores=(6, 13), chips=(2, 1), router=crossing(boundary)), wires(90, seed)
     regions = [((0, 0, 5, 12), None, None)[core % 3] for core in range(90)]
     monkeypatch.setattr(exchange, "_DENSE", 0.0)
-    dense = place(90, links, spec, boundary_cost=boundary, regions=regions, seed=seed)
+    dense = place(90, links, spec, regions=regions, seed=seed)
     monkeypatch.setattr(exchange, "_DENSE", 2.0)
-    sparse = place(90, links, spec, boundary_cost=boundary, regions=regions, seed=seed)
+    sparse = place(90, links, spec, regions=regions, seed=seed)
     np.testing.assert_array_equal(dense, sparse)
 
 
@@ -192,7 +198,7 @@ def test_a_table_of_all_pairs_leads_to_the_same_layout(chip, monkeypatch, bounda
 @pytest.mark.parametrize("seed", range(4))
 def test_few_cores_are_placed_as_well_as_can_be(chip, n, seed, boundary):
     """Against all layouts on a board of 2 x 3 places in two chips. It is not promised, but it is so in these cases."""
-    spec = chip(cores=(1, 3), chips=(2, 1))
+    spec = chip(cores=(1, 3), chips=(2, 1), router=crossing(boundary))
     rng = np.random.default_rng(seed)
     links = tuple(rng.integers(0, n, (2, 3 * n)))
     places = np.array([(x, y) for x in range(2) for y in range(3)])
@@ -201,7 +207,7 @@ def test_few_cores_are_placed_as_well_as_can_be(chip, n, seed, boundary):
         return np.abs(where[links[0]] - where[links[1]]) @ (1 + boundary, 1)
 
     least = min(price(places[list(choice)]).sum() for choice in permutations(range(6), n))
-    found = price(place(n, links, spec, boundary_cost=boundary)).sum()
+    found = price(place(n, links, spec)).sum()
     assert found == pytest.approx(least)
 
 
@@ -226,12 +232,10 @@ def test_a_boundary_that_costs_is_crossed_by_fewer_wires(chip, n):
     pairs = rng.integers(0, n, (2, 12 * n))
     pairs = pairs[:, group[pairs[0]] == group[pairs[1]]]
     side = int((n / 2) ** 0.5)
-    spec = chip(cores=(side, side), chips=(2, 1))
-    where = place(n, (pairs[0], pairs[1]), spec, boundary_cost=50.0)
+    spec = chip(cores=(side, side), chips=(2, 1), router=crossing(50.0))
+    where = place(n, (pairs[0], pairs[1]), spec)
     on_second = where[:, 0] >= side
     assert (on_second[pairs[0]] == on_second[pairs[1]]).all()
-    named = chip(cores=(side, side), chips=(2, 1), router={"boundary_hops": 50.0})
-    np.testing.assert_array_equal(where, place(n, (pairs[0], pairs[1]), named))
 
 
 @pytest.mark.parametrize("placer", PLACERS)
@@ -291,7 +295,7 @@ def test_a_board_cut_in_two_is_refused_with_the_pairs(chip, placer):
 def test_as_many_places_are_reached_as_routes_lead_to(chip):
     """Counted place by place, with routes that are walked."""
     spec = chip(cores=(5, 4), defects=Defects(links=[((1, 0), (2, 0))], routers=[(2, 2), (3, 1)], cores=[(4, 3)]))
-    board = board_for(1, spec, None, 0.0)
+    board = board_for(1, spec, None)
     places = [(x, y) for y in range(4) for x in range(5) if board.usable[y, x]]
     reached = [sum(not route_blocked(spec, np.array([a]), np.array([b]))[0] for b in places) for a in places]
     assert best_reached(board).sum() == max(reached) < len(places)
@@ -364,7 +368,6 @@ def test_the_hilbert_curve_visits_every_point_in_steps_of_one(order):
         ({"seed": -1}, r"seed: found -1"),
         ({"seed": 2**63}, r"seed: found 9223372036854775808; allowed are integers from 0 to 9223372036854775807"),
         ({"seconds": -1.0}, r"seconds: found -1"),
-        ({"boundary_cost": float("nan")}, r"boundary_cost: found nan"),
         ({"regions": [None]}, r"regions: found 1 for 3 cores"),
         ({"regions": [None, None, (0, 0, 16, 3)]}, r"region of core 2: found \(0, 0, 16, 3\).*x1 <= 15"),
         ({"wires": (np.array([0]), np.array([3]))}, r"wires: found core 3; allowed are 0 to 2"),
@@ -374,6 +377,11 @@ def test_bad_input_is_named(chip, change, message):
     asked = {"wires": wires(3, 0), "chip": chip()} | change
     with pytest.raises(InputError, match=message):
         place(3, **asked)
+
+
+def test_a_boundary_that_costs_no_number_is_refused(chip):
+    with pytest.raises(InputError, match="boundary_hops: found nan"):
+        place(3, wires(3, 0), chip(router={"boundary_hops": float("nan")}))
 
 
 def test_assignment_names_its_limit(chip):

@@ -25,7 +25,7 @@ def star(weights):
 def test_no_layout_of_a_star_is_cheaper(chip, weights, alone):
     n = 1 + len(weights) + alone
     spec = chip(cores=(5, 5))
-    graph, board = wiring(n, star(weights)), board_for(n, spec, None, 0.0)
+    graph, board = wiring(n, star(weights)), board_for(n, spec, None)
     found = star_layout(graph, board)
     assert found is not None
     assert len(np.unique(found, axis=0)) == n
@@ -39,4 +39,4 @@ def test_no_layout_of_a_star_is_cheaper(chip, weights, alone):
 def test_what_is_no_star_is_searched(chip):
     spec = chip(cores=(5, 5))
     two_hubs = (np.array([1, 2, 3]), np.array([0, 0, 1]))
-    assert star_layout(wiring(4, two_hubs), board_for(4, spec, None, 0.0)) is None
+    assert star_layout(wiring(4, two_hubs), board_for(4, spec, None)) is None

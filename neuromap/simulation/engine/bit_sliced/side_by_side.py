@@ -15,7 +15,7 @@ from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.bit_sliced.sliced_compiled import LANES, PLANE, WORDS, Fed, States, sliced_kernel
 from neuromap.simulation.engine.bit_sliced.sliced_image import make_sliced_image, make_sliced_state, sliced_targets
 from neuromap.simulation.engine.engine import FeedPlan, Spikes
-from neuromap.simulation.engine.fast_engine import record_of
+from neuromap.simulation.engine.fast_engine import CALL_SECONDS, record_of
 from neuromap.simulation.engine.kernel.compiled import compiled
 from neuromap.simulation.engine.kernel.layout import State, aligned_empty, extent
 from neuromap.simulation.engine.kernel.memory_layout import make_image, make_state, read_only, vector_groups
@@ -93,8 +93,6 @@ _NAME = "the fast engine for stimuli side by side"
 _TILE = 64
 # Most bytes of spike planes that one kernel call may write.
 _KEPT_BYTES = 1 << 21
-# Target upper limit for the time of one kernel call, so that Ctrl-C is heard.
-_CALL_SECONDS = 0.05
 _NO_STATES = States(0, 0, 0, np.zeros(0, np.int32), np.zeros(0, np.uint64), np.zeros(0, np.uint8))
 
 
@@ -175,7 +173,7 @@ class SideBySide:
         return Spikes(run * plan.n_ticks + tick_of, cores[which], neurons[which])
 
     def _ticks_at_once(self, n_kept: int) -> int:
-        pace = int(_CALL_SECONDS / self._pace) if self._pace else 1
+        pace = int(CALL_SECONDS / self._pace) if self._pace else 1
         return max(1, min(_KEPT_BYTES // max(2 * PLANE * n_kept, 1), pace))
 
     def _fed(self, plan: FeedPlan, frames: NDArray[np.bool_]) -> Fed:

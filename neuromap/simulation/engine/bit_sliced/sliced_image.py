@@ -37,8 +37,7 @@ def returning_cores(program: Program, least: NDArray[np.int64], most: NDArray[np
     for end in (bottom, top, alpha - 1, alpha, -beta - 1, -beta, -beta + 1):
         after, _ = fire(np.clip(end, bottom, top), n, width, comparison)
         returns &= after == start
-    every: NDArray[np.bool_] = returns.all(axis=1)
-    return every
+    return returns.all(axis=1)
 
 
 # Lists are padded to a multiple of this many entries.
