@@ -10,9 +10,10 @@ import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, NETWORK, check_destinations, read_pattern, split_patterns
 from neuromap.cli.arguments.run_options import FrameFlags
-from neuromap.cli.printing.text_output import print_json, progress_bar
+from neuromap.cli.printing.text_output import print_json, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.options import option
+from neuromap.render.table import print_rest, print_text
 
 EXAMPLES = """\
 \b
@@ -150,8 +151,6 @@ def _over_cores(
 
 
 def _print_seconds(over: nm.report.SecondsOverCores, *, every: bool) -> None:
-    from neuromap.cli.printing.text_output import text_console
-    from neuromap.render.table import print_rest, print_text
     from neuromap.report.over_cores import tables
 
     console = text_console()
