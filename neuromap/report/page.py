@@ -59,7 +59,7 @@ from neuromap.render.table import Column, Table, csv_text, data_frame, sentence
 from neuromap.render.value import form
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.drawings.draw_network import MOST_EDGES, WINDOW, draw_network, layout, window_of
-from neuromap.report.drawings.draw_timeline import draw_narrow_overview, draw_overview, draw_timeline
+from neuromap.report.drawings.draw_timeline import draw_overview, draw_timeline
 from neuromap.report.figure_files import draw_row, row_pattern
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import (
@@ -454,7 +454,7 @@ def to_html(report: LatencyReport) -> str:
     str
         The page, UTF-8; all names are escaped.
     """
-    difference, overview, rows = difference_line(report) or "", draw_overview(report), distinct_rows(report)
+    difference, rows = difference_line(report) or "", distinct_rows(report)
     periods = [row.frame_period_ticks for row in report.rows]
     figures = next(iter(report.figures), None)
     energy = {} if figures is None else figures.energy.terms
@@ -480,8 +480,8 @@ def to_html(report: LatencyReport) -> str:
         frames=describe_frames(report.stimulus),
         summary=_summary(report, rows),
         rows=rows,
-        overview=overview,
-        narrow_overview=None if overview is None else draw_narrow_overview(report),
+        overview=draw_overview(report),
+        narrow_overview=draw_overview(report, narrow=True),
         accuracy=draw_accuracy(rows),
         narrow_accuracy=draw_accuracy(rows, narrow=True),
         accuracy_table=accuracy_table(report),

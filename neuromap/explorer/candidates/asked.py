@@ -189,7 +189,7 @@ def step_ticks(table: RowTable, chip: ChipSpec, ticks_per_step: int | None) -> I
     if ticks_per_step is not None or least == 1:
         return np.full(len(table), ticks_per_step or 1, np.int64)
     graph = table.graph
-    inner = [e for e in range(graph.n_edges) if graph.sources[e] not in graph.inputs]
+    inner = [e for e, source in enumerate(graph.indexed.sources) if source not in graph.indexed.inputs]
     found = np.full(len(table), least, np.int64)
     for start in range(0, len(table), _CHUNK):
         part = slice(start, start + _CHUNK)

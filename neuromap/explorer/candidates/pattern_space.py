@@ -19,7 +19,6 @@ from neuromap.network.network import Network
 from neuromap.rollout.behaviour import count_valid, enumerate_valid, every_choice
 from neuromap.rollout.class_numbers import ClassNumbers, class_words
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
-from neuromap.rollout.cycles.indexed_network import indexed_network
 from neuromap.rollout.indexed_pattern import EXACT_NODES
 from neuromap.rollout.pattern import RolloutPattern
 
@@ -220,7 +219,7 @@ class PatternSpace(ReadOnly, Value):
 
     def of_class(self, given: RolloutPattern) -> PatternSpace:
         """Keep the patterns of the given one's behaviour class: those that need no retraining."""
-        indexed = indexed_network(self.graph.network)
+        indexed = self.graph.indexed
         own = class_words(indexed, np.array([given.values], np.uint8))[0]
         kept = [values[(class_words(indexed, values) == own).all(axis=1)] for values in self.chunks()]
         rows = np.concatenate(kept)
@@ -232,7 +231,7 @@ class PatternSpace(ReadOnly, Value):
             for start in range(0, self.n_patterns, _CHUNK):
                 yield self.sample[start : start + _CHUNK]
             return
-        free = [e for e in range(self.graph.n_edges) if e not in set(self.graph.self_edges)]
+        free = self.graph.free_edges
         for start in range(0, self.n_patterns, _CHUNK):
             yield every_choice(free, self.graph.n_edges, start, min(start + _CHUNK, self.n_patterns))
 
@@ -291,8 +290,7 @@ def _sample(graph: Graph, seeds: Sequence[RolloutPattern], most: int, seed: int)
             found.add(values)
             known.append(values)
 
-    fixed = set(graph.self_edges)
-    free = [e for e in range(graph.n_edges) if e not in fixed]
+    free = graph.free_edges
     for values in list(known):  # all patterns one edge away, then any
         for e in free:
             add([*values[:e], 1 - values[e], *values[e + 1 :]])
