@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from neuromap.explorer import text
 from neuromap.explorer.answer.advice import (
     Advice,
     deadline_line,
@@ -26,21 +27,6 @@ from neuromap.explorer.answer.objectives import ENERGY
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.document import to_csv, to_dict
 from neuromap.explorer.draw_front import constant_line, picture, times_from
-from neuromap.explorer.text import (
-    GIVEN_WEIGHTS_NOTE,
-    MET_CLASSES,
-    accuracy_cell,
-    column_units,
-    count_line,
-    deadline_lines,
-    energy_line,
-    gap_line,
-    mapped_words,
-    reaction_line,
-    refusals,
-    spread_lines,
-    timed_line,
-)
 from neuromap.render.numbers import mean_period_lines, short_count
 from neuromap.render.page import Axis, Cell, Chart, chart_library, data_block, page_script, render_page
 from neuromap.render.quantities import figure, with_unit
@@ -60,7 +46,7 @@ def to_html(
     limits = limits or Limits()
     listing = list_rows(exploration, limits, every=every)
     rows = [row for _, row in listing.all]
-    units = column_units(rows)
+    units = text.column_units(rows)
     library = chart_library()
     chart = None if library is None else front_chart(exploration, limits)
     return render_page(
@@ -73,7 +59,7 @@ def to_html(
             "count": short_count,
             "front": front_words,
             "energy": units.energy_cell,
-            "accuracy": accuracy_cell,
+            "accuracy": text.accuracy_cell,
             "edges": lambda row: streaming_text(streaming_edges(exploration, row.candidate.values)) or "none",
             "command": lambda row: map_command(exploration, row, network_file, chip_arguments),
         },
@@ -94,25 +80,25 @@ def to_html(
         picture=picture(exploration, listing, limits),
         narrow_picture=picture(exploration, listing, limits, narrow=True),
         constant=constant_line(exploration),
-        counts=count_line(exploration),
-        refusals=refusals(exploration, listing),
-        spread_lines=spread_lines(exploration),
-        mapped=mapped_words(exploration),
-        gap=gap_line(exploration),
+        counts=text.count_line(exploration),
+        refusals=text.refusals(exploration, listing),
+        spread_lines=text.spread_lines(exploration),
+        mapped=text.mapped_words(exploration),
+        gap=text.gap_line(exploration),
         times=times_from(exploration),
         axes=time_axes(rows),
         means=[
             *mean_period_lines(row.frame_period_ticks for row in rows),
-            *filter(None, [timed_line(exploration, rows), reaction_line(exploration, rows)]),
+            *filter(None, [text.timed_line(exploration, rows), text.reaction_line(exploration, rows)]),
         ],
         units=units,
         deadline=None if exploration.deadline is None else with_unit(exploration.deadline.seconds, "s"),
-        deadline_lines=[] if exploration.deadline is None else deadline_lines(exploration.deadline),
+        deadline_lines=[] if exploration.deadline is None else text.deadline_lines(exploration.deadline),
         most_often_right=deadline_line(exploration, limits),
-        given_weights=GIVEN_WEIGHTS_NOTE if any(has_given_weights(row, ENERGY) for row in rows) else "",
-        met_classes="" if exploration.classes_are_of_network else MET_CLASSES,
+        given_weights=text.GIVEN_WEIGHTS_NOTE if any(has_given_weights(row, ENERGY) for row in rows) else "",
+        met_classes="" if exploration.classes_are_of_network else text.MET_CLASSES,
         has_energy=is_known(rows, ENERGY),
-        energy_text=energy_line(exploration),
+        energy_text=text.energy_line(exploration),
         several_chips=len(exploration.chips) > 1,
         several_choices=len({row.candidate.choices for row in rows}) > 1,
         bounds=any(not row.full_response_exact for row in rows),
