@@ -80,6 +80,11 @@ class MappingChoice(ReadOnly, Value):
         """Whether the schedules in update steps determine the times of all rows; else only bounds are known."""
         return not self.may_change_schedule and self.options.phases != "fastest"
 
+    @property
+    def knows_frames(self) -> bool:
+        """Whether it is known how many frames a row has by a deadline: not if ticks are timed, which mapping tells."""
+        return self.knows_times and not self.chip.is_timed
+
     def maps_like(self, other: MappingChoice) -> bool:
         """Whether another choice for the same chip gives the same programs for all rows."""
         # Choosing as many ticks per step as the delays need anyway changes nothing, unless splitters may use them.
@@ -245,7 +250,10 @@ class Asked:
 
 def asked_for(search: ExploreOptions) -> Asked:
     """Check what the user asks to search; single values stand for lists of one."""
-    specs, wanted = _chips(_one_of(search.chips, search.chip)), _executions(search.executions)
+    if search.chips is not None and search.chip is not None:
+        raise InputError("explore: both chips and chip are given; they are the same, give one of them")
+    chips = search.chips if search.chip is None else search.chip
+    specs, wanted = _chips("truenorth" if chips is None else chips), _executions(search.executions)
     spreads = [{"objective": "tick", "max_cores": n} for n in dict.fromkeys(_listed(search.spread))] or [{}]
     if search.spread and not any(chip.is_timed for chip in specs):
         raise InputError(
@@ -265,13 +273,6 @@ def asked_for(search: ExploreOptions) -> Asked:
     if ENERGY not in axes:  # then nothing is run for it
         specs = [replace(chip, energy={}, energy_included=()) for chip in specs]
     return Asked(tuple(specs), tuple(wanted), tuple(options), search.within, axes)
-
-
-def _one_of(chips: Any, chip: Any) -> Any:
-    if chips is not None and chip is not None:
-        raise InputError("explore: both chips and chip are given; they are the same, give one of them")
-    found = chips if chip is None else chip
-    return "truenorth" if found is None else found
 
 
 def read_objectives(objectives: Any, option: str = "objectives") -> tuple[Objective, ...]:
@@ -334,10 +335,7 @@ def _chips(chips: Any) -> list[ChipSpec]:
         if chip.name in found and found[chip.name] != chip:
             raise InputError(f"chips: two have the name {chip.name}; give one of them another name")
         found[chip.name] = chip
-    return _with_comparable_energies(list(found.values()))
-
-
-def _with_comparable_energies(chips: list[ChipSpec]) -> list[ChipSpec]:
-    """Drop the energies of chips with figures of different terms: their sums cannot be compared."""
-    terms = {frozenset(chip.energy) & set(ENERGY_TERM_KEYS) for chip in chips if chip.energy}
-    return chips if len(terms) < 2 else [replace(chip, energy={}, energy_included=()) for chip in chips]
+    specs = list(found.values())
+    # sums of different terms cannot be compared: then there are none
+    terms = {frozenset(chip.energy) & set(ENERGY_TERM_KEYS) for chip in specs if chip.energy}
+    return specs if len(terms) < 2 else [replace(chip, energy={}, energy_included=()) for chip in specs]
