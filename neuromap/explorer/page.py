@@ -28,7 +28,7 @@ from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.document import to_csv, to_dict
 from neuromap.explorer.draw_front import constant_line, picture, times_from
 from neuromap.render.numbers import mean_period_lines, short_count
-from neuromap.render.page import Axis, Cell, Chart, chart_library, data_block, page_script, render_page
+from neuromap.render.page import Axis, Cell, Chart, chart_library, data_block, page_script, render_page, saved_forms
 from neuromap.render.quantities import figure, with_unit
 from neuromap.simulation.choose_frames import describe_frames
 
@@ -68,10 +68,7 @@ def to_html(
         if chart is None
         else page_script("charts", "tables", "saves", library=library or ""),
         chart=None if chart is None else data_block("chart.json", "the chart", chart.document()),
-        data=[
-            data_block("exploration.json", "the data as JSON", to_dict(exploration, limits)),
-            data_block("exploration.csv", "all rows as CSV", to_csv(exploration, limits)),
-        ],
+        data=saved_forms("exploration", to_dict(exploration, limits), to_csv(exploration, limits), "all rows"),
         limits=str(limits),
         advice=advice,
         listing=listing,

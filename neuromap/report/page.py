@@ -54,7 +54,7 @@ from neuromap.render.document import (
     record_of,
 )
 from neuromap.render.numbers import joules, mean_period_lines, percent, plain, seconds
-from neuromap.render.page import data_block, page_script, render_page
+from neuromap.render.page import page_script, render_page, saved_forms
 from neuromap.render.table import Column, Table, csv_text, data_frame, sentence
 from neuromap.render.value import form
 from neuromap.report import text
@@ -456,10 +456,7 @@ def to_html(report: LatencyReport) -> str:
         report=report,
         version=report.version,
         script=page_script("cones", "steps", "tables", "saves"),
-        data=[
-            data_block("report.json", "the data as JSON", to_dict(report)),
-            data_block("report.csv", "all rows as CSV", to_csv(report)),
-        ],
+        data=saved_forms("report", to_dict(report), to_csv(report), "all rows"),
         findings=_by_execution(findings(report)),
         axes={name: time_axis(name) for name in dict.fromkeys(row.execution for row in report.rows)},
         means=list(filter(None, [*mean_period_lines(periods), text.reaction_line(report)])),

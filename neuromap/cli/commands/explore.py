@@ -21,9 +21,9 @@ from neuromap.cli.arguments.options import (
     read_pattern,
 )
 from neuromap.cli.arguments.run_options import StimuliFlags
-from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import (
     fail,
+    give_sweep,
     print_written,
     progress_bar,
     text_console,

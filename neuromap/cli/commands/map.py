@@ -19,9 +19,9 @@ from neuromap.cli.arguments.options import (
     check_destinations,
     read_pattern,
 )
-from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import (
     fail,
+    give_sweep,
     one_line,
     print_json,
     print_line,

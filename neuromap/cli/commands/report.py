@@ -24,8 +24,7 @@ from neuromap.cli.arguments.options import (
 from neuromap.cli.arguments.run_options import StimuliFlags, check_run_length
 from neuromap.cli.printing.fault_section import FaultSection, shown_to_faults
 from neuromap.cli.printing.store_report import StoreOptions, report_on_store
-from neuromap.cli.printing.sweep_output import give_sweep
-from neuromap.cli.printing.text_output import fail, one_line, print_written, progress_bar, text_console
+from neuromap.cli.printing.text_output import fail, give_sweep, one_line, print_written, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_all

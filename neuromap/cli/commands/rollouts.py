@@ -76,8 +76,7 @@ def rollouts(
     Every time is of windowed or of pipelined execution. Patterns of one behaviour class compute the same function,
     so trained weights carry over.
     """
-    from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figures
-    from neuromap.cli.printing.pattern_tables import print_rollouts
+    from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figures, print_rollouts
     from neuromap.network.build import require_frames
     from neuromap.rollout.class_numbers import class_numbers
 
@@ -181,9 +180,7 @@ def _work_per_tick(network: nm.Network, node_times: str | None, given: int | Non
 
 def _chosen_patterns(network: nm.Network, values: Sequence[str]) -> list[nm.RolloutPattern]:
     """Read the requested patterns."""
-    names = split_patterns(values) or list(values)
-    if not names:
-        names = list(dict.fromkeys(["streaming", "sequential", *network.patterns]))
+    names = split_patterns(values) or values or network.pattern_names
     return [read_pattern(network, name) for name in names]
 
 

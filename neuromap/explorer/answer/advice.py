@@ -335,12 +335,11 @@ def streaming_text(edges: Sequence[tuple[str, str]]) -> str:
 
 def short_names(exploration: Exploration, rows: Sequence[ExploredRow]) -> Mapping[str, str]:
     """Short names for patterns that have only a list of edges, too long for a table."""
-    n_edges = len(exploration.network.edges)
-    known = {"streaming", "sequential", *exploration.network.patterns}
-    short: dict[str, str] = {}
+    network = exploration.network
+    edges, short = counted(len(network.edges), "edge"), dict[str, str]()
     for row in rows:
-        if row.pattern not in known and len(row.pattern) > _LONGEST_NAME and row.pattern not in short:
-            short[row.pattern] = f"P{len(short) + 1} ({sum(row.candidate.values)} of {counted(n_edges, 'edge')})"
+        if row.pattern not in network.pattern_names and len(row.pattern) > _LONGEST_NAME and row.pattern not in short:
+            short[row.pattern] = f"P{len(short) + 1} ({sum(row.candidate.values)} of {edges})"
     return short
 
 

@@ -29,7 +29,7 @@ from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.rollout.class_numbers import ClassNumbers
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
+from neuromap.rollout.schedule.execution import chosen_period, listed_executions
 from neuromap.rollout.schedule.rollout import Rollout
 
 _CHUNK = 1 << 16
@@ -253,7 +253,7 @@ def asked_for(search: ExploreOptions) -> Asked:
     if search.chips is not None and search.chip is not None:
         raise InputError("explore: both chips and chip are given; they are the same, give one of them")
     chips = search.chips if search.chip is None else search.chip
-    specs, wanted = _chips("truenorth" if chips is None else chips), _executions(search.executions)
+    specs, wanted = _chips("truenorth" if chips is None else chips), listed_executions(search.executions, MAX_PERIOD)
     spreads = [{"objective": "tick", "max_cores": n} for n in dict.fromkeys(_listed(search.spread))] or [{}]
     if search.spread and not any(chip.is_timed for chip in specs):
         raise InputError(
@@ -272,7 +272,7 @@ def asked_for(search: ExploreOptions) -> Asked:
     axes = read_objectives(search.objectives)
     if ENERGY not in axes:  # then nothing is run for it
         specs = [replace(chip, energy={}, energy_included=()) for chip in specs]
-    return Asked(tuple(specs), tuple(wanted), tuple(options), search.within, axes)
+    return Asked(tuple(specs), tuple(dict.fromkeys(wanted)), tuple(options), search.within, axes)
 
 
 def read_objectives(objectives: Any, option: str = "objectives") -> tuple[Objective, ...]:
@@ -315,15 +315,6 @@ def _wide(given: list[Any]) -> list[tuple[str, int | None]]:
 
 def _listed(values: Any) -> list[Any]:
     return [values] if values is None or isinstance(values, (str, int)) else list(values)
-
-
-def _executions(executions: Any) -> list[str]:
-    found = list(dict.fromkeys(_listed(executions)))
-    for execution in found:
-        chosen_period(execution, MAX_PERIOD)
-    if not found:
-        raise InputError(f"executions: none given; choose {' or '.join(map(repr, EXECUTIONS))}")
-    return found
 
 
 def _chips(chips: Any) -> list[ChipSpec]:
