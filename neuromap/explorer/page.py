@@ -6,7 +6,7 @@ light and dark screens. With the extra ``pages``, it shows all mapped rows in a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from neuromap.explorer import text
 from neuromap.explorer.answer.advice import (
@@ -121,7 +121,7 @@ def front_chart(exploration: Exploration, limits: Limits) -> Chart | None:
         Axis("energy", "energy [µJ per frame]"),
     )
     rows = [_point(row, limits, scale) for row in mapped]
-    axes = [axis for axis in figures if _is_known(rows, axis.key)]
+    axes = [axis for axis in figures if any(row[axis.key] is not None for row in rows)]
     filters = {
         "front": "front",
         "execution": "execution",
@@ -131,10 +131,6 @@ def front_chart(exploration: Exploration, limits: Limits) -> Chart | None:
     }
     told = [Axis("pattern", "pattern"), Axis("execution", "execution"), Axis("class", "behaviour class"), *axes]
     return Chart(rows, axes, filters, colour="front", shape="execution", told=told)
-
-
-def _is_known(rows: Iterable[dict[str, Cell]], key: str) -> bool:
-    return any(row[key] is not None for row in rows)
 
 
 def _point(row: ExploredRow, limits: Limits, scale: float) -> dict[str, Cell]:

@@ -357,16 +357,13 @@ def deadline_lines(deadline: Deadline) -> list[str]:
     lines.append(f"weights of class: {weights}.")
     if deadline.n_untrained == 0 or not deadline.untrained:
         return lines
-    many = "other classes have" if deadline.n_untrained is None else _untrained_text(deadline.n_untrained)
+    others = "other class has" if deadline.n_untrained == 1 else "other classes have"
+    many = others if deadline.n_untrained is None else f"{short_count(deadline.n_untrained)} {others}"
     named = ", ".join(f"{number} ({text})" for number, text in deadline.untrained)
     more = "" if len(deadline.untrained) == deadline.n_untrained else ", among them"
     command = shlex.join(["neuromap", "train", "NET", "--pattern", deadline.untrained[0][1], "--for", "CHIP"])
     lines.append(f"{many} no trained weights and no rows here{more}: {named}; train one with {command} -o NEW.toml.")
     return lines
-
-
-def _untrained_text(number: int) -> str:
-    return "1 other class has" if number == 1 else f"{short_count(number)} other classes have"
 
 
 def gap_line(exploration: Exploration) -> str:

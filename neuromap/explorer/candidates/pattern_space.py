@@ -135,11 +135,8 @@ def _rows_of(values: Values, row_keys: RowKeys, weights: CoreWeights) -> Iterato
             "execution": np.full(len(values), number, np.uint8),
             "sequential": (graph.n_edges - values.sum(axis=1, dtype=np.int64)).astype(np.uint16),
             "n_patterns": (~again).astype(np.int32),
-            "period": schedules.period.astype(np.int32),
             "frames": schedules.frames.astype(np.int16),
-            "first": schedules.first.astype(np.int32),
-            "slowest": schedules.slowest.astype(np.int32),
-            "full": schedules.full.astype(np.int32),
+            **{name: getattr(schedules, name).astype(np.int32) for name in ("period", "first", "slowest", "full")},
             "exact": schedules.exact,
             "estimate": weights.estimate(schedules.delays),
         }
