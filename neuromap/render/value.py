@@ -155,11 +155,15 @@ def form(value: Card, name: str, /, *words: Any, **options: Any) -> Any:
     return forms_of(type(value))[name](value, *words, **options)
 
 
-@cache
 def forms_of(cls: type[Any]) -> Mapping[str, Callable[..., Any]]:
     """Return the functions that make the forms of a class, by name of the form."""
+    return _made_in(getattr(cls, "_forms", ()))
+
+
+@cache
+def _made_in(modules: tuple[str, ...]) -> Mapping[str, Callable[..., Any]]:
     found: dict[str, Callable[..., Any]] = {}
-    for module in getattr(cls, "_forms", ()):
+    for module in modules:
         for name, made in vars(importlib.import_module(module)).items():
             if name.startswith("to_") or name == "render_text":
                 found[name.removeprefix("to_").removeprefix("render_")] = made

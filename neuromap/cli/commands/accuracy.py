@@ -111,11 +111,8 @@ def accuracy(
 
 
 def _numbers(text: str) -> list[int]:
-    try:
-        found = [int(word) if re.fullmatch("[0-9]{1,9}", word.strip(), re.ASCII) else 0 for word in text.split(",")]
-    except ValueError:
-        found = []
-    if not found or found[0] < 1 or sorted({*found}) != found:
+    found = [int(word) if re.fullmatch("[0-9]{1,9}", word.strip(), re.ASCII) else 0 for word in text.split(",")]
+    if found[0] < 1 or sorted({*found}) != found:
         raise InputError(f"--at {text:.60}: must be numbers of frames from 1 on, ascending, such as 16,32,64")
     return found
 

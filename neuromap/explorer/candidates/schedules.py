@@ -222,9 +222,17 @@ def _ordered(graph: Graph, values: Values, execution: str, soonest: bool) -> Sch
     _sample_as_late_as_possible(graph, r, period, phase)
     delays = phase[list(targets)] - phase[list(sources)] + r * period
     first, slowest, full, gains = _responses(graph, into, period * r, phase, delays - 1 if soonest else None)
-    frames = np.ones(len(values))
-    counts = (column.astype(np.int64) for column in (period, frames, phase.T, delays.T, first, slowest, full))
-    return Schedules(*counts, exact=np.ones(len(values), np.bool_), gains=gains)
+    return Schedules(
+        period.astype(np.int64),
+        np.ones(len(values), np.int64),
+        phase.T.astype(np.int64),
+        delays.T.astype(np.int64),
+        first.astype(np.int64),
+        slowest.astype(np.int64),
+        full.astype(np.int64),
+        np.ones(len(values), np.bool_),
+        gains,
+    )
 
 
 def _wide_enough(graph: Graph, period: int) -> type[np.signedinteger[Any]]:
