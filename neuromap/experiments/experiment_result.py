@@ -58,8 +58,8 @@ def draw(results: list[ExperimentResult]) -> Any:
 
 def _parts(result: ExperimentResult) -> list[Callable[[Any], None]]:
     """Return functions that draw the panels of an experiment: curves, and a comparison of networks if several."""
-    answers = first_answers(result)
-    compared = [lambda panel: _compared(panel, answers)] if is_over_networks(answers) else []
+    answers = compared_answers(result)
+    compared = [lambda panel: _compared(panel, answers)] if answers else []
     return [lambda panel: _panel(panel, result), *compared]
 
 
@@ -137,22 +137,17 @@ def first_answers(result: ExperimentResult) -> tuple[FirstAnswer, ...]:
         of_network.setdefault(curve.network, {})[curve.pattern] = curve
     found: list[FirstAnswer] = []
     for curves in of_network.values():
-        found += _pair(curves)
+        if curves.keys() >= {"streaming", "sequential"}:
+            step = curves["sequential"].times.windowed[0]
+            if step in curves["streaming"].times.windowed:
+                found += [_at(curves[pattern], step) for pattern in ("streaming", "sequential")]
     return tuple(found)
 
 
-def is_over_networks(answers: tuple[FirstAnswer, ...]) -> bool:
-    """Return whether there are several networks to compare."""
-    return len({answer.network for answer in answers}) > 1
-
-
-def _pair(curves: Mapping[str, CurvePoints]) -> list[FirstAnswer]:
-    if not {"streaming", "sequential"} <= curves.keys():
-        return []
-    step = curves["sequential"].times.windowed[0]
-    if step not in curves["streaming"].times.windowed:
-        return []
-    return [_at(curves[pattern], step) for pattern in ("streaming", "sequential")]
+def compared_answers(result: ExperimentResult) -> tuple[FirstAnswer, ...]:
+    """Return the same if there are several networks to compare, else nothing."""
+    answers = first_answers(result)
+    return answers if len({answer.network for answer in answers}) > 1 else ()
 
 
 def _at(curve: CurvePoints, step: int) -> FirstAnswer:

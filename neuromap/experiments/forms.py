@@ -7,17 +7,10 @@ from dataclasses import asdict, dataclass
 from textwrap import fill
 
 from neuromap.experiments.experiment import Published
-from neuromap.experiments.experiment_result import ExperimentResult, FirstAnswer, first_answers, is_over_networks
+from neuromap.experiments.experiment_result import ExperimentResult, FirstAnswer, compared_answers, first_answers
 from neuromap.files.messages import counted
 from neuromap.render.document import COUNT, NUMBER, PART, TEXT, any_of, const, document, each, enum, record, record_of
 from neuromap.render.table import Column, Table, csv_text
-
-
-def _compared(result: ExperimentResult) -> tuple[FirstAnswer, ...] | None:
-    """Return the answers at the first sequential response, if several networks were run under both patterns."""
-    answers = first_answers(result)
-    return answers if is_over_networks(answers) else None
-
 
 _RESULT = record(
     format=const("neuromap experiment 1"),
@@ -45,7 +38,7 @@ _RESULT = record(
     ),
     first_sequential_response=each(
         record_of(FirstAnswer, pattern=enum("streaming", "sequential"), step=NUMBER, accuracy=PART)
-    )(at=_compared).optional,
+    )(at=lambda result: compared_answers(result) or None).optional,
 )
 DOCUMENT = document(
     "experiment",
@@ -131,7 +124,7 @@ def render_text(result: ExperimentResult, width: int = 100) -> str:
     left = table.left_out(width)
     notes = [*_notes(result), *([f"not shown: {', '.join(left)}; see --csv FILE or --json"] if left else [])]
     parts = [result.title, "", table.text(width, brief=True), "", *(fill(note, width) for note in notes)]
-    if (answers := _compared(result)) is not None:
+    if answers := compared_answers(result):
         head = "Accuracy at the first sequential response, over networks"
         parts += ["", head, "", Table(_ANSWERS, answers).text(width)]
     return "\n".join(parts) + "\n"

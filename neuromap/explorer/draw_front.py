@@ -300,16 +300,12 @@ def _stair(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     return kept
 
 
-def _told(row: ExploredRow) -> list[Objective]:
-    """Objectives shown in a tooltip: all, but accuracy only with a deadline."""
-    return [objective for objective in OBJECTIVES if objective != ACCURACY or row.accuracy_bound is not None]
-
-
 def _tip(members: Sequence[_Numbered]) -> str:
     lines = []
     for n, row in members[:_MOST_NAMED]:
         head = f"#{n} " if n is not None else ""
-        figures = ", ".join(f"{o.title} {figure_text(row, o)}" for o in _told(row))
+        told = [o for o in OBJECTIVES if o != ACCURACY or row.accuracy_bound is not None]  # that only with a deadline
+        figures = ", ".join(f"{o.title} {figure_text(row, o)}" for o in told)
         run_as = f"{row.candidate.execution}, {row.candidate.chip}"
         lines.append(f"{head}{shorten(row.pattern, 60)}, {run_as}: {figures}; front: {front_words(row)}; {row.status}")
     if len(members) > _MOST_NAMED:

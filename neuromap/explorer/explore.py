@@ -161,7 +161,8 @@ def explore(network: Network, search: ExploreOptions) -> Exploration:
     if not weights:
         require_weights(network)
     limits = search.limits
-    if limits is not None and not callable(getattr(limits, "allows", limits)):
+    allows: Callable[[ExploredRow], bool] = (lambda _: True) if limits is None else getattr(limits, "allows", limits)
+    if not callable(allows):
         needs("explore: limits", limits, Limits)
     asked = asked_for(search)
     check_are_axes(asked.objectives, limits)
@@ -206,7 +207,7 @@ def explore(network: Network, search: ExploreOptions) -> Exploration:
             # search: map rows until no others can be on a front
             if tolerance is None:
                 tolerance = measured_tolerance(rows, measurements, effort, len(stimuli), search.progress)
-            still_open = OpenRows(rows, _allowed_by(limits), tolerance, asked.objectives)
+            still_open = OpenRows(rows, allows, tolerance, asked.objectives)
             complete = map_best_first(still_open, measurements, effort, search.progress)
             unlisted = None if weights or space.is_complete else unlisted_rows(choices, names, asked, n_classes)
             gap = gap_of(still_open, space, complete, limits is not None, unlisted)
@@ -232,12 +233,6 @@ def explore(network: Network, search: ExploreOptions) -> Exploration:
         deadline=reached,
         axes=asked.objectives,
     )
-
-
-def _allowed_by(limits: Any) -> Callable[[ExploredRow], bool]:
-    """Predicate that tells whether a row may be within limits: their method, or the callable itself."""
-    allows: Callable[[ExploredRow], bool] | None = getattr(limits, "allows", limits)
-    return allows or (lambda _: True)
 
 
 # Fewer patterns, if there is not enough time for the schedules of all.

@@ -6,8 +6,9 @@ light and dark screens. With the extra ``pages``, it shows all mapped rows in a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from neuromap.explorer import text
 from neuromap.explorer.answer.advice import (
     Advice,
     deadline_line,
@@ -26,23 +27,8 @@ from neuromap.explorer.answer.objectives import ENERGY
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.document import to_csv, to_dict
 from neuromap.explorer.draw_front import constant_line, picture, times_from
-from neuromap.explorer.text import (
-    GIVEN_WEIGHTS_NOTE,
-    MET_CLASSES,
-    accuracy_cell,
-    column_units,
-    count_line,
-    deadline_lines,
-    energy_line,
-    gap_line,
-    mapped_words,
-    reaction_line,
-    refusals,
-    spread_lines,
-    timed_line,
-)
 from neuromap.render.numbers import mean_period_lines, short_count
-from neuromap.render.page import Axis, Cell, Chart, chart_library, data_block, page_script, render_page
+from neuromap.render.page import Axis, Cell, Chart, chart_library, data_block, page_script, render_page, saved_forms
 from neuromap.render.quantities import figure, with_unit
 from neuromap.simulation.choose_frames import describe_frames
 
@@ -60,7 +46,7 @@ def to_html(
     limits = limits or Limits()
     listing = list_rows(exploration, limits, every=every)
     rows = [row for _, row in listing.all]
-    units = column_units(rows)
+    units = text.column_units(rows)
     library = chart_library()
     chart = None if library is None else front_chart(exploration, limits)
     return render_page(
@@ -73,7 +59,7 @@ def to_html(
             "count": short_count,
             "front": front_words,
             "energy": units.energy_cell,
-            "accuracy": accuracy_cell,
+            "accuracy": text.accuracy_cell,
             "edges": lambda row: streaming_text(streaming_edges(exploration, row.candidate.values)) or "none",
             "command": lambda row: map_command(exploration, row, network_file, chip_arguments),
         },
@@ -82,10 +68,7 @@ def to_html(
         if chart is None
         else page_script("charts", "tables", "saves", library=library or ""),
         chart=None if chart is None else data_block("chart.json", "the chart", chart.document()),
-        data=[
-            data_block("exploration.json", "the data as JSON", to_dict(exploration, limits)),
-            data_block("exploration.csv", "all rows as CSV", to_csv(exploration, limits)),
-        ],
+        data=saved_forms("exploration", to_dict(exploration, limits), to_csv(exploration, limits), "all rows"),
         limits=str(limits),
         advice=advice,
         listing=listing,
@@ -94,25 +77,25 @@ def to_html(
         picture=picture(exploration, listing, limits),
         narrow_picture=picture(exploration, listing, limits, narrow=True),
         constant=constant_line(exploration),
-        counts=count_line(exploration),
-        refusals=refusals(exploration, listing),
-        spread_lines=spread_lines(exploration),
-        mapped=mapped_words(exploration),
-        gap=gap_line(exploration),
+        counts=text.count_line(exploration),
+        refusals=text.refusals(exploration, listing),
+        spread_lines=text.spread_lines(exploration),
+        mapped=text.mapped_words(exploration),
+        gap=text.gap_line(exploration),
         times=times_from(exploration),
         axes=time_axes(rows),
         means=[
             *mean_period_lines(row.frame_period_ticks for row in rows),
-            *filter(None, [timed_line(exploration, rows), reaction_line(exploration, rows)]),
+            *filter(None, [text.timed_line(exploration, rows), text.reaction_line(exploration, rows)]),
         ],
         units=units,
         deadline=None if exploration.deadline is None else with_unit(exploration.deadline.seconds, "s"),
-        deadline_lines=[] if exploration.deadline is None else deadline_lines(exploration.deadline),
+        deadline_lines=[] if exploration.deadline is None else text.deadline_lines(exploration.deadline),
         most_often_right=deadline_line(exploration, limits),
-        given_weights=GIVEN_WEIGHTS_NOTE if any(has_given_weights(row, ENERGY) for row in rows) else "",
-        met_classes="" if exploration.classes_are_of_network else MET_CLASSES,
+        given_weights=text.GIVEN_WEIGHTS_NOTE if any(has_given_weights(row, ENERGY) for row in rows) else "",
+        met_classes="" if exploration.classes_are_of_network else text.MET_CLASSES,
         has_energy=is_known(rows, ENERGY),
-        energy_text=energy_line(exploration),
+        energy_text=text.energy_line(exploration),
         several_chips=len(exploration.chips) > 1,
         several_choices=len({row.candidate.choices for row in rows}) > 1,
         bounds=any(not row.full_response_exact for row in rows),
@@ -138,7 +121,7 @@ def front_chart(exploration: Exploration, limits: Limits) -> Chart | None:
         Axis("energy", "energy [µJ per frame]"),
     )
     rows = [_point(row, limits, scale) for row in mapped]
-    axes = [axis for axis in figures if _is_known(rows, axis.key)]
+    axes = [axis for axis in figures if any(row[axis.key] is not None for row in rows)]
     filters = {
         "front": "front",
         "execution": "execution",
@@ -148,10 +131,6 @@ def front_chart(exploration: Exploration, limits: Limits) -> Chart | None:
     }
     told = [Axis("pattern", "pattern"), Axis("execution", "execution"), Axis("class", "behaviour class"), *axes]
     return Chart(rows, axes, filters, colour="front", shape="execution", told=told)
-
-
-def _is_known(rows: Iterable[dict[str, Cell]], key: str) -> bool:
-    return any(row[key] is not None for row in rows)
 
 
 def _point(row: ExploredRow, limits: Limits, scale: float) -> dict[str, Cell]:

@@ -6,6 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from neuromap.explorer.answer.advice import (
@@ -16,7 +17,6 @@ from neuromap.explorer.answer.advice import (
     has_given_weights,
     is_known,
     list_rows,
-    rows_text,
     short_names,
     time_axes,
 )
@@ -26,7 +26,6 @@ from neuromap.explorer.answer.objectives import ACCURACY, CORES, ENERGY, FIRST, 
 from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.explorer.draw_front import chip_words, draw_front, times_from, to_svg
 from neuromap.files.messages import counted
-from neuromap.network.network import Network
 from neuromap.render.numbers import mean_period_lines, percent, plain, short_count
 from neuromap.render.quantities import figure, scale_for, with_unit
 from neuromap.render.svg import inline_image
@@ -97,14 +96,10 @@ def exploration_table(exploration: Exploration, listing: Listing) -> Table[_Numb
     """Make the table of all listed rows, with their numbers; units are in the headers."""
     rows = list(listing.all)
     columns = _columns(exploration, [row for _, row in rows])
-    return Table(
-        [replace(column, least=_least(column, rows)) for column in columns], rows, "", (0, 1, 2), _style, is_edged=True
-    )
-
-
-def _least(column: Column[_Numbered], rows: Sequence[_Numbered]) -> int:
-    """Least width of a column, the same in the tables of all groups."""
-    return min(max((len(column.cell(row)) for row in rows), default=0), 24)
+    # with the same least width in the tables of all groups
+    widths = [min(max((len(column.cell(row)) for row in rows), default=0), 24) for column in columns]
+    columns = [replace(column, least=width) for column, width in zip(columns, widths, strict=True)]
+    return Table(columns, rows, "", (0, 1, 2), _style, is_edged=True)
 
 
 def _ticks_of_sums(candidate: Candidate) -> str:
@@ -121,6 +116,7 @@ def _written(
 
 def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Column[_Numbered]]:
     short, units = short_names(exploration, rows), column_units(rows)
+    in_ticks = f"[ticks = {units.time}]"
     choices = [
         _written("chip", lambda row: row.candidate.chip, left=True),
         _written("splitters", lambda row: row.candidate.splitters, left=True),
@@ -139,9 +135,13 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
         columns.append(_written("class", lambda row: str(row.behaviour_class), rank=4))
     columns += [
         _written("patterns\nin this\nrow", lambda row: short_count(row.n_patterns), rank=9),
-        _written(f"first\nresponse\n[ticks = {units.time}]", _time("first_response", units)),
-        _written(f"full\nresponse\n[ticks = {units.time}]", _time("full_response", units), rank=3),
-        _written(f"worst-case\nreaction\n[ticks = {units.time}]", _time("worst_case_reaction", units), rank=4),
+        _written(f"first\nresponse\n{in_ticks}", partial(units.time_cell, name="first_response")),
+        _written(f"full\nresponse\n{in_ticks}", partial(units.time_cell, name="full_response"), rank=3),
+        _written(
+            f"worst-case\nreaction\n{in_ticks}",
+            partial(units.time_cell, name="worst_case_reaction"),
+            rank=4,
+        ),
         _written("sampling\nfrequency\n[Hz]", units.frequency_cell),
     ]
     if exploration.deadline is not None:
@@ -161,10 +161,6 @@ def accuracy_cell(row: ExploredRow) -> str:
     if row.frames_by_deadline == 0:
         return "no answer"
     return f"{'' if is_exact else '≤ '}{figure(float(f'{100 * number:.12g}'))}"
-
-
-def _time(name: str, units: ColumnUnits) -> Callable[[ExploredRow], str]:
-    return lambda row: units.time_cell(row, name)
 
 
 def _cores(row: ExploredRow) -> str:
@@ -276,11 +272,9 @@ def reaction_line(exploration: Exploration, rows: Sequence[ExploredRow]) -> str 
     if len(network.inputs) < 2:
         return None
     return reaction_note(
-        (
-            f"{row.pattern} ({row.candidate.execution})",
-            Rollout(network, _pattern(network, row), row.candidate.execution),
-        )
+        (f"{row.pattern} ({one.execution})", Rollout(network, RolloutPattern(network, one.values), one.execution))
         for row in rows
+        for one in [row.candidate]
     )
 
 
@@ -320,10 +314,6 @@ def _named(exploration: Exploration, row: ExploredRow) -> str:
     return f"{name}, {row.candidate.execution}{where}{', after retraining,' if row.needs_retraining else ''}"
 
 
-def _pattern(network: Network, row: ExploredRow) -> RolloutPattern:
-    return RolloutPattern.from_values(network, row.candidate.values, row.pattern)
-
-
 def count_line(exploration: Exploration) -> str:
     """Sentence with the numbers of patterns, classes, candidates, rows and mapped rows."""
     patterns, classes = exploration.n_valid_patterns, exploration.n_classes
@@ -347,20 +337,6 @@ def _counted(number: int, what: str, plural: str) -> str:
     return f"{short_count(number)} {what}{'' if number == 1 else plural}"
 
 
-def _tolerance_text(exploration: Exploration, rows: Sequence[ExploredRow]) -> str:
-    """Phrase on which energies count as equal, for the legend of the front."""
-    return f", energies within {percent(exploration.energy_tolerance)} being equal" if is_known(rows, ENERGY) else ""
-
-
-def _axes(exploration: Exploration) -> str:
-    axes = exploration.axes
-    return "everything" if len(axes) == len(OBJECTIVES) else " and ".join(axis.title for axis in axes)
-
-
-def _whose(exploration: Exploration) -> str:
-    return " of all classes, or of its own," if exploration.deadline is None else ""
-
-
 def energy_line(exploration: Exploration) -> str:
     """Sentence on what energies include, and which differences count."""
     over = f", mean over {describe_stimuli(exploration.stimulus)}" if exploration.stimulus else ""
@@ -381,16 +357,13 @@ def deadline_lines(deadline: Deadline) -> list[str]:
     lines.append(f"weights of class: {weights}.")
     if deadline.n_untrained == 0 or not deadline.untrained:
         return lines
-    many = "other classes have" if deadline.n_untrained is None else _untrained_text(deadline.n_untrained)
+    others = "other class has" if deadline.n_untrained == 1 else "other classes have"
+    many = others if deadline.n_untrained is None else f"{short_count(deadline.n_untrained)} {others}"
     named = ", ".join(f"{number} ({text})" for number, text in deadline.untrained)
     more = "" if len(deadline.untrained) == deadline.n_untrained else ", among them"
     command = shlex.join(["neuromap", "train", "NET", "--pattern", deadline.untrained[0][1], "--for", "CHIP"])
     lines.append(f"{many} no trained weights and no rows here{more}: {named}; train one with {command} -o NEW.toml.")
     return lines
-
-
-def _untrained_text(number: int) -> str:
-    return "1 other class has" if number == 1 else f"{short_count(number)} other classes have"
 
 
 def gap_line(exploration: Exploration) -> str:
@@ -436,10 +409,14 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
             f"{times_from(exploration)}, on the time axis of the row's execution."
         )
         notes += filter(None, [timed_line(exploration, rows), reaction_line(exploration, rows)])
+        whose = " of all classes, or of its own," if exploration.deadline is None else ""
+        axes = exploration.axes
+        titles = "everything" if len(axes) == len(OBJECTIVES) else " and ".join(axis.title for axis in axes)
+        within = f", energies within {percent(exploration.energy_tolerance)} being equal"
         notes.append(
             "cores: in use (≥: a proven lower bound on those of any mapping; alone where the row was not mapped). "
-            f"front: no row on the front{_whose(exploration)} is at least as good in {_axes(exploration)} and better "
-            f"in one figure{_tolerance_text(exploration, rows)}."
+            f"front: no row on the front{whose} is at least as good in {titles} and better in one figure"
+            f"{within if is_known(rows, ENERGY) else ''}."
         )
     if exploration.deadline is not None:
         notes += deadline_lines(exploration.deadline)
@@ -462,7 +439,7 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         (listing.n_open, "that were not mapped left out (--all shows them)."),
         (listing.n_off_front, "on no front left out (--all shows them)."),
     )
-    notes += [f"{rows_text(number)} {which}" for number, which in left_out if number]
+    notes += [f"{counted(number, 'row')} {which}" for number, which in left_out if number]
     told = refusals(exploration, listing)
     notes += [f"{whom}: {message}" for message, whom in told.items()]
     gap = gap_line(exploration)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -371,8 +371,11 @@ class FaultStudy(Documented, Tabled, Paged, Drawn, Printed):
 
     @cached_property
     def points(self) -> tuple[FaultPoint, ...]:
-        """Means and intervals over seeds, in the order of the runs."""
-        return points_of(self.runs)
+        """Means and intervals over seeds of every pattern, execution, kind and rate, in the order of the runs."""
+        found: dict[tuple[str, str, str, float], list[FaultRun]] = {}
+        for run in self.runs:
+            found.setdefault((run.pattern, run.execution, run.kind, run.rate), []).append(run)
+        return tuple(map(_point, found.values()))
 
     @property
     def curves(self) -> tuple[str, ...]:
@@ -388,14 +391,6 @@ class FaultStudy(Documented, Tabled, Paged, Drawn, Printed):
             "rates": ", ".join(f"{rate:g}" for rate in self.rates),
             "seeds": self.seeds,
         }
-
-
-def points_of(runs: Iterable[FaultRun]) -> tuple[FaultPoint, ...]:
-    """Combine the seeds of every pattern, execution, kind and rate, in order of first appearance."""
-    found: dict[tuple[str, str, str, float], list[FaultRun]] = {}
-    for run in runs:
-        found.setdefault((run.pattern, run.execution, run.kind, run.rate), []).append(run)
-    return tuple(_point(mine) for mine in found.values())
 
 
 def _point(runs: list[FaultRun]) -> FaultPoint:

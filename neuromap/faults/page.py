@@ -24,7 +24,7 @@ from neuromap.render.document import (
     record_of,
 )
 from neuromap.render.numbers import plain
-from neuromap.render.page import SHARED, data_block, page_script, render_page
+from neuromap.render.page import SHARED, page_script, render_page, saved_forms
 from neuromap.render.plot import Panel, Plot, Point, draw_panels
 from neuromap.render.svg import inline_image, standalone
 from neuromap.render.table import Column, Table, csv_text, print_findings, print_rest, print_text, printed
@@ -212,10 +212,7 @@ def _rendered(template: str, study: FaultStudy, headings: tuple[str, str]) -> st
         study=study,
         version=study.version,
         script=page_script("tables", "saves"),
-        data=[
-            data_block("faults.json", "the data as JSON", to_dict(study)),
-            data_block("faults.csv", "all points as CSV", to_csv(study)),
-        ],
+        data=saved_forms("faults", to_dict(study), to_csv(study), "all points"),
         headings=headings,
         findings=findings(study),
         table=study_table(study),

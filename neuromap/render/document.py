@@ -265,7 +265,7 @@ SENT = kind("boolean", "integer")
 GRADED = const(True).optional(at=lambda verification: verification.is_graded or None)
 ANYTHING = kind("number", "string", "boolean", "null")
 COLUMNS = each(record(key=TEXT, title=TEXT, unit=TEXT))
-EDGE = each(TEXT, minItems=2, maxItems=2)
+EDGE = pair(TEXT)
 
 NETWORK = record(
     name=TEXT,
@@ -300,17 +300,14 @@ GAPS = record(
     ticks=COUNT,
     largest_gap_ticks=COUNT("Most ticks between two frames."),
 )("Unequal intervals: so many frames in so many ticks.").optional
-
-
-def _unequal(whole: Any) -> Any:
-    return intervals(whole.frame_period_ticks).get("intervals")
-
-
 INTERVALS = record(
     frames=INTEGER("Frames in every `ticks` ticks.", minimum=2),
     ticks=INTEGER("Ticks after which the intervals repeat.", minimum=3),
     largest_gap_ticks=INTEGER("Most ticks between two frames of one node.", minimum=2),
-)("Only where frames come at unequal intervals: the mean frame period, exact.", at=_unequal).optional
+)(
+    "Only where frames come at unequal intervals: the mean frame period, exact.",
+    at=lambda whole: intervals(whole.frame_period_ticks).get("intervals"),
+).optional
 
 
 def another(name: str, text: str) -> Shape:

@@ -88,6 +88,14 @@ def data_block(file: str, what: str, value: str | Any) -> DataBlock:
     return DataBlock(file, what, Markup(text))  # no special character of HTML is left
 
 
+def saved_forms(name: str, document: Any, table: str, rows: str) -> list[DataBlock]:
+    """Embed a document as NAME.json and its table as NAME.csv, called ``rows``."""
+    return [
+        data_block(f"{name}.json", "the data as JSON", document),
+        data_block(f"{name}.csv", f"{rows} as CSV", table),
+    ]
+
+
 # Charts with zoom and filters, through the extra ``pages``: Vega-Lite, inlined, for pages with many points. A page also
 # has a static drawing of the same, which needs neither scripts nor the extra.
 

@@ -113,7 +113,15 @@ class Table(Generic[Row]):
         """Split the columns into parts that fit a terminal."""
         if self.repeated is None:
             return [list(range(len(self.columns)))]
-        return _in_blocks(self._widths(), width, self.repeated)
+        # each part has at least one column that is not repeated, however narrow the terminal
+        widths, blocks, taken = self._widths(), list[list[int]](), width + 1
+        for k in (k for k in range(len(widths)) if k not in self.repeated):
+            if taken + widths[k] > width:
+                blocks.append([])
+                taken = sum(widths[j] for j in self.repeated)
+            blocks[-1].append(k)
+            taken += widths[k]
+        return [sorted([*self.repeated, *block]) for block in blocks]
 
     def _part(self, block: Sequence[int], rows: Sequence[Row]) -> RichTable:
         from rich import box
@@ -164,23 +172,6 @@ class Table(Generic[Row]):
             tag, scope = ("th", ' scope="row"') if k == 0 else ("td", "")
             head = escape(sentence(_title_and_unit(column)[0]))
             yield f'<{tag}{scope}{_class(" ".join(filter(None, classes)))} data-head="{head}">{escape(text)}</{tag}>'
-
-
-def _in_blocks(widths: Sequence[int], width: int, repeated: Collection[int]) -> list[list[int]]:
-    """Split the columns of a table into blocks that fit a terminal, so that nothing is squeezed out."""
-    # returns the columns of every block; each has at least one that is not repeated, however narrow the terminal
-    names = sum(widths[k] for k in repeated)
-    blocks: list[list[int]] = []
-    taken = width + 1
-    for k in range(len(widths)):
-        if k in repeated:
-            continue
-        if taken + widths[k] > width:
-            blocks.append([])
-            taken = names
-        blocks[-1].append(k)
-        taken += widths[k]
-    return [sorted([*repeated, *block]) for block in blocks]
 
 
 def _width(cell: str) -> int:

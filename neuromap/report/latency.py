@@ -32,7 +32,7 @@ from neuromap.report.figures.row import ReportRow
 from neuromap.report.measure_row import make_row, refused_row, row_of_program
 from neuromap.rollout.class_numbers import class_numbers
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period, time_axis
+from neuromap.rollout.schedule.execution import EXECUTIONS, listed_executions, time_axis
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.rollout.sequential import MostSequential, most_sequential_summary
 from neuromap.simulation.choose_frames import RandomFrames, choose_frames, describe_frames
@@ -427,7 +427,7 @@ def latency_report(network: Network, asked: ReportOptions) -> LatencyReport:
     spec, progress = load_chip(asked.chip), asked.progress or silent
     default = network.pattern_names[:2]
     chosen, summary = _patterns(network, default if asked.patterns is None else asked.patterns)
-    wanted = _executions(EXECUTIONS[: len(default)] if asked.executions is None else asked.executions)
+    wanted = listed_executions(EXECUTIONS[: len(default)] if asked.executions is None else asked.executions)
     stimuli, stimulus = asked.stimuli(network)
     choice = asked.choice
     if asked.images is not None:  # what cannot be measured is refused before anything is mapped
@@ -551,12 +551,3 @@ def _patterns(
             )
         chosen.append(found if found.name else RolloutPattern(network, found.values, f"pattern {number}"))
     return chosen, summary
-
-
-def _executions(executions: Sequence[str]) -> list[str]:
-    wanted = list(executions) if isinstance(executions, Iterable) and not isinstance(executions, str) else [executions]
-    for execution in wanted:
-        chosen_period(execution)
-    if not wanted:
-        raise InputError(f"executions: none given; choose {' or '.join(map(repr, EXECUTIONS))}")
-    return wanted

@@ -54,12 +54,13 @@ from neuromap.render.document import (
     record_of,
 )
 from neuromap.render.numbers import joules, mean_period_lines, percent, plain, seconds
-from neuromap.render.page import data_block, page_script, render_page
+from neuromap.render.page import page_script, render_page, saved_forms
 from neuromap.render.table import Column, Table, csv_text, data_frame, sentence
 from neuromap.render.value import form
+from neuromap.report import text
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.drawings.draw_network import MOST_EDGES, WINDOW, draw_network, layout, window_of
-from neuromap.report.drawings.draw_timeline import draw_narrow_overview, draw_overview, draw_timeline
+from neuromap.report.drawings.draw_timeline import draw_overview, draw_timeline
 from neuromap.report.figure_files import draw_row, row_pattern
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import (
@@ -76,21 +77,6 @@ from neuromap.report.figures.row import (
     WorkFigures,
 )
 from neuromap.report.findings import Finding, findings
-from neuromap.report.text import (
-    accuracy_line,
-    accuracy_table,
-    accuracy_title,
-    at_least,
-    class_line,
-    difference_line,
-    distinct_rows,
-    left_out_lines,
-    most_copies_line,
-    reaction_line,
-    run_table,
-    sequential_line,
-    verdict,
-)
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import time_axes, time_axis
 from neuromap.simulation.choose_frames import describe_frames
@@ -454,7 +440,7 @@ def to_html(report: LatencyReport) -> str:
     str
         The page, UTF-8; all names are escaped.
     """
-    difference, overview, rows = difference_line(report) or "", draw_overview(report), distinct_rows(report)
+    difference, rows = text.difference_line(report) or "", text.distinct_rows(report)
     periods = [row.frame_period_ticks for row in report.rows]
     figures = next(iter(report.figures), None)
     energy = {} if figures is None else figures.energy.terms
@@ -463,40 +449,37 @@ def to_html(report: LatencyReport) -> str:
         "neuromap.report",
         "report.html.jinja",
         {
-            "at_least": at_least,
+            "at_least": text.at_least,
             "how": _how,
             "finding": partial(_finding, names={row.pattern for row in report.rows}),
         },
         report=report,
         version=report.version,
         script=page_script("cones", "steps", "tables", "saves"),
-        data=[
-            data_block("report.json", "the data as JSON", to_dict(report)),
-            data_block("report.csv", "all rows as CSV", to_csv(report)),
-        ],
+        data=saved_forms("report", to_dict(report), to_csv(report), "all rows"),
         findings=_by_execution(findings(report)),
         axes={name: time_axis(name) for name in dict.fromkeys(row.execution for row in report.rows)},
-        means=list(filter(None, [*mean_period_lines(periods), reaction_line(report)])),
+        means=list(filter(None, [*mean_period_lines(periods), text.reaction_line(report)])),
         frames=describe_frames(report.stimulus),
         summary=_summary(report, rows),
         rows=rows,
-        overview=overview,
-        narrow_overview=None if overview is None else draw_narrow_overview(report),
+        overview=draw_overview(report),
+        narrow_overview=draw_overview(report, narrow=True),
         accuracy=draw_accuracy(rows),
         narrow_accuracy=draw_accuracy(rows, narrow=True),
-        accuracy_table=accuracy_table(report),
-        accuracy_line=accuracy_line(report),
-        accuracy_title=accuracy_title(report),
+        accuracy_table=text.accuracy_table(report),
+        accuracy_line=text.accuracy_line(report),
+        accuracy_title=text.accuracy_title(report),
         sections=_sections(report, rows),
         is_wide=max(layout(report.network).layer.values()) >= _BESIDE,
         names=json.dumps(list(report.network.nodes)),
         faults=None if report.faults is None else form(report.faults, "section"),
-        run_table=run_table(report),
+        run_table=text.run_table(report),
         terms=[key for key, term in energy.items() if term.joules_each is not None],
         timed=timed if len(timed) <= _MOST_NODES else [],
-        notes=list(filter(None, [sentence(difference), sequential_line(report), class_line(report)])),
-        copies=most_copies_line(report),
-        left_out=left_out_lines(report),
+        notes=list(filter(None, [sentence(difference), text.sequential_line(report), text.class_line(report)])),
+        copies=text.most_copies_line(report),
+        left_out=text.left_out_lines(report),
         multiple=len(report.network.outputs) > 1,
         window=WINDOW,
     )
@@ -556,7 +539,7 @@ def _summary(report: LatencyReport, rows: Sequence[ReportRow]) -> Table[ReportRo
         columns.append(Column("energy [per frame]", energy))
     if any(row.accuracy is not None for row in rows):
         columns.append(Column("best accuracy", best))
-    columns.append(Column("verified", verdict, left=True, mark=lambda row: "yes" if row.verified else "no"))
+    columns.append(Column("verified", text.verdict, left=True, mark=lambda row: "yes" if row.verified else "no"))
     return Table(columns, rows, "Summary")
 
 

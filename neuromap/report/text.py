@@ -133,8 +133,7 @@ def _answer_table(report: LatencyReport) -> Table[ReportRow]:
 
 def print_answers(report: LatencyReport, console: Console, found: Sequence[str], page: str | None) -> None:
     """Print what was found, and the figures that are read first unless there is a page with all of them."""
-    for line in summary_lines(report)[0]:
-        print_text(console, line)
+    print_text(console, _headline(report))
     print_findings(console, found)
     for line in (*_refusals(report), *left_out_lines(report)):
         print_text(console, line)
@@ -150,19 +149,20 @@ def print_answers(report: LatencyReport, console: Console, found: Sequence[str],
     )
 
 
-def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
-    """Lines above and below the table, without any markup."""
-    above = [
-        f"{report.network.name} on {report.chip.name}, {tick_words(report.chip)}, "
-        f"verified with {describe_frames(report.stimulus)}"
-    ]
+def _headline(report: LatencyReport) -> str:
+    of = f"{report.network.name} on {report.chip.name}"
+    return f"{of}, {tick_words(report.chip)}, verified with {describe_frames(report.stimulus)}"
+
+
+def _note_lines(report: LatencyReport) -> list[str]:
+    """Lines below the table, without any markup."""
     timed = (
         "µs: ticks as long as their work, in steady operation over the stimuli: the bound from counts / the event "
         "simulation; worst-case reaction: the bound; mean tick, sampling frequency: the event simulation."
     )
     is_bounded = any(row.core_bound is not None for row in report.rows)
     is_cut_off = any(row.full_response_exact is False for row in report.rows)
-    below = [
+    notes = [
         *(f"{name}: {time_axis(name)}." for name in dict.fromkeys(row.execution for row in report.rows)),
         *mean_period_lines(row.frame_period_ticks for row in report.rows),
         "first and full response from stimulus onset: predicted from the schedule / measured on the program "
@@ -178,7 +178,7 @@ def summary_lines(report: LatencyReport) -> tuple[list[str], list[str]]:
         *left_out_lines(report),
         *_refusals(report),
     ]
-    return above, list(filter(None, below))
+    return list(filter(None, notes))
 
 
 def _refusals(report: LatencyReport) -> list[str]:
@@ -196,10 +196,9 @@ def _refusals(report: LatencyReport) -> list[str]:
 
 def print_report(report: LatencyReport, console: Console) -> None:
     """Print the tables with their notes."""
-    above, below = summary_lines(report)
-    print_lines(console, above)
+    print_lines(console, [_headline(report)])
     for table, notes in (
-        (latency_table(report), below),
+        (latency_table(report), _note_lines(report)),
         (run_table(report), run_lines(report)),
         (accuracy_table(report), filter(None, [accuracy_line(report)])),
     ):
@@ -234,7 +233,7 @@ def to_notebook(report: LatencyReport) -> str:
     """Write picture and table of a report as HTML, responses predicted / measured."""
     drawn = draw_overview(report)
     picture = "" if drawn is None else inline_image(standalone(drawn))
-    return picture + latency_table(report).html(" ".join(summary_lines(report)[0]), names=2)
+    return picture + latency_table(report).html(_headline(report), names=2)
 
 
 # Sentences under the tables, here and on the page.

@@ -120,8 +120,8 @@ def _rollout_of(pattern: RolloutPattern, execution: str) -> Rollout | None:
 
 def _drawn(network: Network, sample: int, seed: int) -> Iterator[RolloutPattern]:
     """Draw patterns around the named ones."""
-    names = ("streaming", "sequential", *network.patterns)
-    named = [pattern for name in names if (pattern := RolloutPattern.named(network, name)).is_valid]
+    every = (RolloutPattern.named(network, name) for name in network.pattern_names)
+    named = [pattern for pattern in every if pattern.is_valid]
     yield from named
     drawn = pattern_space(graph_of(network), named, ordered=0, listed=0, most_sampled=_OF_CLASS * sample, seed=seed)
     assert drawn.sample is not None, "nothing is listed in full"
@@ -169,7 +169,7 @@ def spread_out(places: Sequence[ClassPlace], most: int) -> list[ClassPlace]:
 
 def _best_first(network: Network, patterns: Sequence[RolloutPattern]) -> tuple[RolloutPattern, ...]:
     named: dict[tuple[int, ...], str] = {}
-    for name in ("streaming", "sequential", *network.patterns):
+    for name in network.pattern_names:
         named.setdefault(RolloutPattern.named(network, name).values, name)
     order = list(named)
     told = [RolloutPattern(network, p.values, named.get(p.values, p.name)) for p in patterns]

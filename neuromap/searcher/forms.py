@@ -25,7 +25,7 @@ from neuromap.render.document import (
     record_of,
 )
 from neuromap.render.numbers import joules
-from neuromap.render.page import SHARED, data_block, page_script, render_page
+from neuromap.render.page import SHARED, page_script, render_page, saved_forms
 from neuromap.render.plot import Panel, Plot, Point, draw_panels
 from neuromap.render.quantities import with_unit
 from neuromap.render.svg import standalone
@@ -256,10 +256,7 @@ def to_html(found: SearchResult, called: str = "", data: str = "") -> str:
         headline=headline(found),
         called=called or "neuromap search NET --data SOURCE",
         script=page_script("tables", "saves"),
-        data=[
-            data_block("search.json", "the data as JSON", to_dict(found)),
-            data_block("search.csv", "the curves as CSV", to_csv(found)),
-        ],
+        data=saved_forms("search", to_dict(found), to_csv(found), "the curves"),
         picture=to_drawing(found),
         narrow_picture=to_drawing(found, narrow=True),
         table=point_table(found),

@@ -15,7 +15,7 @@ from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.report import latency_report
 from neuromap.report.drawings.draw_network import MOST_EDGES
-from neuromap.report.drawings.draw_timeline import draw_narrow_overview
+from neuromap.report.drawings.draw_timeline import draw_overview
 from neuromap.report.findings import findings
 from neuromap.report.text import distinct_rows
 from neuromap.rollout.pattern import RolloutPattern
@@ -156,7 +156,7 @@ def test_rows_that_were_not_mapped_are_not_told_as_wrong():
 
 
 def test_a_telephone_sees_the_first_picture_whole_and_long_timelines_are_not_shrunk(report, html):
-    narrow = ElementTree.fromstring(draw_narrow_overview(report))
+    narrow = ElementTree.fromstring(draw_overview(report, narrow=True))
     assert float(narrow.get("width")) <= 340
     texts = "".join(narrow.itertext())
     for row in report.rows:

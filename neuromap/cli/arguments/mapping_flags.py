@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import neuromap as nm
 from neuromap.cli.arguments.command import Given
 from neuromap.cli.arguments.options import read_pattern, read_rollout
-from neuromap.errors import InputError
+from neuromap.errors import ChipError, InputError
 from neuromap.mapping.options.options import OF_CROSSBARS, MappingOptions, Pins
 from neuromap.options import option
 
@@ -38,8 +38,6 @@ class MappingFlags(Given[MappingOptions]):
 
     def chip(self, name: str, figures: Mapping[str, Any] | None = None) -> nm.ChipSpec:
         """Load a chip, with other figures and the defects of a file if given."""
-        from neuromap.errors import ChipError
-
         spec = nm.load_chip(name, figures)
         if self.defects is None:
             return spec

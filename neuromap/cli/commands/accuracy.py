@@ -23,6 +23,7 @@ from neuromap.cli.arguments.run_options import check_run_length
 from neuromap.cli.printing.text_output import give_form, progress_bar
 from neuromap.errors import InputError
 from neuromap.files.messages import show_name
+from neuromap.files.whole_file import write_whole
 from neuromap.options import option
 from neuromap.render.quantities import parse_quantity
 from neuromap.simulation.engine.engine_choice import EngineChoice
@@ -73,7 +74,6 @@ def accuracy(
     graded), the lowest of equals. With --summed it decides with all frames before it.
     """
     from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip, require_margin
-    from neuromap.files.whole_file import write_whole
 
     check_destinations({"--csv": csv}, {"network file": network})
     net = nm.load_network(network)
@@ -111,11 +111,8 @@ def accuracy(
 
 
 def _numbers(text: str) -> list[int]:
-    try:
-        found = [int(word) if re.fullmatch("[0-9]{1,9}", word.strip(), re.ASCII) else 0 for word in text.split(",")]
-    except ValueError:
-        found = []
-    if not found or found[0] < 1 or sorted({*found}) != found:
+    found = [int(word) if re.fullmatch("[0-9]{1,9}", word.strip(), re.ASCII) else 0 for word in text.split(",")]
+    if found[0] < 1 or sorted({*found}) != found:
         raise InputError(f"--at {text:.60}: must be numbers of frames from 1 on, ascending, such as 16,32,64")
     return found
 

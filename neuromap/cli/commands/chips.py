@@ -11,6 +11,7 @@ from neuromap.cli.arguments.options import AS_JSON
 from neuromap.cli.printing.text_output import print_json, text_console
 from neuromap.errors import InputError
 from neuromap.options import argument, option
+from neuromap.render.table import text_table
 
 EXAMPLES = """\
 \b
@@ -68,8 +69,6 @@ def chip_object(spec: nm.ChipSpec) -> dict[str, Any]:
 
 
 def _print_list(specs: tuple[nm.ChipSpec, ...]) -> None:
-    from neuromap.render.table import text_table
-
     headers = ("chip", "cores", "axons x\nneurons", "axon\ntypes", "weight\nbits", "delay\n[ticks]", "tick\n[s]")
     rows = [
         (
@@ -89,8 +88,6 @@ def _print_list(specs: tuple[nm.ChipSpec, ...]) -> None:
 
 
 def _print_chip(spec: nm.ChipSpec) -> None:
-    from neuromap.render.table import text_table
-
     console = text_console()
     console.print(f"{spec.name}: {spec.description}" if spec.description else spec.name, markup=False)
     data = chip_object(spec)

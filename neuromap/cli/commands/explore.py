@@ -21,9 +21,9 @@ from neuromap.cli.arguments.options import (
     read_pattern,
 )
 from neuromap.cli.arguments.run_options import StimuliFlags
-from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import (
     fail,
+    give_sweep,
     print_written,
     progress_bar,
     text_console,
@@ -31,9 +31,13 @@ from neuromap.cli.printing.text_output import (
 )
 from neuromap.errors import DoesNotFitError, InputError, VerificationError
 from neuromap.explorer.answer.limits import ClosestRow, Limits
+from neuromap.explorer.answer.objectives import ACCURACY, objective_named
 from neuromap.explorer.candidates.options import ExploreOptions
 from neuromap.files.messages import counted
 from neuromap.options import option
+from neuromap.render.quantities import parse_quantity
+from neuromap.render.table import print_text
+from neuromap.render.value import form
 
 if TYPE_CHECKING:
     from neuromap.explorer.answer.advice import Advice
@@ -66,8 +70,6 @@ class DeadlineOptions(Given[None]):
 
     def arguments(self, network: nm.Network) -> dict[str, Any]:
         """Make the arguments of ``explore``: load images, parse patterns and files."""
-        from neuromap.render.quantities import parse_quantity
-
         if self.deadline is None:
             self.refuse("goes with a deadline; give --deadline TIME, or drop it")
             return {}
@@ -138,9 +140,7 @@ def explore(
     s, J and Hz. With --deadline and --trained, rows also have the accuracy that they have reached by then. Where --set
     gives a figure of the chip several values, one table says what the front of each chip comes to.
     """
-    from neuromap.explorer.answer.objectives import objective_named
     from neuromap.explorer.candidates.asked import check_are_axes, read_objectives
-    from neuromap.render.value import form
 
     limits = limited.made()
     axes = read_objectives(asked.objectives, "--objectives")
@@ -200,8 +200,6 @@ def explore(
 
 def _check_accuracy_is_known(objective: Objective | None, limits: Limits, reached: DeadlineOptions) -> None:
     """Refuse objectives and limits of accuracy at a deadline if it is not known."""
-    from neuromap.explorer.answer.objectives import ACCURACY
-
     if reached.deadline is not None:
         return
     if limits.accuracy_at_deadline is not None:
@@ -219,7 +217,6 @@ def _advice_or_refusal(
 ) -> tuple[Advice | None, DoesNotFitError | None]:
     """Find the best row if requested, and the reason if there is none within the limits, or at all."""
     from neuromap.explorer.answer.advice import advise
-    from neuromap.explorer.answer.objectives import objective_named
 
     try:
         if objective is not None:
@@ -241,7 +238,6 @@ def _print(
     every: bool,
 ) -> None:
     from neuromap.explorer.text import print_answers, print_exploration
-    from neuromap.render.table import print_text
 
     console = text_console()
     if every:

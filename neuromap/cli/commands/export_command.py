@@ -9,6 +9,7 @@ from neuromap.cli.arguments.options import AS_JSON, check_destinations
 from neuromap.cli.arguments.run_options import FrameFlags, check_run_length
 from neuromap.cli.printing.text_output import give_form
 from neuromap.errors import InputError
+from neuromap.files.whole_file import check_folder
 from neuromap.options import argument, option
 
 EXAMPLES = """\
@@ -52,7 +53,6 @@ def export_command(
     tool's answer can be compared.
     """
     from neuromap.exchange.formats import EXPORT_FORMATS, export_file
-    from neuromap.files.whole_file import check_folder
 
     known = EXPORT_FORMATS.find(to)
     random = fed.random()

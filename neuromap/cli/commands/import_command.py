@@ -12,8 +12,11 @@ from neuromap.cli.arguments.options import AS_JSON, EVERY, SOURCES, check_destin
 from neuromap.cli.printing.text_output import print_form, print_json, print_written, text_console, text_width
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
+from neuromap.files.whole_file import write_whole
 from neuromap.options import argument, option
+from neuromap.registry import unknown
 from neuromap.render.numbers import joules, seconds
+from neuromap.render.table import print_rest
 
 if TYPE_CHECKING:
     from neuromap.backends.imported import Imported as FromScript
@@ -118,7 +121,6 @@ def import_command(
     from neuromap.exchange.formats import IMPORT_FORMATS, import_file
     from neuromap.exchange.of_imports import print_answers
     from neuromap.exchange.page import findings
-    from neuromap.registry import unknown
     from neuromap.render.value import form
 
     is_script = format not in IMPORT_FORMATS and format in SCRIPT_FORMATS
@@ -171,8 +173,6 @@ def import_command(
 
 def _write(found: Imported, output: str | None, html: str | None) -> None:
     """Write the network and the page; both are made before either is written."""
-    from neuromap.files.whole_file import write_whole
-
     page = None if html is None else found.to_html()
     if output is not None:
         found.network.save(output)
@@ -185,7 +185,6 @@ def _import_script(
 ) -> None:
     """Run a script of another simulator on a chip, and write its integer network."""
     from neuromap.backends.scripts import import_script
-    from neuromap.render.table import print_rest
 
     found = import_script(format, script, chip, width=text_width())
     _write(import_of_script(format, script, found), output, html)

@@ -19,9 +19,9 @@ from neuromap.cli.arguments.options import (
     check_destinations,
     read_pattern,
 )
-from neuromap.cli.printing.sweep_output import give_sweep
 from neuromap.cli.printing.text_output import (
     fail,
+    give_sweep,
     one_line,
     print_json,
     print_line,
@@ -32,6 +32,7 @@ from neuromap.cli.printing.text_output import (
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.files.messages import counted
 from neuromap.options import option
+from neuromap.render.table import text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -139,7 +140,6 @@ def _print_mapping(
     from neuromap.cli.printing.program_figures import figure_rows, main_rows, program_figures
     from neuromap.hardware.program.ports import left_out_line
     from neuromap.hardware.program.usage import copies_line, count_copies
-    from neuromap.render.table import text_table
 
     program = mapping.program
     nodes = count_copies(program)
@@ -249,8 +249,6 @@ def _print_nodes(found: nm.mapping.DryRun, console: Console) -> None:
         counts += [node.parts] if has_parts else []
         shown = ("-" if count is None else f"{count}" for count in (*counts, node.cores))
         rows.append((one_line(node.node), f"{node.neurons}", f"{node.sources}", axons, *shown))
-    from neuromap.render.table import text_table
-
     text_table(headers, rows).print(console)
     most = "sources, axons and copies" if has_copies else "sources and axons"
     console.print(f"{most}: of the neuron that needs most", markup=False)
@@ -261,6 +259,4 @@ def _print_remedies(problem: nm.mapping.Infeasibility, console: Console) -> None
     for remedy in problem.remedies:
         tried = "maps" if remedy.tried else "advice" if remedy.value is None else "-"
         rows.append((one_line(remedy.text), tried, "-" if remedy.cores is None else f"{remedy.cores}"))
-    from neuromap.render.table import text_table
-
     text_table(("remedy", "tried", "cores"), rows).print(console)

@@ -24,10 +24,10 @@ from neuromap.cli.arguments.options import (
 from neuromap.cli.arguments.run_options import StimuliFlags, check_run_length
 from neuromap.cli.printing.fault_section import FaultSection, shown_to_faults
 from neuromap.cli.printing.store_report import StoreOptions, report_on_store
-from neuromap.cli.printing.sweep_output import give_sweep
-from neuromap.cli.printing.text_output import fail, one_line, print_written, progress_bar, text_console
+from neuromap.cli.printing.text_output import fail, give_sweep, one_line, print_written, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
+from neuromap.files.whole_file import write_all
 from neuromap.options import argument, option
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
@@ -89,7 +89,6 @@ def report(
     shows what becomes of the outputs when parts of the chip fail. With --from the rows are
     those of a store of neuromap sweep or explore, and nothing is mapped.
     """
-    from neuromap.files.whole_file import write_all
     from neuromap.render.svg import with_pdf
     from neuromap.report.figure_files import check_figure_folder, check_no_figure, figure_files
     from neuromap.report.figure_files import figure_folder as made_folder

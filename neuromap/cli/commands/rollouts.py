@@ -10,9 +10,10 @@ import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, NETWORK, check_destinations, read_pattern, split_patterns
 from neuromap.cli.arguments.run_options import FrameFlags
-from neuromap.cli.printing.text_output import print_json, progress_bar
+from neuromap.cli.printing.text_output import print_json, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.options import option
+from neuromap.render.table import print_rest, print_text
 
 EXAMPLES = """\
 \b
@@ -75,8 +76,7 @@ def rollouts(
     Every time is of windowed or of pipelined execution. Patterns of one behaviour class compute the same function,
     so trained weights carry over.
     """
-    from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figures
-    from neuromap.cli.printing.pattern_tables import print_rollouts
+    from neuromap.cli.printing.pattern_figures import pattern_counts, pattern_figures, print_rollouts
     from neuromap.network.build import require_frames
     from neuromap.rollout.class_numbers import class_numbers
 
@@ -150,8 +150,6 @@ def _over_cores(
 
 
 def _print_seconds(over: nm.report.SecondsOverCores, *, every: bool) -> None:
-    from neuromap.cli.printing.text_output import text_console
-    from neuromap.render.table import print_rest, print_text
     from neuromap.report.over_cores import tables
 
     console = text_console()
@@ -182,9 +180,7 @@ def _work_per_tick(network: nm.Network, node_times: str | None, given: int | Non
 
 def _chosen_patterns(network: nm.Network, values: Sequence[str]) -> list[nm.RolloutPattern]:
     """Read the requested patterns."""
-    names = split_patterns(values) or list(values)
-    if not names:
-        names = list(dict.fromkeys(["streaming", "sequential", *network.patterns]))
+    names = split_patterns(values) or values or network.pattern_names
     return [read_pattern(network, name) for name in names]
 
 

@@ -23,8 +23,9 @@ from neuromap.cli.arguments.options import (
 from neuromap.cli.printing.text_output import print_form, print_written, progress_bar, text_console, write_forms
 from neuromap.errors import InputError
 from neuromap.options import option
+from neuromap.render.value import form
 from neuromap.searcher.options import SearchOptions
-from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
+from neuromap.training.options.training_options import HardwareOptions, TrainingOptions, require_torch
 
 EXAMPLES = """\
 \b
@@ -72,9 +73,6 @@ def search(
     of epochs. Rollouts of the classes that stay are mapped, verified and run on all images. The same command goes on
     where it was ended, whatever ended it. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
     """
-    from neuromap.render.value import form
-    from neuromap.training.options.training_options import require_torch
-
     if data is None:
         raise InputError("--data: is missing; give labelled images, such as --data digits")
     made, folder = asked.made(), asked.folder or f"{network.stem}-search"

@@ -21,6 +21,7 @@ from neuromap.cli.printing.simulate_output import batch_object, print_batch, pri
 from neuromap.cli.printing.text_output import print_json, progress_bar
 from neuromap.errors import InputError
 from neuromap.options import argument, option
+from neuromap.simulation.choose_frames import choose_frames
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
@@ -69,7 +70,6 @@ def simulate(
     ended = engine.start(context.obj)
     if ended is not None:
         raise typer.Exit(ended)
-    from neuromap.simulation.choose_frames import choose_frames
     from neuromap.simulation.trace.recorded_run import HDF5_SUFFIXES
     from neuromap.simulation.trace.trace import frame_counts
 

@@ -10,6 +10,7 @@ from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import CHIP, EXECUTION, SOURCES, chosen_chip, read_pattern
 from neuromap.cli.printing.text_output import print_error, print_line, text_console
 from neuromap.errors import InputError, NotSupportedError
+from neuromap.files.messages import show_name
 from neuromap.options import argument, option
 
 EXAMPLES = """\
@@ -86,7 +87,6 @@ def studio(
 def _token(file: Path | None) -> str:
     """Read the token from its file, or else from the environment; other users can see neither."""
     from neuromap.files.foreign import read_bytes
-    from neuromap.files.messages import show_name
 
     if file is None:
         return os.environ.get(_VARIABLE, "").strip()

@@ -18,8 +18,9 @@ from neuromap.cli.arguments.options import (
 )
 from neuromap.cli.printing.text_output import give_form, print_line, progress_bar, text_console
 from neuromap.errors import InputError
+from neuromap.files.whole_file import write_whole
 from neuromap.options import option
-from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
+from neuromap.training.options.training_options import HardwareOptions, TrainingOptions, require_torch
 
 EXAMPLES = """\
 \b
@@ -72,9 +73,6 @@ def train(
     activations and dropout stand in the network file. A run that was stopped goes on from its checkpoint and ends with
     the weights that it would have had. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
     """
-    from neuromap.files.whole_file import write_whole
-    from neuromap.training.options.training_options import require_torch
-
     flags.made()  # out-of-range options are reported before anything is read
     _check_chip_options(chip, hardware, output)
     if with_validation and not test:

@@ -11,6 +11,7 @@ from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, chosen_chip
 from neuromap.cli.arguments.run_options import FrameFlags, check_run_length
 from neuromap.cli.printing.text_output import print_json, progress_bar, text_console
 from neuromap.options import option
+from neuromap.simulation.choose_frames import choose_frames
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
 EXAMPLES = """\
@@ -43,7 +44,6 @@ def verify(
     chip, or its frame period is not the rollout's.
     """
     from neuromap.cli.printing.documents import TITLE, VERIFICATION, labels_of
-    from neuromap.simulation.choose_frames import choose_frames
 
     chip = chosen_chip(chip, program_file)
     flags.require_none(program_file)

@@ -17,7 +17,7 @@ from neuromap.cli.arguments.run_options import MAX_TICKS, FrameFlags, check_run_
 from neuromap.cli.printing.text_output import print_line, text_console
 from neuromap.errors import InputError
 from neuromap.options import argument, option
-from neuromap.simulation.choose_frames import DEFAULT_FRAMES, RandomFrames
+from neuromap.simulation.choose_frames import DEFAULT_FRAMES, RandomFrames, choose_frames
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
 if TYPE_CHECKING:
@@ -110,7 +110,6 @@ def _source(
     program: ChipProgram, fed: WatchFrames, random: RandomFrames, in_terminal: bool
 ) -> tuple[FrameSource | None, int | None]:
     """Select the input frames, and the number of ticks after which they end."""
-    from neuromap.simulation.choose_frames import choose_frames
     from neuromap.simulation.run.tick_run import ticks_to_run
 
     if in_terminal and fed.frames is None and "n_frames" not in fed:

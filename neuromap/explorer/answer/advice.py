@@ -11,7 +11,7 @@ from neuromap.errors import DoesNotFitError, PatternError
 from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.limits import Limits, best_rows, bound_text, plainness, row_order, value_of
 from neuromap.explorer.answer.objectives import ACCURACY, ENERGY, OBJECTIVES, Objective
-from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.answer.rows import Candidate, ExploredRow
 from neuromap.files.messages import counted
 from neuromap.render.numbers import percent
 from neuromap.render.quantities import with_unit
@@ -23,8 +23,8 @@ from neuromap.rollout.schedule.execution import chosen_period, time_axis
 
 def most_frequent_refusal(messages: Iterable[str]) -> str:
     """Choose the most frequent refusal; each names demand, bound and remedy."""
-    counted = Counter(message for message in messages if message)
-    return counted.most_common(1)[0][0] if counted else ""
+    counts = Counter(message for message in messages if message)
+    return counts.most_common(1)[0][0] if counts else ""
 
 
 @dataclass(frozen=True)
@@ -48,14 +48,13 @@ class Advice:
         splitters = "" if row.candidate.splitters == "slack" else f", splitters {row.candidate.splitters}"
         figures = [f"{o.title} {figure_text(row, o)}" for o in OBJECTIVES if value_of(row, o).number is not None]
         if self.n_rivals:
-            worth = f"{rows_text(self.n_rivals)} that might be better not mapped: give more time, or more rows to map"
+            rivals = counted(self.n_rivals, "row")
+            worth = f"{rivals} that might be better not mapped: give more time, or more rows to map"
         else:
             worth = "no row that was not mapped can be better"
         if self.n_equal:
-            worth = (
-                f"{rows_text(self.n_equal)} more with an energy that is equal within {percent(self.energy_tolerance)}; "
-                f"{worth}"
-            )
+            equal, within = counted(self.n_equal, "row"), percent(self.energy_tolerance)
+            worth = f"{equal} more with an energy that is equal within {within}; {worth}"
         return [
             f"best {self.objective.title}{within}: {row.pattern}, {row.candidate.execution} on {row.candidate.chip}"
             f"{splitters} ({retraining})",
@@ -67,16 +66,6 @@ class Advice:
 def figure_text(row: ExploredRow, objective: Objective) -> str:
     """Write a figure of a row with its unit; a bound has its sign, an unknown figure is a dash."""
     # Energy of a row that needs retraining is marked as that of the given weights.
-    written = _figure_text(row, objective)
-    return f"{written} (given weights)" if has_given_weights(row, objective) else written
-
-
-def has_given_weights(row: ExploredRow, objective: Objective) -> bool:
-    """Whether a figure holds for the given weights only and will change with the retraining that the row needs."""
-    return objective == ENERGY and row.needs_retraining and row.energy_joules is not None
-
-
-def _figure_text(row: ExploredRow, objective: Objective) -> str:
     number, is_exact = value_of(row, objective)
     if number is None:
         return "-"
@@ -85,8 +74,14 @@ def _figure_text(row: ExploredRow, objective: Objective) -> str:
     sign = "" if is_exact else "≥ " if objective.sign > 0 else "≤ "
     if objective.name == "full_response_seconds" and not row.full_response_exact:
         sign = "≤ "
-    unit = objective.base_unit
-    return f"{sign}{with_unit(number, unit if unit != 'cores' else '')}"
+    unit = "" if objective.base_unit == "cores" else objective.base_unit
+    of = " (given weights)" if has_given_weights(row, objective) else ""
+    return f"{sign}{with_unit(number, unit)}{of}"
+
+
+def has_given_weights(row: ExploredRow, objective: Objective) -> bool:
+    """Whether a figure holds for the given weights only and will change with the retraining that the row needs."""
+    return objective == ENERGY and row.needs_retraining and row.energy_joules is not None
 
 
 def advise(
@@ -131,7 +126,7 @@ def _why_none(exploration: Exploration, objective: Objective, limits: Limits, re
         so_far = (
             f"no row that was tried {kept}, but" if was_tried else "no row was tried in the time that was given, and"
         )
-        fit = f"{rows_text(len(open_rows))} that might {'was' if len(open_rows) == 1 else 'were'} not mapped"
+        fit = f"{counted(len(open_rows), 'row')} that might {'was' if len(open_rows) == 1 else 'were'} not mapped"
         return f"{so_far} {fit}; give more time, or more rows to map"
     unknown = [row for row in exploration.rows if row.status == "mapped" and limits.allows(row)]
     if unknown and any(row.verified is not False for row in unknown):
@@ -139,7 +134,7 @@ def _why_none(exploration: Exploration, objective: Objective, limits: Limits, re
             return f"{objective.title} is known of no row, as there is no deadline; give one, with trained networks"
         return f"{objective.title} is known of no row, as the chip has no such figures; choose another objective"
     if unknown:
-        return f"{rows_text(len(unknown))} within the limits, but on none the chip equals the reference"
+        return f"{counted(len(unknown), 'row')} within the limits, but on none the chip equals the reference"
     found = limits.closest([*exploration.rows, *refused])
     if found is None:
         return f"no row fits{': ' if refusal else ''}{refusal}"
@@ -197,18 +192,12 @@ def map_command(
     words = ["neuromap", "map", trained or network_file, "--pattern", pattern_argument(exploration, row)]
     words += ["--execution", candidate.execution]
     words += ["--chip", *(chip_arguments or {}).get(candidate.chip, [candidate.chip])]
-    every = frozenset({"splitters", "wide", "wide_ticks"})
-    asked = next((c.kind.structure.OPTIONS for c in exploration.chips if c.name == candidate.chip), every)
-    if candidate.splitters != "slack" and "splitters" in asked:
-        words += ["--splitters", candidate.splitters]
-    if candidate.ticks_per_step is not None:
-        words += ["--ticks-per-step", str(candidate.ticks_per_step)]
-    if candidate.wide != "refuse" and "wide" in asked:
-        words += ["--wide", candidate.wide]
-    if candidate.wide_ticks is not None and "wide_ticks" in asked:
-        words += ["--wide-ticks", str(candidate.wide_ticks)]
-    if candidate.phases != "least":
-        words += ["--phases", candidate.phases]
+    of_crossbars = frozenset({"splitters", "wide", "wide_ticks"})
+    asked = next((c.kind.structure.OPTIONS for c in exploration.chips if c.name == candidate.chip), of_crossbars)
+    for name in ("splitters", "ticks_per_step", "wide", "wide_ticks", "phases"):
+        value = getattr(candidate, name)
+        if value != getattr(Candidate, name) and (name in asked or name not in of_crossbars):
+            words += [f"--{name.replace('_', '-')}", str(value)]
     if candidate.spread is not None:
         words += ["--objective", "tick", "--max-cores", str(candidate.spread)]
     return shlex.join(words)
@@ -309,11 +298,6 @@ def _without_alike(rows: Sequence[ExploredRow], exploration: Exploration) -> lis
     return [row for row in rows if id(row) in chosen]
 
 
-def rows_text(n: int) -> str:
-    """Write a number of rows: ``"1 row"``, ``"2 rows"``."""
-    return f"{n} row{'s' if n != 1 else ''}"
-
-
 def front_words(row: ExploredRow) -> str:
     """Fronts that a row is on: that of ``"all"`` classes, its ``"class"``, both or neither (``"-"``)."""
     # With a deadline there is one front, and the word is ``"yes"``.
@@ -351,12 +335,11 @@ def streaming_text(edges: Sequence[tuple[str, str]]) -> str:
 
 def short_names(exploration: Exploration, rows: Sequence[ExploredRow]) -> Mapping[str, str]:
     """Short names for patterns that have only a list of edges, too long for a table."""
-    n_edges = len(exploration.network.edges)
-    known = {"streaming", "sequential", *exploration.network.patterns}
-    short: dict[str, str] = {}
+    network = exploration.network
+    edges, short = counted(len(network.edges), "edge"), dict[str, str]()
     for row in rows:
-        if row.pattern not in known and len(row.pattern) > _LONGEST_NAME and row.pattern not in short:
-            short[row.pattern] = f"P{len(short) + 1} ({sum(row.candidate.values)} of {counted(n_edges, 'edge')})"
+        if row.pattern not in network.pattern_names and len(row.pattern) > _LONGEST_NAME and row.pattern not in short:
+            short[row.pattern] = f"P{len(short) + 1} ({sum(row.candidate.values)} of {edges})"
     return short
 
 

@@ -29,7 +29,7 @@ from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.rollout.class_numbers import ClassNumbers
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.schedule.execution import EXECUTIONS, chosen_period
+from neuromap.rollout.schedule.execution import chosen_period, listed_executions
 from neuromap.rollout.schedule.rollout import Rollout
 
 _CHUNK = 1 << 16
@@ -79,6 +79,11 @@ class MappingChoice(ReadOnly, Value):
     def knows_times(self) -> bool:
         """Whether the schedules in update steps determine the times of all rows; else only bounds are known."""
         return not self.may_change_schedule and self.options.phases != "fastest"
+
+    @property
+    def knows_frames(self) -> bool:
+        """Whether it is known how many frames a row has by a deadline: not if ticks are timed, which mapping tells."""
+        return self.knows_times and not self.chip.is_timed
 
     def maps_like(self, other: MappingChoice) -> bool:
         """Whether another choice for the same chip gives the same programs for all rows."""
@@ -189,7 +194,7 @@ def step_ticks(table: RowTable, chip: ChipSpec, ticks_per_step: int | None) -> I
     if ticks_per_step is not None or least == 1:
         return np.full(len(table), ticks_per_step or 1, np.int64)
     graph = table.graph
-    inner = [e for e in range(graph.n_edges) if graph.sources[e] not in graph.inputs]
+    inner = [e for e, source in enumerate(graph.indexed.sources) if source not in graph.indexed.inputs]
     found = np.full(len(table), least, np.int64)
     for start in range(0, len(table), _CHUNK):
         part = slice(start, start + _CHUNK)
@@ -245,7 +250,10 @@ class Asked:
 
 def asked_for(search: ExploreOptions) -> Asked:
     """Check what the user asks to search; single values stand for lists of one."""
-    specs, wanted = _chips(_one_of(search.chips, search.chip)), _executions(search.executions)
+    if search.chips is not None and search.chip is not None:
+        raise InputError("explore: both chips and chip are given; they are the same, give one of them")
+    chips = search.chips if search.chip is None else search.chip
+    specs, wanted = _chips("truenorth" if chips is None else chips), listed_executions(search.executions, MAX_PERIOD)
     spreads = [{"objective": "tick", "max_cores": n} for n in dict.fromkeys(_listed(search.spread))] or [{}]
     if search.spread and not any(chip.is_timed for chip in specs):
         raise InputError(
@@ -264,14 +272,7 @@ def asked_for(search: ExploreOptions) -> Asked:
     axes = read_objectives(search.objectives)
     if ENERGY not in axes:  # then nothing is run for it
         specs = [replace(chip, energy={}, energy_included=()) for chip in specs]
-    return Asked(tuple(specs), tuple(wanted), tuple(options), search.within, axes)
-
-
-def _one_of(chips: Any, chip: Any) -> Any:
-    if chips is not None and chip is not None:
-        raise InputError("explore: both chips and chip are given; they are the same, give one of them")
-    found = chips if chip is None else chip
-    return "truenorth" if found is None else found
+    return Asked(tuple(specs), tuple(dict.fromkeys(wanted)), tuple(options), search.within, axes)
 
 
 def read_objectives(objectives: Any, option: str = "objectives") -> tuple[Objective, ...]:
@@ -316,15 +317,6 @@ def _listed(values: Any) -> list[Any]:
     return [values] if values is None or isinstance(values, (str, int)) else list(values)
 
 
-def _executions(executions: Any) -> list[str]:
-    found = list(dict.fromkeys(_listed(executions)))
-    for execution in found:
-        chosen_period(execution, MAX_PERIOD)
-    if not found:
-        raise InputError(f"executions: none given; choose {' or '.join(map(repr, EXECUTIONS))}")
-    return found
-
-
 def _chips(chips: Any) -> list[ChipSpec]:
     wanted = list(chips) if isinstance(chips, Iterable) and not isinstance(chips, str) else [chips]
     if not wanted:
@@ -334,10 +326,7 @@ def _chips(chips: Any) -> list[ChipSpec]:
         if chip.name in found and found[chip.name] != chip:
             raise InputError(f"chips: two have the name {chip.name}; give one of them another name")
         found[chip.name] = chip
-    return _with_comparable_energies(list(found.values()))
-
-
-def _with_comparable_energies(chips: list[ChipSpec]) -> list[ChipSpec]:
-    """Drop the energies of chips with figures of different terms: their sums cannot be compared."""
-    terms = {frozenset(chip.energy) & set(ENERGY_TERM_KEYS) for chip in chips if chip.energy}
-    return chips if len(terms) < 2 else [replace(chip, energy={}, energy_included=()) for chip in chips]
+    specs = list(found.values())
+    # sums of different terms cannot be compared: then there are none
+    terms = {frozenset(chip.energy) & set(ENERGY_TERM_KEYS) for chip in specs if chip.energy}
+    return specs if len(terms) < 2 else [replace(chip, energy={}, energy_included=()) for chip in specs]

@@ -53,7 +53,7 @@ def named_patterns(
     pattern = RolloutPattern(network, pattern.values, pattern.name)
     pattern.require_valid()
     pattern.require_binary("explore")
-    every = (RolloutPattern.named(network, name) for name in ("streaming", "sequential", *network.patterns))
+    every = (RolloutPattern.named(network, name) for name in network.pattern_names)
     known = [found for found in every if not found.bridging_edges]
     names: dict[tuple[int, ...], str] = {}
     for found in known:

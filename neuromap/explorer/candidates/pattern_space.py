@@ -19,7 +19,6 @@ from neuromap.network.network import Network
 from neuromap.rollout.behaviour import count_valid, enumerate_valid, every_choice
 from neuromap.rollout.class_numbers import ClassNumbers, class_words
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
-from neuromap.rollout.cycles.indexed_network import indexed_network
 from neuromap.rollout.indexed_pattern import EXACT_NODES
 from neuromap.rollout.pattern import RolloutPattern
 
@@ -136,11 +135,8 @@ def _rows_of(values: Values, row_keys: RowKeys, weights: CoreWeights) -> Iterato
             "execution": np.full(len(values), number, np.uint8),
             "sequential": (graph.n_edges - values.sum(axis=1, dtype=np.int64)).astype(np.uint16),
             "n_patterns": (~again).astype(np.int32),
-            "period": schedules.period.astype(np.int32),
             "frames": schedules.frames.astype(np.int16),
-            "first": schedules.first.astype(np.int32),
-            "slowest": schedules.slowest.astype(np.int32),
-            "full": schedules.full.astype(np.int32),
+            **{name: getattr(schedules, name).astype(np.int32) for name in ("period", "first", "slowest", "full")},
             "exact": schedules.exact,
             "estimate": weights.estimate(schedules.delays),
         }
@@ -220,7 +216,7 @@ class PatternSpace(ReadOnly, Value):
 
     def of_class(self, given: RolloutPattern) -> PatternSpace:
         """Keep the patterns of the given one's behaviour class: those that need no retraining."""
-        indexed = indexed_network(self.graph.network)
+        indexed = self.graph.indexed
         own = class_words(indexed, np.array([given.values], np.uint8))[0]
         kept = [values[(class_words(indexed, values) == own).all(axis=1)] for values in self.chunks()]
         rows = np.concatenate(kept)
@@ -232,7 +228,7 @@ class PatternSpace(ReadOnly, Value):
             for start in range(0, self.n_patterns, _CHUNK):
                 yield self.sample[start : start + _CHUNK]
             return
-        free = [e for e in range(self.graph.n_edges) if e not in set(self.graph.self_edges)]
+        free = self.graph.free_edges
         for start in range(0, self.n_patterns, _CHUNK):
             yield every_choice(free, self.graph.n_edges, start, min(start + _CHUNK, self.n_patterns))
 
@@ -291,8 +287,7 @@ def _sample(graph: Graph, seeds: Sequence[RolloutPattern], most: int, seed: int)
             found.add(values)
             known.append(values)
 
-    fixed = set(graph.self_edges)
-    free = [e for e in range(graph.n_edges) if e not in fixed]
+    free = graph.free_edges
     for values in list(known):  # all patterns one edge away, then any
         for e in free:
             add([*values[:e], 1 - values[e], *values[e + 1 :]])

@@ -24,7 +24,7 @@ from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
-from neuromap.rollout.indexed_pattern import shortest_walks
+from neuromap.rollout.indexed_pattern import walks_along
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.energy import Counts, energy_of
@@ -67,13 +67,11 @@ def _signals(given: RolloutPattern) -> dict[EdgeKey, int]:
     # An edge to w has a longer delay than one to v if a walk from v to w takes no more frames than their R differ by.
     # Edges of which this is not known in either order are one signal; a self-edge may equal any other.
     network = given.network
-    outgoing: dict[str, list[tuple[str, int]]] = {}
-    for (source, target), r in given.items():
-        outgoing.setdefault(source, []).append((target, r))
+    edges = [(source, target, r) for (source, target), r in given.items()]
     found: dict[EdgeKey, int] = {}
     for u in network.nodes:
         targets = [v for (source, v) in network.edges if source == u]
-        reach = {v: shortest_walks({v: 0}, lambda node: outgoing.get(node, ())) for v in targets}  # frames
+        reach = {v: walks_along([v], edges) for v in targets}  # frames
         alike: nx.Graph[str] = nx.Graph()
         alike.add_nodes_from(targets)
         for v, w in combinations(targets, 2):

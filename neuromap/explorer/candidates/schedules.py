@@ -35,7 +35,7 @@ from neuromap.mapping.core.core_of import core_of
 from neuromap.network.network import Network
 from neuromap.rollout.class_numbers import retiming_words, shift_bits
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
-from neuromap.rollout.cycles.indexed_network import indexed_network
+from neuromap.rollout.cycles.indexed_network import IndexedNetwork, indexed_network
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import BEST, chosen_period
 from neuromap.rollout.schedule.fastest_phases import responses_of_pairs, soonest_responses
@@ -80,7 +80,6 @@ class RowKeys:
         self.graph, self.executions, self.soonest, self.only_gains = graph, tuple(executions), soonest, only_gains
         self._sharing, self._by_pattern, self._has_best = sharing, by_pattern, BEST in self.executions
         n = graph.n_nodes
-        self._indexed = indexed_network(graph.network)
         # if the nodes have an order, P is at most n or the period that the user chose, windowed delays are at most 2 P,
         # and pipelined ones, sums of a term of size P per node, at most (n + 1) (P + 1)
         longest = max([1, *(chosen_period(e) or 1 for e in executions)])
@@ -110,7 +109,7 @@ class RowKeys:
 
     def retimings(self, values: Values) -> Words:
         """R of every edge after the shift that makes the forest sequential; it determines the behaviour class."""
-        return retiming_words(self._indexed, values)
+        return retiming_words(self.graph.indexed, values)
 
     def of(self, values: Values, schedules: Schedules, execution: str) -> Words:
         """Keys of schedules: an array of shape (N, words)."""
@@ -129,10 +128,11 @@ class RowKeys:
 
     def _schedule_words(self, schedules: Schedules, shown: Sequence[Ints]) -> Words:
         """Words for period, delays along the forest, sampling steps, and what shows shifts by whole frames."""
-        graph = self.graph
+        graph = self.graph.indexed
         tree = [schedules.delays[:, e] for e in graph.tree]
-        first_input = schedules.phases[:, graph.inputs[0]]
-        later = [schedules.phases[:, u] - first_input + (1 << (self._delay_bits + 1)) for u in graph.inputs[1:]]
+        first, *others = graph.inputs
+        from_first = (schedules.phases[:, u] - schedules.phases[:, first] for u in others)
+        later = [steps + (1 << (self._delay_bits + 1)) for steps in from_first]
         bits = [
             self._period_bits,
             *[self._delay_bits] * len(tree),
@@ -163,10 +163,8 @@ def sharing_of(graph: Graph, thresholds: Mapping[int, Ints], chips: Sequence[Chi
     over_delays = any(chip.kind.structure.DELAYS_BEHIND_AXONS for chip in chips)
     least_free = min(free, default=math.inf)
     biased = [v for v, theta in thresholds.items() if ((theta < 1) | (theta > least_free)).any()]
-    pairs = []
-    for u in graph.inputs:
-        pairs += list(combinations(graph.leaving(u), 2))
-    return Sharing(tuple(sorted(biased)), tuple(pairs), over_delays)
+    pairs = tuple(pair for u in graph.indexed.inputs for pair in combinations(graph.indexed.outgoing[u], 2))
+    return Sharing(tuple(sorted(biased)), pairs, over_delays)
 
 
 # Schedules of many patterns at once: those of ``Rollout``, as arrays with a row per pattern.
@@ -213,7 +211,8 @@ def _ordered(graph: Graph, values: Values, execution: str, soonest: bool) -> Sch
     # arrays below have a row per edge or node, so that every step accesses memory in order
     chosen = chosen_period(execution) or 1
     r = np.ascontiguousarray(values.T).astype(_wide_enough(graph, chosen))
-    into = [[e for e in graph.entering(v) if graph.sources[e] != v] for v in range(graph.n_nodes)]
+    sources, targets = graph.indexed.sources, graph.indexed.targets
+    into = [[e for e in edges if sources[e] != v] for v, edges in enumerate(graph.indexed.incoming)]
     if execution == "windowed":  # frame 0 is known, so a streaming edge waits for nothing (a self-edge for one step)
         phase = _phases(graph, into, r, lambda e, before: before * (1 - r[e]) + 1)
         period = phase.max(axis=0)
@@ -221,7 +220,7 @@ def _ordered(graph: Graph, values: Values, execution: str, soonest: bool) -> Sch
         phase = _phases(graph, into, r, lambda e, before: before + 1 - r[e] * chosen)
         period = np.full(len(values), chosen, r.dtype)
     _sample_as_late_as_possible(graph, r, period, phase)
-    delays = phase[list(graph.targets)] - phase[list(graph.sources)] + r * period
+    delays = phase[list(targets)] - phase[list(sources)] + r * period
     first, slowest, full, gains = _responses(graph, into, period * r, phase, delays - 1 if soonest else None)
     return Schedules(
         period.astype(np.int64),
@@ -246,14 +245,15 @@ def _phases(graph: Graph, into: Sequence[Sequence[int]], r: Narrow, behind: Call
     phase = np.zeros((graph.n_nodes, r.shape[1]), r.dtype)
     for v in graph.order:
         if into[v]:
-            phase[v] = reduce(np.maximum, (behind(e, phase[graph.sources[e]]) for e in into[v]))
+            phase[v] = reduce(np.maximum, (behind(e, phase[graph.indexed.sources[e]]) for e in into[v]))
     return phase
 
 
 def _sample_as_late_as_possible(graph: Graph, r: Narrow, period: Narrow, phase: Narrow) -> None:
     """Move every input to the last step at which no edge that leaves it has a delay below 1, in place."""
-    for u in graph.inputs:
-        phase[u] = np.min([phase[graph.targets[e]] + r[e] * period - 1 for e in graph.leaving(u)], axis=0)
+    indexed = graph.indexed
+    for u in indexed.inputs:
+        phase[u] = np.min([phase[indexed.targets[e]] + r[e] * period - 1 for e in indexed.outgoing[u]], axis=0)
 
 
 def _responses(
@@ -263,16 +263,17 @@ def _responses(
     # Phases aside, a path takes a frame period for each of its streaming edges: ``frames``, by edge. Its ends may move
     # closer by the ``spare`` of the delays along a walk, the least over all walks.
     answers, fulls, gains = [], [], np.zeros(phase.shape[1], np.bool_)
-    for u in graph.inputs:
+    sources = graph.indexed.sources
+    for u in graph.indexed.inputs:
         least, most, gain = {u: -phase[u]}, {u: -phase[u]}, {u: np.zeros_like(phase[u])}  # by reached node
         for v in graph.order:
-            ways = [(e, graph.sources[e]) for e in into[v] if graph.sources[e] in least]
+            ways = [(e, sources[e]) for e in into[v] if sources[e] in least]
             if ways:
                 least[v] = np.min([least[w] + frames[e] for e, w in ways], axis=0)
                 most[v] = np.max([most[w] + frames[e] for e, w in ways], axis=0)
                 if spare is not None:
                     gain[v] = np.min([gain[w] + spare[e] for e, w in ways], axis=0)
-        reached = [o for o in graph.outputs if o in least]
+        reached = [o for o in graph.indexed.outputs if o in least]
         known = {o: phase[o] if spare is None else phase[o] - gain[o] for o in reached}
         if reached:
             answers.append(np.min([known[o] + least[o] for o in reached], axis=0))
@@ -337,14 +338,10 @@ def core_weights(graph: Graph, chip: ChipSpec) -> CoreWeights:
     """Weights from the sizes of nodes and the longest delay; none if neurons have no copies."""
     if not chip.kind.structure.ONE_TARGET:
         return CoreWeights((), chip.delay[1])
-    network = graph.network
-    sizes = [node.size for node in network.nodes.values()]
-    outgoing = []
-    for u in range(graph.n_nodes):
-        edges = tuple(graph.leaving(u))
-        if edges and u not in graph.inputs:
-            outgoing.append((sizes[u] / chip.neurons, edges))
-    return CoreWeights(tuple(outgoing), chip.delay[1])
+    sizes = [node.size / chip.neurons for node in graph.network.nodes.values()]
+    leaving = zip(sizes, map(tuple, graph.indexed.outgoing), graph.indexed.incoming, strict=True)
+    outgoing = tuple((size, edges) for size, edges, entering in leaving if edges and entering)
+    return CoreWeights(outgoing, chip.delay[1])
 
 
 # A network with numbered nodes and edges, and what all its patterns share.
@@ -353,38 +350,25 @@ class Graph:
     """A network with numbered nodes and edges."""
 
     network: Network  # the network (n nodes, E edges)
-    # sources, targets: ends of every edge
-    sources: tuple[int, ...]
-    targets: tuple[int, ...]
-    # inputs, outputs: input and output nodes
-    inputs: tuple[int, ...]
-    outputs: tuple[int, ...]
+    indexed: IndexedNetwork  # the same in integers
     # topological order of the nodes, self-edges aside; empty if there are longer cycles
     order: tuple[int, ...]
-    tree: tuple[int, ...]  # edges of a spanning forest rooted in the inputs, each after the edge into its source
 
     @property
     def n_nodes(self) -> int:
         """Number of nodes."""
-        return len(self.network.nodes)
+        return self.indexed.n
 
     @property
     def n_edges(self) -> int:
         """Number of edges."""
-        return len(self.sources)
+        return len(self.indexed.sources)
 
     @property
-    def self_edges(self) -> tuple[int, ...]:
-        """Edges from a node to itself; they stream in every valid pattern."""
-        return tuple(e for e in range(self.n_edges) if self.sources[e] == self.targets[e])
-
-    def entering(self, v: int) -> list[int]:
-        """Edges that enter a node, including a self-edge."""
-        return [e for e, target in enumerate(self.targets) if target == v]
-
-    def leaving(self, u: int) -> list[int]:
-        """Edges that leave a node, including a self-edge."""
-        return [e for e, source in enumerate(self.sources) if source == u]
+    def free_edges(self) -> list[int]:
+        """Edges that need not stream: all but those from a node to itself, which do in every valid pattern."""
+        ends = zip(self.indexed.sources, self.indexed.targets, strict=True)
+        return [e for e, (source, target) in enumerate(ends) if source != target]
 
     @property
     def is_ordered(self) -> bool:
@@ -394,31 +378,11 @@ class Graph:
 
 def graph_of(network: Network) -> Graph:
     """Index the nodes and edges of a network, and find what all its patterns share."""
-    number = {name: k for k, name in enumerate(network.nodes)}
-    sources = tuple(number[u] for u, _ in network.edges)
-    targets = tuple(number[v] for _, v in network.edges)
-    inputs = tuple(number[name] for name in network.inputs)
-    order = () if cycle_structure(network).blocks else _order(network, number)
-    tree = _forest(inputs, sources, targets)
-    return Graph(network, sources, targets, inputs, tuple(number[o] for o in network.outputs), order, tree)
+    indexed = indexed_network(network)
+    return Graph(network, indexed, () if cycle_structure(network).blocks else _order(indexed))
 
 
-def _forest(inputs: tuple[int, ...], sources: tuple[int, ...], targets: tuple[int, ...]) -> tuple[int, ...]:
-    """Find the edges of a breadth-first forest from the inputs."""
-    reached, queue, tree = set(inputs), list(inputs), []
-    for u in queue:
-        for e, (source, v) in enumerate(zip(sources, targets, strict=True)):
-            if source == u and v not in reached:
-                reached.add(v)
-                queue.append(v)
-                tree.append(e)
-    return tuple(tree)
-
-
-def _order(network: Network, number: Mapping[str, int]) -> tuple[int, ...]:
+def _order(indexed: IndexedNetwork) -> tuple[int, ...]:
     """Sort the nodes of a network without cycles other than self-edges in topological order."""
-    before: dict[int, set[int]] = {v: set() for v in number.values()}
-    for u, v in network.edges:
-        if u != v:
-            before[number[v]].add(number[u])
+    before = {v: {indexed.sources[e] for e in edges} - {v} for v, edges in enumerate(indexed.incoming)}
     return tuple(TopologicalSorter(before).static_order())

@@ -74,8 +74,8 @@ def groups_of(choice: MappingChoice, accuracy: DeadlineAccuracy | None = None) -
         error = math.nan
         if accuracy is not None:  # one row represents all, as their times are equal
             network, values = table.graph.network, table.pattern(int(order[start]))
-            exact = choice.knows_times and not choice.chip.is_timed
-            error = 1 - accuracy.class_at_most(network, values, accuracy.most_frames(choice, ticks), exact=exact)
+            n_frames = accuracy.most_frames(choice, ticks)
+            error = 1 - accuracy.class_at_most(network, values, n_frames, exact=choice.knows_frames)
         cores = choice.class_bound if ranked[start, 0] else choice.core_bound
         bounds = Figures._make((*times, error, float(cores), nan_of(choice.energy_bound(ticks[3], cores))))
         groups.append(Group(choice, order[start:stop], bool(ranked[start, 0]), ticks, bounds))
@@ -152,18 +152,17 @@ class DeadlineAccuracy:
         """Accuracy of the last of ``n_frames`` frames, as a fraction of the images; 0 without frames."""
         return self._by_network[network].first(values, n_frames)[-1] if n_frames else 0.0
 
-    def at_most(self, network: Network, values: Values, n_frames: int) -> float:
-        """Upper bound on the accuracy of a pattern if at most ``n_frames`` frames are known."""
+    def at_most(self, network: Network, values: Values, n_frames: int, *, exact: bool = False) -> float:
+        """Upper bound on the accuracy of a pattern if at most (or exactly) ``n_frames`` frames are known."""
+        if exact:
+            return self.of(network, values, n_frames)
         return max(self._by_network[network].first(values, n_frames), default=0.0)
 
     def class_at_most(self, network: Network, values: Values, n_frames: int, *, exact: bool) -> float:
-        """Upper bound on the accuracy of all patterns of a behaviour class with at most ``n_frames`` frames known."""
-        # exact: exactly ``n_frames`` frames are known
-        if not n_frames:
-            return 0.0
-        if not self._by_network[network].are_of_class:
+        """Upper bound on the accuracy of all patterns of a behaviour class; see :meth:`at_most`."""
+        if n_frames and not self._by_network[network].are_of_class:
             return 1.0
-        return self.of(network, values, n_frames) if exact else self.at_most(network, values, n_frames)
+        return self.at_most(network, values, n_frames, exact=exact)
 
 
 class _Curves:

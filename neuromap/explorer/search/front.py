@@ -20,7 +20,6 @@ from neuromap.explorer.candidates.named_patterns import LeastResponses, NamedPat
 from neuromap.explorer.search.deadline_accuracy import Group, RowPlace
 from neuromap.explorer.search.measured import N_FIGURES, Figures, Measured, compared, figures_of, fixed_tick, nan_of
 from neuromap.explorer.search.search_rows import SearchRows
-from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.node_times import maximum_cycle_ratio, pipelined_period
 from neuromap.rollout.schedule.rollout import Rollout
@@ -44,6 +43,7 @@ class OpenRows:
     # allows: whether a row may be within the limits
     # all_rows, tolerance, objectives: as given
     # found: rows that were mapped or refused, in order
+    # rivals: figures of the mapped rows that may exclude rows of the given class (True), or of other classes (False)
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class OpenRows:
         self._excluded_alone: set[RowPlace] = set()
         self._core_bounds: dict[RowPlace, int] = {}
         self._accuracy_bounds: dict[RowPlace, float | None] = {}
-        self._rivals: dict[bool, list[Figures]] = {True: [], False: []}
+        self.rivals: dict[bool, list[Figures]] = {True: [], False: []}
         self._is_timed = any(group.choice.chip.is_timed for group in groups)
         bounds = [self.compared(group.bounds) for group in groups]
         self._bounds = np.array(bounds, np.float64).reshape(-1, N_FIGURES)
@@ -114,13 +114,9 @@ class OpenRows:
         if measured.status == "mapped":
             excluded = excluded_by(self._bounds, [self.compared(figures)], self.tolerance)
             self._excluded_groups |= excluded & _may_exclude(group.is_given_class, self._given)
-            for is_given_class, rivals in self._rivals.items():
+            for is_given_class, rivals in self.rivals.items():
                 if _may_exclude(group.is_given_class, is_given_class):
                     rivals.append(figures)
-
-    def rivals(self, is_given_class: bool) -> Sequence[Figures]:
-        """Figures of the mapped rows that may exclude rows of the given class, or of other classes."""
-        return self._rivals[is_given_class]
 
     def bound_of(self, place: RowPlace) -> int:
         """Proven lower bound on the cores of a row: its own bound if computed, else that of its group."""
@@ -142,7 +138,7 @@ class OpenRows:
 
     def is_matched(self, unlisted: Unlisted) -> bool:
         """Whether a mapped row is as good as any row of unlisted patterns can be."""
-        rivals = [self.compared(rival) for rival in self.rivals(unlisted.is_given_class)]
+        rivals = [self.compared(rival) for rival in self.rivals[unlisted.is_given_class]]
         return bool(matched_by([self.compared(unlisted.bounds)], rivals)[0])
 
     def only_cores_open(self, number: int) -> bool:
@@ -197,7 +193,7 @@ class OpenRows:
         return self._is_excluded(bounds._replace(cores=math.inf, energy=energy), group.is_given_class)
 
     def _is_excluded(self, bounds: Figures, is_given_class: bool) -> bool:
-        rivals = [self.compared(rival) for rival in self.rivals(is_given_class)]
+        rivals = [self.compared(rival) for rival in self.rivals[is_given_class]]
         return bool(excluded_by([self.compared(bounds)], rivals, self.tolerance)[0])
 
 
@@ -330,24 +326,19 @@ def unlisted_rows(
     """Bound the rows of all unlisted patterns."""
     # n_classes: number of behaviour classes, ``None`` if not counted
     shows = any(choice.table.row_keys.tells_frames_apart for choice in choices)
-    asked_for = {choice.options.phases == "fastest" for choice in choices if _is_all_seen(names.given)}
+    graph = names.given.indexed.graph
+    is_all_seen = len(graph.seen) == len(graph.sources)
+    asked_for = {choice.options.phases == "fastest" for choice in choices if is_all_seen}
     in_class = {s: step_times_in_class(names, asked.executions, pipelined=shows, soonest=s) for s in asked_for}
     found: list[Unlisted] = []
     for choice in choices:
         # edges that no output depends on are free within a class, and may slow it down
-        times_in_class = in_class.get(choice.options.phases == "fastest", _step_times_of_all(choice, asked))
+        of_all = _step_times_of_all(choice, asked)
+        times_in_class = in_class.get(choice.options.phases == "fastest", of_all)
         found += [Unlisted(True, _bounds(choice, times, choice.class_bound)) for times in times_in_class]
         if asked.within == "all" and n_classes != 1:
-            found += [
-                Unlisted(False, _bounds(choice, times, choice.core_bound))
-                for times in _step_times_of_all(choice, asked)
-            ]
+            found += [Unlisted(False, _bounds(choice, times, choice.core_bound)) for times in of_all]
     return list(dict.fromkeys(found))
-
-
-def _is_all_seen(pattern: RolloutPattern) -> bool:
-    graph = pattern.indexed.graph
-    return len(graph.seen) == len(graph.sources)
 
 
 def _step_times_of_all(choice: MappingChoice, asked: Asked) -> list[StepTimes]:

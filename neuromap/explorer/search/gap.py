@@ -45,7 +45,8 @@ def gap_of(
         if not space.is_complete:
             parts.append(f"no pattern but the {space.n_patterns:,} that were searched can be better")
     elif gap.nothing_fits:
-        return replace(gap, statement=_nothing_fits(ended, where))
+        why = most_frequent_refusal(found.measured.message for found in ended.found.values())
+        return replace(gap, statement=f"no row fits{where}: {why}" if why else f"no row is{where}")
     else:
         parts = ["not exact: " + "; ".join(_shortcomings(gap, ended, space, beyond, where))]
     if any(group.choice.chip.energy for group in ended.all_rows.groups):
@@ -53,15 +54,9 @@ def gap_of(
     return replace(gap, statement="; ".join(parts))
 
 
-def _nothing_fits(ended: OpenRows, where: str) -> str:
-    """Statement that no row fits, with the most frequent reason for refusal."""
-    why = most_frequent_refusal(found.measured.message for found in ended.found.values())
-    return f"no row fits{where}: {why}" if why else f"no row is{where}"
-
-
 def _cores_factor(ended: OpenRows, beyond: Sequence[Unlisted]) -> float:
     """Find the factor of cores within which a mapped row matches every unknown row in all times."""
-    tables = {given: _times_and_cores(ended.rivals(given)) for given in (False, True)}
+    tables = {given: _times_and_cores(ended.rivals[given]) for given in (False, True)}
     factor = 1.0
     still_open: list[Group | Unlisted] = [ended.all_rows.groups[number] for number, _ in ended.open_groups()]
     for rows in [*still_open, *beyond]:

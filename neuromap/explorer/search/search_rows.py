@@ -9,7 +9,6 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import whole
@@ -147,11 +146,9 @@ class SearchRows:
         if self.accuracy is None:
             return None
         group = self.groups[place.group]
-        n_frames = self.accuracy.most_frames(group.choice, group.ticks)
-        network, values = group.choice.table.graph.network, self.candidate(place).values
-        is_exact = group.choice.knows_times and not group.choice.chip.is_timed
-        found = self.accuracy.of if is_exact else self.accuracy.at_most
-        return found(network, values, n_frames)
+        choice, values = group.choice, self.candidate(place).values
+        n_frames = self.accuracy.most_frames(choice, group.ticks)
+        return self.accuracy.at_most(choice.table.graph.network, values, n_frames, exact=choice.knows_frames)
 
     def frames_by_deadline(self, place: RowPlace, measured: Measured) -> int | None:
         """Frames of a row known by the deadline; ``None`` if it was not mapped, and without a deadline."""
@@ -218,22 +215,19 @@ def search_rows(
     """Group the rows of all mapping choices, and find those of the named patterns."""
     groups = [group for choice in choices for group in groups_of(choice, accuracy)]
     named = _named_rows(choices, groups, names)
-    networks = {
-        network: setting(network) for network in dict.fromkeys(choice.table.graph.network for choice in choices)
-    }
-    fingerprints = {
-        choice: f"{networks[choice.table.graph.network]} {fingerprint_of_chip(choice.chip)}" for choice in choices
-    }
-    return SearchRows(
-        tuple(groups), tuple(named), names, ReadOnlyMapping(named), ReadOnlyMapping(fingerprints), accuracy
-    )
+    network_of = {choice: choice.table.graph.network for choice in choices}
+    settings = {network: setting(network) for network in dict.fromkeys(network_of.values())}
+    prints = {choice: f"{settings[network_of[choice]]} {fingerprint_of_chip(choice.chip)}" for choice in choices}
+    return SearchRows(tuple(groups), tuple(named), names, ReadOnlyMapping(named), ReadOnlyMapping(prints), accuracy)
 
 
 def _named_rows(
     choices: Sequence[MappingChoice], groups: Sequence[Group], names: NamedPatterns
 ) -> dict[RowPlace, tuple[tuple[int, ...], str]]:
     """Find the rows of the named patterns; of several in one row, the first represents it."""
-    group_of_row = _group_of_every_row(choices, groups)
+    group_of_row = {choice: np.zeros(len(choice.table), np.int32) for choice in choices}
+    for number, group in enumerate(groups):
+        group_of_row[group.choice][group.rows] = number
     found: dict[RowPlace, tuple[tuple[int, ...], str]] = {}
     for pattern in names.patterns:
         for choice in choices:
@@ -242,12 +236,3 @@ def _named_rows(
                 if row >= 0:
                     found.setdefault(RowPlace(int(group_of_row[choice][row]), row), (pattern.values, execution))
     return found
-
-
-def _group_of_every_row(
-    choices: Sequence[MappingChoice], groups: Sequence[Group]
-) -> dict[MappingChoice, NDArray[np.int32]]:
-    numbers = {choice: np.zeros(len(choice.table), np.int32) for choice in choices}
-    for number, group in enumerate(groups):
-        numbers[group.choice][group.rows] = number
-    return numbers

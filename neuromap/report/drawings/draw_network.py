@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from graphlib import TopologicalSorter
 from itertools import pairwise
 
 from neuromap.files.messages import counted
@@ -239,12 +238,11 @@ def _back_edges(network: Network) -> frozenset[EdgeKey]:
 
 
 def _longest_paths(network: Network, forward: list[EdgeKey]) -> dict[str, int]:
-    before: dict[str, list[str]] = {name: [] for name in network.nodes}
-    for u, v in forward:
-        before[v].append(u)
-    layer: dict[str, int] = {}
-    for v in TopologicalSorter(before).static_order():
-        layer[v] = max((layer[u] + 1 for u in before[v]), default=0)
+    import networkx as nx  # slow to import
+
+    graph: nx.DiGraph[str] = nx.DiGraph(forward)
+    graph.add_nodes_from(network.nodes)
+    layer = {name: k for k, names in enumerate(nx.topological_generations(graph)) for name in names}
     # An input that feeds only deep layers is placed just before the first of them.
     for name in network.inputs:
         layer[name] = max(0, min((layer[v] for u, v in forward if u == name), default=1) - 1)

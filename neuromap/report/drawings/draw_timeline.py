@@ -30,39 +30,29 @@ _PERIOD, _CORES, _BAR = 40.0, 200.0, 110.0
 _NARROW_EDGE, _NARROW_ROW = 14.0, 50.0
 
 
-def draw_overview(report: LatencyReport, heading: str = "") -> str | None:
-    """Draw responses, samples, frame periods and cores, one line per mapped row."""
+def draw_overview(report: LatencyReport, heading: str = "", *, narrow: bool = False) -> str | None:
+    """Draw responses, samples, frame periods and cores, one line per mapped row; words above the line on phones."""
     # returns one ``<svg>`` element; ``None`` if no row was mapped
     rows = rows_drawn(report)
     if not rows:
         return None
+    unit = f"{'ticks' if rows[0].seconds is None else 'µs'} since onset"
+    description = f"Responses, frame periods and cores of {counted(len(rows), 'row')}"
+    if narrow:
+        axis = axis_of(rows, _NARROW_EDGE, PHONE - 2 * _NARROW_EDGE, 5)
+        lanes, grid, bottom = _lanes(rows, 42.0, _NARROW_ROW, 0.0, lambda row, y: _narrow_lane(row, y, axis))
+        parts = [label(0, 14, unit, "small", anchor="start"), *axis.draw(34, grid)]
+        return drawing(PHONE, bottom, [*parts, *lanes], description)
     axis = axis_of(rows, _LEFT, _WIDTH, 8)
     most_cores = max((row.usage.cores for row in rows if row.usage is not None), default=1)
     top = 28.0 if heading else 0.0
     lanes, grid, bottom = _lanes(rows, _TOP + top, _ROW, 8.0, lambda row, y: _lane(row, y, axis, most_cores))
     parts = [label(8, 18, heading, "heading", anchor="start")] if heading else []
-    parts.append(label(_LEFT - 12, top + 18, f"{_unit(rows)} since onset", "small", anchor="end"))
+    parts.append(label(_LEFT - 12, top + 18, unit, "small", anchor="end"))
     parts += axis.draw(top + 18, grid)
     parts.append(label(_LEFT + _WIDTH + _PERIOD, top + 18, "a frame every", "small", anchor="start"))
     parts.append(label(_LEFT + _WIDTH + _CORES, top + 18, "cores", "small", anchor="start"))
-    width = _LEFT + _WIDTH + _CORES + _BAR + 60
-    return drawing(width, bottom, [*parts, *lanes], _described(rows))
-
-
-def draw_narrow_overview(report: LatencyReport) -> str | None:
-    """Draw the same for a phone: names, frame periods and cores are above the line of their row."""
-    # returns one ``<svg>`` element; ``None`` if no row was mapped
-    rows = rows_drawn(report)
-    if not rows:
-        return None
-    axis = axis_of(rows, _NARROW_EDGE, PHONE - 2 * _NARROW_EDGE, 5)
-    lanes, grid, bottom = _lanes(rows, 42.0, _NARROW_ROW, 0.0, lambda row, y: _narrow_lane(row, y, axis))
-    parts = [label(0, 14, f"{_unit(rows)} since onset", "small", anchor="start"), *axis.draw(34, grid)]
-    return drawing(PHONE, bottom, [*parts, *lanes], _described(rows))
-
-
-def _described(rows: Sequence[ReportRow]) -> str:
-    return f"Responses, frame periods and cores of {counted(len(rows), 'row')}"
+    return drawing(_LEFT + _WIDTH + _CORES + _BAR + 60, bottom, [*parts, *lanes], description)
 
 
 def _lanes(
@@ -106,7 +96,7 @@ def _narrow_lane(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
 
 def _period(row: ReportRow) -> str:
     ticks = counted(row.frame_period_ticks or 0, "tick")
-    return ticks if row.seconds is None else f"{_words(row, _every(row))}: {ticks}"
+    return ticks if row.seconds is None else f"{_words(_every(row))}: {ticks}"
 
 
 # Elements of pictures of rows: an axis of ticks, and marks on it where a row answers and takes frames.
@@ -161,13 +151,13 @@ def row_marks(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
         parts.append(element("path", d=line, class_="stem"))
     if (reaction := _reaction(row)) is not None:
         path = f"M{number(axis.x(reaction))} {number(y - 9)}V{number(y + 9)}"
-        tip = f"worst-case reaction {_words(row, reaction)}"
+        tip = f"worst-case reaction {_words(reaction)}"
         parts.append(element("path", d=path, title=tip, class_="reaction"))
     if full is not None:
-        tip = f"full response {_words(row, full)}"
+        tip = f"full response {_words(full)}"
         parts.append(element("circle", title=tip, cx=axis.x(full), cy=y, r=7.0, class_="full-dot"))
     if first is not None:
-        tip = f"first response {_words(row, first)}"
+        tip = f"first response {_words(first)}"
         parts.append(element("circle", title=tip, cx=axis.x(first), cy=y, r=4.5, class_="first-dot"))
     return parts
 
@@ -175,11 +165,7 @@ def row_marks(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
 _MICRO = 1e6
 
 
-def _unit(rows: Sequence[ReportRow]) -> str:
-    return "ticks" if rows[0].seconds is None else "µs"
-
-
-def _words(row: ReportRow, value: Time | float) -> str:
+def _words(value: Time | float) -> str:
     return f"{value:.4g} µs" if isinstance(value, float) else counted(value, "tick")
 
 
@@ -215,7 +201,7 @@ def _samples(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
         return []
     ticks = (k * period if isinstance(period, float) else int(k * period) for k in range(int(axis.ticks / period) + 1))
     marks = "".join(f"M{number(axis.x(tick))} {number(y + 10)}v-5" for tick in ticks)
-    tip = f"a frame is taken every {_words(row, period)}"
+    tip = f"a frame is taken every {_words(period)}"
     return [element("path", d=marks, class_="sample", title=tip)]
 
 

@@ -511,13 +511,7 @@ class ReportRow(ReadOnly, Card):
             "first response": _ticks(self.predicted.first_response_ticks),
             "full response": _ticks(self.predicted.full_response_ticks),
             "cores": "-" if self.usage is None else self.usage.cores,
-            "verified": "-"
-            if self.verified is None
-            else "no"
-            if not self.verified
-            else "proven"
-            if self.proven
-            else "yes",
+            "verified": {None: "-", False: "no", True: "proven" if self.proven else "yes"}[self.verified],
         }
 
     @property

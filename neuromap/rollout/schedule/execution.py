@@ -52,6 +52,16 @@ def chosen_period(execution: str, most: int = MAX_PERIOD) -> int | None:
     return int(found[1])
 
 
+def listed_executions(executions: Iterable[str] | str, most: int = MAX_PERIOD) -> list[str]:
+    """Check executions, or a single one."""
+    found = list(executions) if isinstance(executions, Iterable) and not isinstance(executions, str) else [executions]
+    for execution in found:
+        chosen_period(execution, most)
+    if not found:
+        raise InputError(f"executions: none given; choose {' or '.join(map(repr, EXECUTIONS))}")
+    return found
+
+
 def read_execution(said: Option, word: str) -> str:
     """Read an execution from the command line."""
     try:

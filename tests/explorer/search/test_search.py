@@ -38,12 +38,6 @@ def small_network(seed=0):
     return build_network(nodes, {(u, v): rng.integers(-1, 3, (sizes[v], sizes[u])) for u, v in edges})
 
 
-def same_rows(a, b):
-    assert a.rows == b.rows
-    assert a.gap == b.gap
-    assert (a.n_candidates, a.n_rows, a.n_mapped) == (b.n_candidates, b.n_rows, b.n_mapped)
-
-
 def test_every_row_stands_for_its_patterns(whole, sr):
     assert whole.n_valid_patterns == 16
     assert whole.n_classes == 4
