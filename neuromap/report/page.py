@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from neuromap.accuracy.accuracy import moment_text
 from neuromap.arrays.times import Time
 from neuromap.files.messages import counted
+from neuromap.hardware.chip.chip_document import ENERGY_TERM_KEYS
 from neuromap.hardware.program.usage import NodeCopies, Usage
 from neuromap.mapping.bounds.lower_bounds import BOUND
 from neuromap.network.edge import EdgeKey
@@ -89,15 +90,15 @@ if TYPE_CHECKING:
 _REAL = {"float": AMOUNT}
 _SECONDS = AMOUNT.or_null
 _OPTIONAL_COUNT, _AT_LEAST_1 = COUNT.or_null, POSITIVE.or_null
-_TERMS = (
+# Terms that a report on any chip has; the others where the chip file has their figure.
+_OF_ANY_CHIP = {
     "static_watts",
     "tick_joules",
     "synaptic_event_joules",
     "neuron_update_joules",
     "spike_joules",
-    "hop_joules",
     "off_chip_bit_joules",
-)
+}
 _RESPONSES = define(
     "responses", record_of(Responses, first_response_ticks=INTEGER.or_null, full_response_ticks=INTEGER.or_null)
 )
@@ -151,10 +152,10 @@ _ENERGY = record_of(
     (),
     _REAL,
     joules_per_frame_spread=_SPREAD.or_null,
-    terms=record(dict.fromkeys(_TERMS, _TERM)).by(
+    terms=record({key: _TERM if key in _OF_ANY_CHIP else _TERM.added for key in ENERGY_TERM_KEYS}).by(
         lambda terms: {key: _TERM.write(term) for key, term in terms.items()}
     ),
-    absent=each(enum(*_TERMS), uniqueItems=True),
+    absent=each(enum(*ENERGY_TERM_KEYS), uniqueItems=True),
     average_joules_per_synaptic_event=AMOUNT.or_null,
 )
 _NODE_TIMES = record_of(

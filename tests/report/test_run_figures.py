@@ -218,6 +218,14 @@ def test_without_figures_of_a_chip_they_are_absent_and_never_zero(chip):
     assert "Energy per frame, term by term" not in report.to_html()
 
 
+def test_a_chip_with_other_terms_follows_the_schema_too():
+    document = to_dict(latency_report(small_network(), "loihi1", patterns=["streaming"]))
+    jsonschema.validate(document, report_schema())
+    for row in document["rows"]:
+        assert {"hop_x_joules", "fire_joules", "neuron_access_joules"} < set(row["energy"]["terms"])
+        assert "hop_joules" not in row["energy"]["terms"]
+
+
 def test_an_average_is_shown_and_never_added(report):
     energy = report.rows[0].figures.energy
     each = energy.average_joules_per_synaptic_event
