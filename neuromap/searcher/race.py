@@ -86,8 +86,8 @@ def search(network: Network, asked: SearchOptions) -> SearchResult:
     images : mapping of str to ImageSet
         ``"train"`` and ``"validation"``; points are run on ``"test"`` if present, else on ``"validation"``.
     deadline : float, optional
-        Seconds from stimulus onset. Without one, rollouts are compared at every moment at which an answer may arrive,
-        and the front holds all that are best at some of them.
+        Seconds from stimulus onset. Without one, rollouts are compared at up to eight moments at which an answer may
+        arrive, and the front holds all that are best at some of them.
     max_cores : int, optional
         Limit on cores.
     objectives : sequence of str

@@ -66,7 +66,7 @@ def search(
     every: bool = EVERY,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Find which network under which rollout is right most often on a chip, by a deadline or at every moment.
+    """Find which network under which rollout is right most often on a chip, by a deadline or over time.
 
     One network is trained for each behaviour class, all from one set of weights, by successive halving under one budget
     of epochs. Rollouts of the classes that stay are mapped, verified and run on all images. The same command goes on
@@ -90,7 +90,9 @@ def search(
         how = {**asked.keywords, "folder": folder, "training": training, "progress": progress}
         found = nm.search(net, images=images, **how)
     called = shlex.join(["neuromap", *sys.argv[1:]])
-    written = write_forms((html, lambda: form(found, "html", called, data)), (svg, found.to_svg), (csv, found.to_csv))
+    written = write_forms(
+        (html, lambda: form(found, "html", called, data, limit)), (svg, found.to_svg), (csv, found.to_csv)
+    )
     if as_json:
         sys.stdout.write(found.to_json())
         return
