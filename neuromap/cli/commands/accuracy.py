@@ -33,7 +33,7 @@ Examples:
   neuromap accuracy examples/digits/for_chip/trained.toml
   neuromap accuracy examples/digits/for_chip/trained.toml --pattern sequential --execution pipelined --frames 3
   neuromap accuracy examples/digits/for_chip/trained.toml --frames 3 --sure 95%
-  neuromap accuracy examples/graded/digits_loihi1.toml --chip loihi1 --summed --at 8,16,32
+  neuromap accuracy examples/digits/for_chip/trained.toml --summed --at 1,2,4
   neuromap accuracy examples/digits/for_chip/trained.toml --part validation --limit 50 --csv frames.csv --json
 """
 
