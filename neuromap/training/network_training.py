@@ -114,8 +114,8 @@ def train_network(
 
     encoding = _encoding(network)
     encoding = replace(encoding, seen=encoding.range_for(images["train"], images["train"].seen))
-    for found in images.values():
-        encoding.check_units(found)
+    for each in images.values():
+        encoding.check_units(each)
     _require_one_onset(encoding, patterns, options)
     require_onset(images, options)
     longest = frames_to_measure(over_time, rollouts, options)

@@ -16,6 +16,7 @@ from neuromap.cli.arguments.options import (
     NETWORK,
     PATTERN,
     check_destinations,
+    chip_file_of,
     chosen_chip,
     read_pattern,
 )
@@ -75,7 +76,7 @@ def accuracy(
     from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip, require_margin
     from neuromap.files.whole_file import write_whole
 
-    check_destinations({"--csv": csv}, {"network file": network})
+    check_destinations({"--csv": csv}, {"network file": network, "chip file": chip_file_of(chip or ""), **flags.files})
     net = nm.load_network(network)
     rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
     spec = flags.chip(chosen_chip(chip))

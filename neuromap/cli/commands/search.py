@@ -80,7 +80,8 @@ def search(
     made, folder = asked.made(), asked.folder or f"{network.stem}-search"
     flags.made()
     hardware.made()
-    read = {"network file": network, f"chip file {made.chip}": chip_file_of(str(made.chip))}
+    kept = {f"{name} of the search": Path(folder) / name for name in ("asked.json", "rows.sqlite", "search.json")}
+    read = {"network file": network, f"chip file {made.chip}": chip_file_of(str(made.chip)), **kept}
     check_destinations({"--html": html, "--svg": svg, "--csv": csv}, read)
     net = nm.load_network(network)
     require_torch("search")

@@ -165,7 +165,7 @@ class Batches:
     def _frames(self, images: NDArray[np.uint8], n_frames: int, noise: Any) -> Tensor:
         """Convert images to frames, each with its own noise."""
         # shapes: images (batch, frames or 1, rows, columns, features)
-        shown = images.swapaxes(0, 1).astype(np.float32) / self._white
+        shown = images.swapaxes(0, 1).astype(np.float32) / np.float32(self._white)
         shown = shown if self._units is None else self._units.in_units(self._set, shown)
         clean = torch.from_numpy(shown).to(self.device)
         mean = None if self._mean is None else self._mean.to(self.device)
