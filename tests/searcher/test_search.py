@@ -252,6 +252,8 @@ def test_what_is_wrong_is_told_in_one_line(found, skip, bars):
         nm.search(skip(), "ranc", images=bars, training=QUICK, folder=found.folder)
     with pytest.raises(InputError, match="holds a search of another data"):
         nm.search(skip(), images={**bars, "train": bars["test"]}, training=QUICK, folder=found.folder)
+    with pytest.raises(InputError, match=r"^deadline 3 s: is more than 1,000 ticks of truenorth; .*, give an earlier"):
+        nm.search(skip(), images=bars, training=QUICK, deadline=3.0)
     with pytest.raises(InputError, match=r"^objective corse: .* did you mean 'cores'"):
         nm.search(skip(), images=bars, objectives="corse")
     with pytest.raises(InputError, match=r"^search: budget 3: --full trains every class fully.*; drop one$"):
