@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.errors import NetworkError
+from neuromap.files.messages import counted
 from neuromap.render.numbers import joules, plain, seconds
 from neuromap.render.value import Documented, Tabled
 
@@ -272,7 +273,7 @@ class Accuracy(Documented, Tabled):
     def response_told(self) -> str:
         """The first response for use in a sentence, in ticks and seconds."""
         timed = "" if self.first_response_seconds is None else f" = {seconds(self.first_response_seconds)}"
-        return f"{self.first_response} ticks{timed}"
+        return f"{counted(self.first_response, 'tick')}{timed}"
 
     def _facts(self) -> dict[str, object]:
         return {

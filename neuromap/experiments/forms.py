@@ -23,7 +23,7 @@ _RESULT = record(
         record(
             name=TEXT,
             network=TEXT,
-            start=TEXT.or_null,
+            start=COUNT.or_null,
             pattern=TEXT,
             streaming=each(TEXT),
             repetitions=COUNT,

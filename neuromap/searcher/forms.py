@@ -104,10 +104,15 @@ def _lines(found: SearchResult) -> Iterator[dict[str, Any]]:
 
 def render_text(found: SearchResult, width: int = 100, *, every: bool = False) -> str:
     """Write the front as a table, with the outcome for every class and how good the front is."""
-    parts = [fill(headline(found), width), "", point_table(found).text(width, brief=not every)]
+    tables: list[Table[Any]] = [point_table(found)]
     if every or any(one.status != "trained" for one in found.classes):
-        parts += ["", class_table(found).text(width, brief=not every)]
-    return "\n".join([*parts, "", *(fill(line, width) for line in worth(found))]) + "\n"
+        tables.append(class_table(found))
+    left = [] if every else list(dict.fromkeys(name for table in tables for name in table.left_out(width)))
+    notes = [*worth(found), *([f"not shown: {', '.join(left)}; see --all, --html FILE or --json"] if left else [])]
+    parts = [fill(headline(found), width)]
+    for table in tables:
+        parts += ["", table.text(width, brief=not every)]
+    return "\n".join([*parts, "", *(fill(line, width) for line in notes)]) + "\n"
 
 
 def headline(found: SearchResult) -> str:
@@ -130,7 +135,7 @@ def point_table(found: SearchResult) -> Table[tuple[int, SearchPoint]]:
         Column("execution", lambda row: row[1].execution, left=True),
         Column("cores", lambda row: str(row[1].cores)),
         Column("first response", lambda row: with_unit(row[1].first_response_seconds, "s")),
-        *(_accuracy_column(moment, k) for k, moment in enumerate(found.moments)),
+        *(_accuracy_column(moment, 0 if moment == found.moments[-1] else 2) for moment in found.moments),
         Column(f"on chip, {found.points[0].part}\n[%]", lambda row: _percent(row[1].on_chip[-1].accuracy), rank=1),
         Column("best at", lambda row: ", ".join(with_unit(at, "s") for at in row[1].best_at), left=True, rank=2),
         Column("class", lambda row: str(row[1].behaviour_class), rank=3),
@@ -141,13 +146,13 @@ def point_table(found: SearchResult) -> Table[tuple[int, SearchPoint]]:
     return Table(columns, list(enumerate(found.points, start=1)), "The front", (0, 1))
 
 
-def _accuracy_column(moment: float, k: int) -> Column[tuple[int, SearchPoint]]:
+def _accuracy_column(moment: float, rank: int) -> Column[tuple[int, SearchPoint]]:
     def cell(row: tuple[int, SearchPoint]) -> str:
         found = dict(row[1].curve).get(moment)
         mark = "*" if moment in row[1].best_at else ""
         return "-" if found is None else f"{100 * found:.1f}{mark}"
 
-    return Column(f"right by {with_unit(moment, 's')}\n[%]", cell)
+    return Column(f"right by {with_unit(moment, 's')}\n[%]", cell, rank=rank)
 
 
 def checks(point: SearchPoint) -> str:
@@ -245,9 +250,9 @@ def to_svg(found: SearchResult) -> str:
 # The page.
 
 
-def to_html(found: SearchResult, called: str = "", data: str = "") -> str:
+def to_html(found: SearchResult, called: str = "", data: str = "", limit: int | None = None) -> str:
     """Write a search as one self-contained HTML page."""
-    # called: the command that reproduces the search; data: the source of the images, as --data takes it
+    # called: the command that reproduces the search; data, limit: source and number of images, as --data and --limit
     return render_page(
         SHARED,
         "search.html.jinja",
@@ -262,7 +267,7 @@ def to_html(found: SearchResult, called: str = "", data: str = "") -> str:
         table=point_table(found),
         classes=class_table(found),
         edges=_edges(found),
-        commands=[(point, _commands(found, point, data)) for point in found.points],
+        commands=[(point, _commands(point, data, limit)) for point in found.points],
         worth=worth(found),
     )
 
@@ -287,8 +292,9 @@ def _streams(point: SearchPoint, k: int, name: str) -> str:
     return f"{'streaming' if point.values[k] else 'sequential'}{' *' if name in point.changed else ''}"
 
 
-def _commands(found: SearchResult, point: SearchPoint, data: str) -> list[str]:
+def _commands(point: SearchPoint, data: str, limit: int | None) -> list[str]:
     """Write the commands that map a point again and run it on the images."""
     words = shlex.split(point.map_command)
     run = ["neuromap", "accuracy", *words[2:], "--frames", str(len(point.on_chip)), "--part", point.part]
-    return [point.map_command, shlex.join([*run, *(["--data", data] if data else [])])]
+    shown = [*(["--data", data] if data else []), *([] if limit is None else ["--limit", str(limit)])]
+    return [point.map_command, shlex.join([*run, *shown])]

@@ -42,8 +42,8 @@ class SearchOptions(Value):
     _: KW_ONLY
     images: Mapping[str, ImageSet] | None = None
     deadline: float | None = option(
-        "TIME  Time from stimulus onset, such as 3ms: rollouts are compared by their accuracy then.  [default: at "
-        "every moment at which an answer may come]",
+        "TIME  Time from stimulus onset, such as 3ms: rollouts are compared by their accuracy then.  [default: at up "
+        "to 8 moments at which an answer may come]",
         above=0,
         reads=_read_deadline,
         group=COMMON,
@@ -80,8 +80,8 @@ class SearchOptions(Value):
         group=COMMON,
     )
     sample: int | None = option(
-        f"N  Search N behaviour classes, drawn around streaming and the named patterns, where there are more than "
-        f"{MOST_CLASSES}.",
+        f"N  Search N behaviour classes: the first, or where there are more than {MOST_CLASSES}, some drawn around "
+        "streaming and the named patterns.",
         within=(1, 10_000),
     )
     margin: float = option(

@@ -86,8 +86,8 @@ def search(network: Network, asked: SearchOptions) -> SearchResult:
     images : mapping of str to ImageSet
         ``"train"`` and ``"validation"``; points are run on ``"test"`` if present, else on ``"validation"``.
     deadline : float, optional
-        Seconds from stimulus onset. Without one, rollouts are compared at every moment at which an answer may arrive,
-        and the front holds all that are best at some of them.
+        Seconds from stimulus onset. Without one, rollouts are compared at up to eight moments at which an answer may
+        arrive, and the front holds all that are best at some of them.
     max_cores : int, optional
         Limit on cores.
     objectives : sequence of str
@@ -276,6 +276,11 @@ def _overall(accuracy: Floats) -> float:
 def _entrants(places: Sequence[ClassPlace], asked: SearchOptions, chip: ChipSpec, *, is_stream: bool) -> list[_Entrant]:
     """Enter all classes, and exclude those whose times no training can change."""
     found, earliest = [_Entrant(place) for place in places], list[float]()
+    if asked.deadline is not None and not chip.is_timed and asked.deadline / chip.tick_seconds >= MOST_FRAMES + 1:
+        raise InputError(
+            f"deadline {with_unit(asked.deadline, 's')}: is more than {MOST_FRAMES:,} ticks of {chip.name}; no more "
+            "frames are decided on, give an earlier one"
+        )
     if not is_stream and (asked.deadline is None or chip.is_timed):
         return found
     for one in found:

@@ -113,6 +113,9 @@ def train_network(
     from neuromap.training.torch.train import Run, batches_of, train
 
     encoding = _encoding(network)
+    encoding = replace(encoding, seen=encoding.range_for(images["train"], images["train"].seen))
+    for each in images.values():
+        encoding.check_units(each)
     _require_one_onset(encoding, patterns, options)
     require_onset(images, options)
     longest = frames_to_measure(over_time, rollouts, options)
@@ -225,7 +228,8 @@ def encoding_given(network: Network) -> dict[str, Any]:
     """Return what the network file sets for its input besides noise and code, for checkpoints; empty if nothing."""
     coded = _encoding(network)
     shown = {"frames": coded.frames} if coded.frames != "still" else {}
-    return {**({"mean": list(coded.mean)} if coded.mean else {}), **shown}
+    seen = {"seen": list(coded.seen)} if coded.code == "real" and coded.seen else {}
+    return {**({"mean": list(coded.mean)} if coded.mean else {}), **shown, **seen}
 
 
 def check_images(network: Network, images: Mapping[str, ImageSet]) -> None:

@@ -115,6 +115,7 @@ def test_forms_hold_every_frame(images, tmp_path):
     found.save(tmp_path / "found.json")
     jsonschema.validate(json.loads((tmp_path / "found.json").read_text()), nm.load_schema("accuracy"))
     assert f"{100 * found.frames[1].accuracy:.2f} %" in str(found)
+    assert replace(found, first_response=1).response_told == "1 tick"
 
 
 def test_frames_have_their_seconds_where_ticks_last_as_long_as_their_work(images, tmp_path):

@@ -21,6 +21,11 @@ WORDS = {
     ),
     "weights file": ("map", "stored.toml", "-o", "w.safetensors"),
     "weights file of a training": ("train", "stored.toml", "--for", "truenorth", "-o", "w.toml"),
+    "chip file of a training": ("train", "sr.toml", "--for", "tiny.toml", "-o", "tiny.toml"),
+    "chip file of an accuracy": ("accuracy", "sr.toml", "--chip", "tiny.toml", "--csv", "tiny.toml"),
+    "experiment file": ("experiment", "e.toml", "--csv", "e.toml"),
+    "file of results": ("experiment", "e.toml", "--folder", "kept", "--csv", "kept/results"),
+    "search.json of the search": ("search", "sr.toml", "--data", "digits", "-o", "kept", "--html", "kept/search.json"),
     "weights file of the trained network": (
         "explore", "sr.toml", "--deadline", "3ms", "--trained", "streaming=stored.toml", "--csv", "w.safetensors"
     ),
@@ -38,12 +43,19 @@ def place(folder, program, monkeypatch):
         '[edges."I -> O"]\ntransform = "dense"\n[weights]\nfile = "w.safetensors"\n'
     )
     save_file({"I -> O": np.ones((2, 2), dtype=np.int8)}, folder / "w.safetensors")
+    (folder / "e.toml").write_text(
+        'format = 1\ntitle = "t"\ndata = "digits"\nrepetitions = 1\n[training]\n'
+        '[[curves]]\nnetwork = "sr.toml"\npattern = "streaming"\n'
+    )
+    (folder / "kept").mkdir()
+    for name in ("results", "search.json"):
+        (folder / "kept" / name).write_text("kept")
     monkeypatch.chdir(folder)
     return folder
 
 
 def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("what", WORDS)

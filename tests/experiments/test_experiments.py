@@ -284,6 +284,7 @@ def test_tracks_are_measured_at_every_start_index(tmp_path):
     assert {curve.images for curve in found.curves} == {2}
     again = run_experiment(experiment, f"gtsrb:{tmp_path}", tmp_path / "out")
     assert again.to_json() == found.to_json()
+    jsonschema.validate(json.loads(found.to_json()), nm.load_schema("experiment"))
     (tmp_path / "e.toml").write_text(SIGNS.replace("[0, 2]", "[4]"))
     with pytest.raises(InputError, match="part test has no track with 6 consecutive pictures"):
         run_experiment(load_experiment(tmp_path / "e.toml"), f"gtsrb:{tmp_path}", tmp_path / "out")

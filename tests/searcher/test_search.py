@@ -14,6 +14,7 @@ from neuromap.errors import DoesNotFitError, InputError
 from neuromap.experiments.experiment_run import epochs_done
 from neuromap.network.network import Network
 from neuromap.network.transforms import Dense
+from neuromap.render.value import form
 from neuromap.rollout.behaviour import class_key
 from neuromap.searcher import race
 from neuromap.searcher.halving import Plan
@@ -251,6 +252,8 @@ def test_what_is_wrong_is_told_in_one_line(found, skip, bars):
         nm.search(skip(), "ranc", images=bars, training=QUICK, folder=found.folder)
     with pytest.raises(InputError, match="holds a search of another data"):
         nm.search(skip(), images={**bars, "train": bars["test"]}, training=QUICK, folder=found.folder)
+    with pytest.raises(InputError, match=r"^deadline 3 s: is more than 1,000 ticks of truenorth; .*, give an earlier"):
+        nm.search(skip(), images=bars, training=QUICK, deadline=3.0)
     with pytest.raises(InputError, match=r"^objective corse: .* did you mean 'cores'"):
         nm.search(skip(), images=bars, objectives="corse")
     with pytest.raises(InputError, match=r"^search: budget 3: --full trains every class fully.*; drop one$"):
@@ -306,3 +309,8 @@ def test_forms(found):
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "")
     assert "What changed from point to point" in page
     assert found.to_svg().startswith("<svg")
+    last, narrow = 1e3 * found.moments[-1], found.to_text(80)
+    assert f"right by {last:g} ms" in narrow.partition("\n\n")[2].partition("\n\n")[0]
+    assert "not shown: right by 2 ms" in narrow
+    assert "not shown" not in form(found, "text", 80, every=True)
+    assert "--data digits --limit 20" in form(found, "html", "", "digits", 20)

@@ -10,7 +10,7 @@ from safetensors.numpy import load_file
 
 import neuromap as nm
 from neuromap.encoding import input_encodings
-from neuromap.errors import InputError, NetworkError, NotSupportedError, TrainingError
+from neuromap.errors import InputError, NetworkError, NotSupportedError, StimulusError, TrainingError
 from neuromap.files.sealed import metadata_of, sealed_bytes
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
@@ -156,6 +156,20 @@ def test_a_mean_reaches_training_and_its_checkpoints_and_draws_nothing(net, imag
     assert found[0].history[0].loss != found[1].history[0].loss
 
 
+def test_real_numbers_are_trained_in_the_units_of_the_network(net, images):
+    within = {part: replace(found, seen=(-1.0, 1.0)) for part, found in images.items()}
+    told = [replace(net, tables={"inputs": {"I": {"seen": list(seen)}}}) for seen in ((-1.0, 1.0), (-3.0, 3.0))]
+    plain, same, wider = (
+        train_network(nm.Rollout(n, "streaming"), within, replace(QUICK, epochs=1)).history[0].loss
+        for n in (replace(net, tables={}), *told)
+    )
+    assert plain == same != wider
+    with pytest.raises(StimulusError, match="images are 0 to 1, the network was made for -1 to 1"):
+        train_network(nm.Rollout(told[0], "streaming"), images, QUICK)
+    tasks = [task_of([nm.RolloutPattern.streaming(n)], within["train"]) for n in told]
+    assert [task["seen"] for task in tasks] == [[-1.0, 1.0], [-3.0, 3.0]]
+
+
 @pytest.mark.parametrize(("pattern", "onset"), [("streaming", 0), ("sequential", 1)])
 def test_frames_of_a_track_are_its_consecutive_pictures_from_the_first_that_counts(net, bars, pattern, onset):
     from neuromap.training.torch.train import batches_of
@@ -205,7 +219,7 @@ def test_a_checkpoint_of_other_images_is_refused_and_one_that_does_not_tell_its_
         {"images": shown.images[::-1]},
         {"labels": shown.labels[::-1]},
         {"white": 254},
-        {"seen": (0.0, 2.0)},
+        {"seen": (0.0, 0.5)},
         {"classes": ("a", "b", "c")},
     ):
         with pytest.raises(InputError, match=r"is of another run: image_digest .*; name another file or folder"):

@@ -16,6 +16,7 @@ from neuromap.cli.arguments.options import (
     NETWORK,
     PATTERN,
     check_destinations,
+    chip_file_of,
     chosen_chip,
     read_pattern,
 )
@@ -34,7 +35,7 @@ Examples:
   neuromap accuracy examples/digits/for_chip/trained.toml
   neuromap accuracy examples/digits/for_chip/trained.toml --pattern sequential --execution pipelined --frames 3
   neuromap accuracy examples/digits/for_chip/trained.toml --frames 3 --sure 95%
-  neuromap accuracy examples/graded/digits_loihi1.toml --chip loihi1 --summed --at 8,16,32
+  neuromap accuracy examples/digits/for_chip/trained.toml --summed --at 1,2,4
   neuromap accuracy examples/digits/for_chip/trained.toml --part validation --limit 50 --csv frames.csv --json
 """
 
@@ -75,7 +76,7 @@ def accuracy(
     """
     from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip, require_margin
 
-    check_destinations({"--csv": csv}, {"network file": network})
+    check_destinations({"--csv": csv}, {"network file": network, "chip file": chip_file_of(chip or ""), **flags.files})
     net = nm.load_network(network)
     rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
     spec = flags.chip(chosen_chip(chip))

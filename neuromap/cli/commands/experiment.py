@@ -60,13 +60,15 @@ def experiment(
         for known in names:
             print_line(text_console(), f"{known}: {nm.experiments.load_experiment(known).title}")
         return
-    check_destinations({"--csv": csv, "--svg": svg, "--save": save}, {})
     asked = nm.experiments.load_experiment(name)
+    folder = Path("build") / asked.name if folder is None else folder
+    read: dict[str, str | Path | None] = {"experiment file": name, "file of results": folder / "results"}
+    check_destinations({"--csv": csv, "--svg": svg, "--save": save}, read)
     with progress_bar(asked.name) as progress:
         found = nm.experiments.run_experiment(
             asked,
             asked.data if data is None else data,
-            Path("build") / asked.name if folder is None else folder,
+            folder,
             processes=processes,
             repetitions=repetitions,
             epochs=epochs,

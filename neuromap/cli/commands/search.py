@@ -67,7 +67,7 @@ def search(
     every: bool = EVERY,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Find which network under which rollout is right most often on a chip, by a deadline or at every moment.
+    """Find which network under which rollout is right most often on a chip, by a deadline or over time.
 
     One network is trained for each behaviour class, all from one set of weights, by successive halving under one budget
     of epochs. Rollouts of the classes that stay are mapped, verified and run on all images. The same command goes on
@@ -78,7 +78,8 @@ def search(
     made, folder = asked.made(), asked.folder or f"{network.stem}-search"
     flags.made()
     hardware.made()
-    read = {"network file": network, f"chip file {made.chip}": chip_file_of(str(made.chip))}
+    kept = {f"{name} of the search": Path(folder) / name for name in ("asked.json", "rows.sqlite", "search.json")}
+    read = {"network file": network, f"chip file {made.chip}": chip_file_of(str(made.chip)), **kept}
     check_destinations({"--html": html, "--svg": svg, "--csv": csv}, read)
     net = nm.load_network(network)
     require_torch("search")
@@ -88,7 +89,9 @@ def search(
         how = {**asked.keywords, "folder": folder, "training": training, "progress": progress}
         found = nm.search(net, images=images, **how)
     called = shlex.join(["neuromap", *sys.argv[1:]])
-    written = write_forms((html, lambda: form(found, "html", called, data)), (svg, found.to_svg), (csv, found.to_csv))
+    written = write_forms(
+        (html, lambda: form(found, "html", called, data, limit)), (svg, found.to_svg), (csv, found.to_csv)
+    )
     if as_json:
         sys.stdout.write(found.to_json())
         return

@@ -76,14 +76,14 @@ def _print_plan(spec: nm.sweep.SweepSpec, store: str, *, as_json: bool) -> None:
     console = text_console()
     print_line(console, f"{spec.name}: {counted(len(keys), 'run')}, {left} left to do")
     parts = {
-        "networks": [network.name for network in spec.networks],
-        "patterns": dict.fromkeys(pattern.name for pattern in spec.patterns),
-        "executions": spec.executions,
-        "chips": dict.fromkeys(chip.chip.name for chip in spec.chips),
-        "seeds": spec.seeds,
+        "network": [network.name for network in spec.networks],
+        "pattern": dict.fromkeys(pattern.name for pattern in spec.patterns),
+        "execution": spec.executions,
+        "chip": dict.fromkeys(chip.chip.name for chip in spec.chips),
+        "seed": spec.seeds,
     }
     for name, values in parts.items():
-        print_line(console, f"  {len(values)} {name}: {', '.join(map(str, values))}")
+        print_line(console, f"{counted(len(values), name)}: {', '.join(map(str, values))}")
 
 
 def _print_summary(table: nm.sweep.RunTable, store: str, *, as_json: bool) -> None:

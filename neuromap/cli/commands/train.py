@@ -13,6 +13,7 @@ from neuromap.cli.arguments.options import (
     LIMIT,
     NETWORK,
     check_destinations,
+    chip_file_of,
     read_pattern,
     weights_beside,
 )
@@ -80,7 +81,8 @@ def train(
             "--with-validation: leaves no image to measure on but the test images; give --test, or drop it"
         )
     outputs = {"--checkpoint": checkpoint, "--csv": csv, "--output": output}
-    check_destinations({**outputs, "--output, its weights": weights_beside(output)}, {"network file": network})
+    read = {"network file": network, "chip file": chip_file_of(chip or "")}
+    check_destinations({**outputs, "--output, its weights": weights_beside(output)}, read)
     net = nm.load_network(network)
     rollouts = _trained(net, pattern or ["streaming"], execution)
     require_torch("train")

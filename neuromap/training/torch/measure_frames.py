@@ -90,13 +90,15 @@ class Batches:
         flip: bool = False,
         mean: tuple[float, ...] = (),
         run: int = 0,
+        units: InputEncoding | None = None,
     ) -> None:
         # run: number of consecutive pictures of a track shown as frames, each such run once; 0 for stills and streams
+        # units: says which real numbers intensities 0 and 1 stand for; those of the images by default
         self._set, self._images, self._labels, self._white = images, images.images, images.labels, images.white
         self._shown: tuple[Rollout, ...] = ()
         self._noise, self._size, self._seed, self._flip = noise, size, seed, flip
         self._starts = starts_of_runs(images, run) if run else np.arange(len(images.images))
-        self._run, self._onset = run, 0
+        self._run, self._onset, self._units = run, 0, units
         self._mean = torch.tensor(mean) if mean else None
         # Noise is drawn on this device: on one thread of the host it would take longer than a step on CUDA.
         self.device = torch.device("cpu")
@@ -163,7 +165,9 @@ class Batches:
     def _frames(self, images: NDArray[np.uint8], n_frames: int, noise: Any) -> Tensor:
         """Convert images to frames, each with its own noise."""
         # shapes: images (batch, frames or 1, rows, columns, features)
-        clean = torch.from_numpy(images.swapaxes(0, 1).astype(np.float32) / self._white).to(self.device)
+        shown = images.swapaxes(0, 1).astype(np.float32) / np.float32(self._white)
+        shown = shown if self._units is None else self._units.in_units(self._set, shown)
+        clean = torch.from_numpy(shown).to(self.device)
         mean = None if self._mean is None else self._mean.to(self.device)
         if not self._noise:
             return (clean if mean is None else clean - mean).expand(n_frames, *clean.shape[1:])

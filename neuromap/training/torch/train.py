@@ -24,6 +24,7 @@ from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding
 from neuromap.errors import InputError, TrainingError
 from neuromap.files.foreign import read_bytes
+from neuromap.files.messages import counted
 from neuromap.files.sealed import Seal, metadata_of, seal_of, sealed_bytes
 from neuromap.files.whole_file import write_whole
 from neuromap.jobs.silent import silent
@@ -123,8 +124,8 @@ def _tell_stall(progress: Progress, run: Run, options: TrainingOptions) -> None:
     looked_at = min(_FIRST_EPOCHS, options.epochs - 1)
     if found and progress.epoch == looked_at and near_chance(max(found), run.classes):
         _LOGGER.warning(
-            "training stalls: after %d epochs validation accuracy is %.3f, near chance; %s",
-            progress.epoch,
+            "training stalls: after %s validation accuracy is %.3f, near chance; %s",
+            counted(progress.epoch, "epoch"),
             max(found),
             what_to_try(options),
         )
@@ -469,7 +470,7 @@ def batches_of(
 ) -> Batches:
     """Make batches in code ``real``, following the encoding of the input."""
     run = 0 if encoding.frames == "still" else length
-    found = Batches(images, encoding.noise, size, seed, flip=flip, mean=encoding.mean, run=run)
+    found = Batches(images, encoding.noise, size, seed, flip=flip, mean=encoding.mean, run=run, units=encoding)
     found.begin_at(Rollout(pattern.network, pattern))
     return found
 

@@ -48,7 +48,7 @@ def test_a_sweep_is_planned_done_and_gone_on_with(neuromap, spec, folder):
     again = neuromap("sweep", spec, "-o", store, "--json")
     assert again.json["counts"] == {"mapped": 4, "does not fit": 4}
     assert load_runs(store).rows == before
-    assert neuromap("sweep", spec, "-o", store, "--dry-run").out.startswith("spec: 8 runs, 0 left to do\n")
+    assert neuromap("sweep", spec, "-o", store, "--dry-run").out.startswith("spec: 8 runs, 0 left to do\n1 network: ")
 
 
 def test_where_no_run_fits_the_exit_code_says_so(neuromap, spec, folder):
