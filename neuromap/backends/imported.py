@@ -36,13 +36,14 @@ class ChipReport(Documented):
     # cores, usable_cores: cores in use, and usable cores of the chip
     cores: int
     usable_cores: int
-    compartments: int  # neurons and compartments of further currents in use
+    # in use: neurons, copies and relays included, and on synapse lists the compartments of further currents
+    compartments: int
     synapses: int  # on the chip
     ticks: int  # ticks since the chip was loaded, one per step
     # model_seconds, chip_seconds: duration in model time, and on the chip
     model_seconds: float
     chip_seconds: float
-    # spikes, synaptic_events: of neurons on the chip, and of their synapses, including those fed by the host
+    # spikes, synaptic_events: of the script's neurons, and of all synapses on the chip, including those fed by the host
     spikes: int
     synaptic_events: int
     hops: int  # links that spikes crossed

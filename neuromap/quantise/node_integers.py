@@ -89,8 +89,9 @@ def _by(found: Floats, wanted: Floats) -> Floats:
 
 
 def _tau_error(tau: Floats, kept: Floats, dt: float) -> float:
-    mine = np.isfinite(tau) & (tau > 0) & (kept > 0)
-    found = -dt / np.log(kept[mine])
+    mine = np.isfinite(tau) & (tau > 0)
+    with np.errstate(divide="ignore"):  # what forgets everything has a time constant of 0
+        found = -dt / np.log(kept[mine])
     return float(np.abs(found / tau[mine] - 1).max(initial=0))
 
 

@@ -389,7 +389,7 @@ def _lines(report: LatencyReport) -> list[dict[str, Any]]:
     head = {
         "network": report.network.name,
         "chip": report.chip.name,
-        "tick_seconds": report.chip.tick_seconds,
+        "tick_seconds": None if report.chip.is_timed else report.chip.tick_seconds,
         "neuromap_version": report.version,
     }
     lines = []

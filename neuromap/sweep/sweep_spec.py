@@ -224,8 +224,9 @@ _KEYS = (
     "mapping",
     "simulation",
 )
-# Pins belong to one network and chip; results under a time limit depend on the machine, which rows must not.
-_MAPPING_KEYS = tuple(f.name for f in fields(MappingOptions) if f.name not in ("pins", "seconds"))
+# Pins and activity belong to one network and chip; results under a time limit depend on the machine, which rows must
+# not.
+_MAPPING_KEYS = tuple(f.name for f in fields(MappingOptions) if f.name not in ("pins", "activity", "seconds"))
 
 
 def load_sweep(path: str | Path) -> SweepSpec:

@@ -23,6 +23,11 @@ WORDS = {
     "weights file of a training": ("train", "stored.toml", "--for", "truenorth", "-o", "w.toml"),
     "chip file of a training": ("train", "sr.toml", "--for", "tiny.toml", "-o", "tiny.toml"),
     "chip file of an accuracy": ("accuracy", "sr.toml", "--chip", "tiny.toml", "--csv", "tiny.toml"),
+    "image file of an accuracy": ("accuracy", "sr.toml", "--data", "npz:images.npz", "--csv", "images.npz"),
+    "image file of a report": ("report", "sr.toml", "--data", "npz:images.npz", "--html", "images.npz"),
+    "image file of an exploration": (
+        "explore", "sr.toml", "--deadline", "3ms", "--data", "npz:images.npz", "--csv", "images.npz"
+    ),
     "experiment file": ("experiment", "e.toml", "--csv", "e.toml"),
     "file of results": ("experiment", "e.toml", "--folder", "kept", "--csv", "kept/results"),
     "search.json of the search": ("search", "sr.toml", "--data", "digits", "-o", "kept", "--html", "kept/search.json"),
@@ -47,6 +52,7 @@ def place(folder, program, monkeypatch):
         'format = 1\ntitle = "t"\ndata = "digits"\nrepetitions = 1\n[training]\n'
         '[[curves]]\nnetwork = "sr.toml"\npattern = "streaming"\n'
     )
+    (folder / "images.npz").write_bytes(b"")
     (folder / "kept").mkdir()
     for name in ("results", "search.json"):
         (folder / "kept" / name).write_text("kept")

@@ -97,6 +97,15 @@ def test_errors_are_those_of_the_values():
     assert all(0 < edge.weight_error < 0.02 for edge in found.quantisation.edges)
 
 
+def test_a_time_constant_that_vanishes_is_an_error_of_all_of_it():
+    """exp(-10) of a value is nothing in parts of 4096: the chip forgets it."""
+    neuron = FloatNeuron(1, threshold=1.0, tau=20e-3, synapse_taus=[1e-4], gains=[50.0])
+    synapses = FloatSynapses.of_matrix("I", "A", np.array([[1.0]]))
+    found = quantise(FloatNetwork("short", 1e-3, {"I": 1}, {"A": neuron}, (synapses,)), "loihi1")
+    assert found.network.nodes["A"].neuron.current_decay.tolist() == [4096]
+    assert found.quantisation.nodes[0].synapse_tau_errors == (1.0,)
+
+
 @given(seed=st.integers(0, 2**32 - 1))
 def test_weights_of_a_source_are_mantissas_times_one_power(seed):
     chip, rng = nm.load_chip("loihi1"), np.random.default_rng(seed)

@@ -167,6 +167,14 @@ def test_node_times_are_those_of_the_paper(report):
             assert least < seconds[name] <= least + 8 * TIMING["neuron_update_seconds"] + 1e-15
 
 
+def test_in_csv_a_timed_tick_has_no_length():
+    """Nothing else in a line says that ticks are timed: responses in ticks times a length would be taken for times."""
+    network = build_network({"I": (2, None), "O": (1, 1)}, {("I", "O"): [[1, 1]]})
+    for chip, length in (("loihi1", ""), ("truenorth", "0.001")):
+        report = latency_report(network, chip=chip, patterns=["streaming"], executions=["windowed"])
+        assert [line["tick_seconds"] for line in csv.DictReader(io.StringIO(to_csv(report)))] == [length]
+
+
 def test_json_and_csv_hold_every_figure(report):
     document = json.loads(report.to_json())
     jsonschema.validate(document, report_schema())

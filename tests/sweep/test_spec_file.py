@@ -43,6 +43,7 @@ def test_what_is_left_out_has_defaults(write_spec, tmp_path):
         (("density = 0.5", "density = 2"), InputError, "stimulus.density: found 2"),
         (("row-major", "column-major"), InputError, "mapping: placer 'column-major' is not known"),
         (("placer", "seconds"), InputError, "mapping.seconds: unknown key"),
+        (("placer", "activity"), InputError, "mapping.activity: unknown key"),
         (('"numpy"', '"torch"'), InputError, "simulation.engine"),
         (("count = 2", f"count = {MOST_RUNS}"), InputError, f"makes {8 * MOST_RUNS} runs; at most {MOST_RUNS}"),
     ],

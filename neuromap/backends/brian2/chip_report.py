@@ -39,30 +39,26 @@ def chip_report(chip: LoadedChip, time_constant: float) -> ChipReport:
     activity = measure_activity(program, frames, n_ticks=chip.n_steps)
     energy = energy_of(spec, activity.counts)
     spikes = {name: rows[1:] for name, rows in reference(chip.rollout, frames).items()}
+    fired = {name: chip.spikes(name) for name in chip.translated.groups}
     return ChipReport(
         network=program.name,
         chip=spec.name,
         cores=program.n_cores,
         usable_cores=spec.n_usable_cores,
-        compartments=_compartments(chip),
+        compartments=int(program.neurons_in_use.sum()),
         synapses=program.n_synapses,
         ticks=chip.n_steps,
         model_seconds=chip.n_steps * chip.translated.network.dt,
         chip_seconds=energy.seconds,
-        spikes=chip.totals[0],
-        synaptic_events=chip.totals[1],
+        spikes=sum(int(rows.sum()) for rows in fired.values()),
+        synaptic_events=chip.synaptic_events,
         hops=activity.traffic.hops,
         joules=energy.joules,
         energy_absent=energy.absent,
         latencies=_latencies(chip.rollout.network),
         quantisation=_with_distances(chip, spikes, time_constant),
-        is_exact=all(np.array_equal(chip.spikes(name), spikes[name]) for name in chip.translated.groups),
+        is_exact=all(np.array_equal(rows, spikes[name]) for name, rows in fired.items()),
     )
-
-
-def _compartments(chip: LoadedChip) -> int:
-    network = chip.rollout.network  # currents without synapses take none
-    return sum(network.nodes[name].size + int(_fed(network, name)[1:].sum()) for name in chip.quantised.nodes)
 
 
 def _latencies(network: Network) -> tuple[NodeLatency, ...]:
@@ -195,9 +191,9 @@ class LoadedChip:
                 self._keep(fired.cores[a:b], fired.neurons[a:b])
 
     @property
-    def totals(self) -> tuple[int, int]:
-        """Spikes and synaptic events so far."""
-        return self._engine.totals.spikes, self._engine.totals.synaptic_events
+    def synaptic_events(self) -> int:
+        """Synaptic events so far."""
+        return self._engine.totals.synaptic_events
 
 
 class _Places:

@@ -366,7 +366,7 @@ def _against_link(connection: Any, probed: set[Any], dt: float, chip: ChipSpec) 
         return f"its synapse has {found}; the chip has Lowpass with analog = True and method = 'zoh'"
     if not chip.kind.computes(CurrentNeuron):
         return against_link(connection, dt, chip)
-    if synapse is not None and synapse.tau > dt * 2 ** (chip.lists.decay_bits + 1):
+    if synapse is not None and synapse.tau > dt * 2**chip.lists.decay_bits:  # the least decay forgets faster
         return f"its synapse of {synapse.tau:g} s is too long for decays of {chip.lists.decay_bits} bits"
     return ""
 

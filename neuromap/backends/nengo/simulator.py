@@ -278,7 +278,7 @@ class ChipReport(Card):
     # cores, usable_cores: cores in use, and usable cores of the chip
     cores: int
     usable_cores: int
-    # neurons, compartments: neurons, and compartments that their currents take
+    # neurons, compartments: neurons, and what they take on the chip: compartments, or neurons of crossbar cores
     neurons: int
     compartments: int
     synapses: int  # on all axons
@@ -307,7 +307,8 @@ class ChipReport(Card):
             "latency": f"host to chip 0 ticks, ensemble to ensemble {self._between(ticks)}, chip to host 0 ticks",
             "from the host": f"{counted(self.fed_values, 'value')} a tick, {traffic.host_spikes} spikes; "
             f"{self.clipped_values} values clipped",
-            "spikes": f"{work.spikes} of neurons; {traffic.spikes} ways to cores, {traffic.hops} hops",
+            "spikes": f"{work.spikes} of neurons{' of cores' if self.is_crossbar else ''}; "
+            f"{traffic.spikes} ways to cores, {traffic.hops} hops",
             "synaptic events": f"{work.synaptic_events}, {plain(work.synaptic_events / max(1, work.n_ticks))} a tick",
             "energy": f"{joules(self.energy.joules)}, {joules(self.energy.joules_per_tick)} a tick"
             + (f"; without {', '.join(self.energy.absent)}, which the chip file lacks" if self.energy.absent else ""),
@@ -353,8 +354,8 @@ def _report_chip(mapped: MappedPlan, state: ChipState) -> ChipReport:
         cores=program.n_cores,
         usable_cores=program.chip.n_usable_cores,
         neurons=len(mapped.neuron_core),
-        compartments=_compartments(mapped),
-        synapses=int(np.sum([term.matrix.nnz for e in mapped.built.network.edges.values() for term in e.terms])),
+        compartments=int(program.neurons_in_use.sum()),
+        synapses=program.n_synapses,
         ticks_per_step=plan.ticks_per_step,
         tick_seconds=plan.dt,
         activity=activity,
@@ -364,11 +365,3 @@ def _report_chip(mapped: MappedPlan, state: ChipState) -> ChipReport:
         is_crossbar=not program.chip.kind.computes(CurrentNeuron),
         decoded=decoded_values(mapped),
     )
-
-
-def _compartments(mapped: MappedPlan) -> int:
-    """Count a compartment per current or, on crossbar cores, all neurons including lines, relays and copies."""
-    if mapped.lines:
-        return int((mapped.program.neuron_node >= 0).sum())
-    nodes = mapped.built.network.nodes.values()
-    return sum(node.size * node.neuron.n_currents for node in nodes if node.neuron is not None)

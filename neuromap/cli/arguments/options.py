@@ -51,9 +51,11 @@ def weights_beside(output: str | None) -> str | None:
 
 
 def _all_read(inputs: Mapping[str, str | Path | None]) -> dict[str, str | Path | None]:
-    """Add the weights files of networks to the files to read."""
+    """Add the weights files of networks to the files to read, and find the file of images in its source."""
     found = dict(inputs)
     for name, path in inputs.items():
+        if name == "image file" and path is not None:
+            found[name] = str(path).partition(":")[2]
         if name == "network file":
             found["weights file"] = _weights_file(path)
         elif name.startswith("trained network"):

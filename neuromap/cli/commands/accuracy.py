@@ -76,7 +76,8 @@ def accuracy(
     """
     from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip, require_margin
 
-    check_destinations({"--csv": csv}, {"network file": network, "chip file": chip_file_of(chip or ""), **flags.files})
+    read = {"network file": network, "image file": data, "chip file": chip_file_of(chip or ""), **flags.files}
+    check_destinations({"--csv": csv}, read)
     net = nm.load_network(network)
     rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
     spec = flags.chip(chosen_chip(chip))

@@ -66,7 +66,8 @@ class DeadlineOptions(Given[None]):
     @property
     def files(self) -> dict[str, str]:
         """Files to read, by their role."""
-        return {f"trained network {file}": file for _, file in map(_split, self.trained or [])}
+        trained = {f"trained network {file}": file for _, file in map(_split, self.trained or [])}
+        return {**trained, "image file": self.data}
 
     def arguments(self, network: nm.Network) -> dict[str, Any]:
         """Make the arguments of ``explore``: load images, parse patterns and files."""

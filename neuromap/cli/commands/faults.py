@@ -94,7 +94,8 @@ def faults(
     if onto.make_several:
         raise InputError("--set: gives the chip several values; give one each, faults are of one chip")
     files = {"--html": html, "--svg": svg, "--csv": csv, "--json-file": json_file, "--results": struck.results}
-    read = {"network file": network, "stimulus file": fed.frames, "chip file": onto.file, **flags.files}
+    read = {"network file": network, "stimulus file": fed.frames, "image file": data, "chip file": onto.file}
+    read |= flags.files
     check_destinations(files, read)
     net = nm.load_network(network)
     rollouts = _rollouts(net, patterns, executions)

@@ -128,6 +128,7 @@ def import_command(
         "script" if is_script else "file": source,
         "chip file": None if chip is None else chip_file_of(chip),
         "calibration set": None if calibrate is None else calibrate.removeprefix("npz:"),
+        "image file": data,
     }
     written = {"--output": output, "--output, its weights": weights_beside(output), "--html": html}
     written |= {"--pins": pins, "--pins, its tables": None if pins is None else str(Path(pins).with_suffix(".npz"))}

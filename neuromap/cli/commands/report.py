@@ -120,6 +120,7 @@ def report(
         "network file": network,
         "program file": program_file,
         "stimulus file": fed.frames,
+        "image file": data,
         "chip file": onto.file,
         **flags.files,
     }

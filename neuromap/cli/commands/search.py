@@ -79,7 +79,7 @@ def search(
     flags.made()
     hardware.made()
     kept = {f"{name} of the search": Path(folder) / name for name in ("asked.json", "rows.sqlite", "search.json")}
-    read = {"network file": network, f"chip file {made.chip}": chip_file_of(str(made.chip)), **kept}
+    read = {"network file": network, "image file": data, f"chip file {made.chip}": chip_file_of(str(made.chip)), **kept}
     check_destinations({"--html": html, "--svg": svg, "--csv": csv}, read)
     net = nm.load_network(network)
     require_torch("search")

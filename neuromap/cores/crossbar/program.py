@@ -169,6 +169,14 @@ class Program(ChipProgram):
         return read | (self.neuron_node >= 0) | (self.target_core >= 0)
 
     @property
+    def has_bias(self) -> NDArray[np.bool_]:
+        """Mask of neurons whose leak moves a potential of 0; a neuron that is reset to 0 at once stays there."""
+        neurons = self.neurons
+        floor = neurons.negative_threshold if self.chip.rules.signed_threshold else -neurons.negative_threshold
+        moved: NDArray[np.bool_] = ~neurons.leak_reversal & ((neurons.leak > 0) | ((neurons.leak < 0) & (floor < 0)))
+        return moved
+
+    @property
     def axon_counts(self) -> NDArray[np.int64]:
         """Number of axons of each core, shape (C,): that of the chip's cores."""
         return np.full(self.n_cores, self.axon_types.shape[1], np.int64)

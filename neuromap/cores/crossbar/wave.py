@@ -151,7 +151,6 @@ class CrossbarShares(CoreShares):
 
     def __init__(self, program: Program) -> None:
         super().__init__(program, share_labels(program))
-        self.updates = int(np.prod(program.shape))
         self._n_axons = n_axons = program.axon_types.shape[1]
         self._first = np.searchsorted(self.core, np.arange(program.n_cores + 1))
         self._synapses = np.empty((len(self), n_axons), np.int32)

@@ -27,7 +27,7 @@ from neuromap.network.network import Network
 from neuromap.rollout.indexed_pattern import walks_along
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.cost.energy import Counts, energy_of
+from neuromap.simulation.cost.energy import Counts, energy_of, updates_all
 
 _FEMTO = 15
 """Decimal places of a second to which ticks are timed."""
@@ -103,7 +103,7 @@ def least_tick(chip: ChipSpec, cores: int, neurons: int, most_cores: int | None 
     costs = tick_costs(chip)
     if costs is None:
         return chip.tick_seconds
-    in_use = 0 if chip.kind.structure.UPDATES_ALL else neurons  # axons may take neurons of crossbars that do nothing
+    in_use = _least_in_use(chip, neurons)
     area, most = math.prod(chip.tile), min(most_cores or chip.n_usable_cores, chip.n_usable_cores)
     firsts = [tiles for tiles, _ in costs.barrier] or [1]
     ends = [*(area * (first - 1) for first in firsts[1:]), most]  # most cores within each step of the barrier
@@ -116,6 +116,10 @@ def least_tick(chip: ChipSpec, cores: int, neurons: int, most_cores: int | None 
     return max(min(found, default=0.0), 10.0**-_FEMTO)
 
 
+def _least_in_use(chip: ChipSpec, neurons: int) -> int:
+    return 0 if chip.kind.structure.UPDATES_ALL else neurons  # axons may take neurons of crossbars that do nothing
+
+
 def energy_bound(
     chip: ChipSpec, period_ticks: Time, cores: int, neurons: int, tick_seconds: float | None = None
 ) -> float | None:
@@ -126,7 +130,7 @@ def energy_bound(
     # tick_seconds: lower bound on the length of a tick, if ticks are timed
     # returns joules; ``None`` if the chip has no figures
     chips, ticks, frames = math.prod(chip.chips), period_ticks.numerator, period_ticks.denominator
-    updates = (cores * chip.neurons if chip.kind.structure.UPDATES_ALL else neurons) * ticks
+    updates = (cores * chip.neurons if updates_all(chip) else _least_in_use(chip, neurons)) * ticks
     counts = Counts(ticks=ticks, chips=chips, neuron_updates=updates, seconds=ticks * (tick_seconds or 0.0))
     joules = energy_of(chip, counts).joules
     return None if joules is None else joules / frames

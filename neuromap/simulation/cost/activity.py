@@ -23,7 +23,7 @@ from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.value import Card
-from neuromap.simulation.cost.energy import Counts
+from neuromap.simulation.cost.energy import Counts, updates_all
 from neuromap.simulation.cost.tick_times import TickTimes, tick_clock
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
@@ -124,7 +124,7 @@ class Work(ReadOnly, Card):
         Synapses on those axons.
     neuron_updates : int
         Neurons times ticks. A crossbar core updates all of its neurons in every tick, idle ones too; a synapse-list
-        core only those in use.
+        core only those in use, as does any core of a chip with ``neuron_access_joules``.
     core_events : ndarray of int64, shape (C,)
         Synaptic events of every core, summed over the ticks.
     peak_core_events : ndarray of int64, shape (C,)
@@ -413,16 +413,14 @@ class CoreShares(ABC):
     # core, label, neurons: (S,): core of every share; 2 (node + 1), plus 1 for relays; number of neurons
     # shapes: labels (C, N)
 
-    # neurons updated in every tick: all neurons of the cores in use, idle ones too, or only the neurons in use for
-    # cores that update only these (synapse lists)
-    updates: int
-
     def __init__(self, program: ChipProgram, labels: Ints) -> None:
         self._labels = labels
         n_labels = int(self._labels.max(initial=0)) + 1
         self._numbers = np.arange(program.n_cores)[:, None] * n_labels + self._labels
         self._keys, counts = np.unique(self._numbers, return_counts=True)
         self.core, self.label, self.neurons = self._keys // n_labels, self._keys % n_labels, counts.astype(np.int64)
+        # neurons updated in every tick: all neurons of the cores in use, idle ones too, or only the neurons in use
+        self.updates = self._numbers.size if updates_all(program.chip) else int(program.neurons_in_use.sum())
 
     def __len__(self) -> int:
         return len(self.core)
@@ -443,9 +441,6 @@ class SynapseShares(CoreShares):
     def __init__(self, program: ChipProgram) -> None:
         # the cost of a joined current counts for the neuron it is joined to
         super().__init__(program, share_labels(program).ravel()[program.soma].reshape(program.shape))
-        self.updates = (
-            self._numbers.size if program.chip.kind.structure.UPDATES_ALL else int(program.neurons_in_use.sum())
-        )
         cores = np.repeat(np.arange(program.n_cores), program.axon_counts)
         found = program.synapses_of(cores, rank_in_run(cores))
         share = np.searchsorted(self._keys, self._numbers[cores[found.row], found.neuron])

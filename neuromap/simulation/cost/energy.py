@@ -201,6 +201,11 @@ class Energy(Card):
         return static / self.seconds + other / (self.seconds if seconds is None else seconds)
 
 
+def updates_all(chip: ChipSpec) -> bool:
+    """Whether energy is that of all neurons of the cores in use; else only of the neurons in use, as access is."""
+    return chip.kind.structure.UPDATES_ALL and "neuron_access_joules" not in chip.energy
+
+
 def bits_off_chip(chip: ChipSpec) -> float | None:
     """Bits of one spike on the wire between chips."""
     # bits per second over spikes per second of the chip's ports (34 for TrueNorth, whose spikes have 32 bits between

@@ -91,7 +91,10 @@ def test_chip_equals_integers_and_translation_equals_brian2(kind, seed, name, mo
     original = float_reference(chip.translated.network, {"I": chip.frames["I"][1:]}, STEPS)["A"]
     assert np.array_equal(original, by_brian2)
     assert np.abs(np.cumsum(on_chip, 0) - np.cumsum(by_brian2, 0)).mean() < most
-    assert device.report().is_exact
+    report = device.report()
+    assert report.is_exact
+    assert report.spikes == on_chip.sum()  # copies that a core sends to itself are no spikes of the script's neurons
+    assert report.compartments == chip.program.neurons_in_use.sum()
 
 
 def test_subexpressions_are_worth_what_they_stand_for():

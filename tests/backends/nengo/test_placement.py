@@ -52,6 +52,7 @@ def test_neurons_that_the_chip_does_not_have_run_on_the_host(loop, neurons, reas
     ("change", "reason"),
     [
         ({"synapse": nengo.Alpha(0.01)}, "Alpha"),
+        ({"synapse": 3.0}, "its synapse of 3 s is too long for decays of 12 bits"),  # at most 4096 ticks of 0.5 ms
         ({"synapse": nengo.Lowpass(0.01, method="euler")}, "its synapse has method = 'euler'"),
         ({"synapse": nengo.Lowpass(0.01, analog=False)}, "its synapse has analog = False"),
         ({"learning_rule_type": nengo.PES()}, "learns"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
+from neuromap.hardware.program.usage import count_usage
 
 nengo = pytest.importorskip("nengo", reason="Nengo is an extra: pip install 'neuromap-rollouts[nengo]'")
 
@@ -47,6 +48,22 @@ def test_a_reset_begins_anew_and_a_seed_decides(loop, simulator):
     with simulator(loop) as other:
         other.run_steps(30)
     assert not np.array_equal(other.data[loop.probes_of_b[0]], first)
+
+
+@pytest.mark.parametrize("chip", ["loihi1", "truenorth"])
+def test_the_report_counts_what_the_program_takes(simulator, chip):
+    """A current that no synapse feeds takes no compartment; a copy of a crossbar's neuron takes synapses too."""
+    with nengo.Network(seed=1) as network:
+        network.config[nengo.Ensemble].neuron_type = nengo.SpikingRectifiedLinear()
+        a, b = nengo.Ensemble(9, 1), nengo.Ensemble(9, 1)
+        nengo.Connection(a, b)
+        if chip == "loihi1":
+            nengo.Connection(a.neurons, b.neurons, transform=nengo.Sparse((9, 9), indices=[[0, 1]]), synapse=0.1)
+    with simulator(network, chip=chip) as sim:
+        sim.run_steps(2)
+        report, usage = sim.report().chip, count_usage(sim.mapped.program)
+    assert report.compartments == (usage.compartments or usage.neurons)
+    assert report.synapses == usage.synapses
 
 
 def test_without_the_chip_it_is_nengos_simulator(loop, simulator):

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import ChipError
+from neuromap.explorer.candidates.row_bounds import energy_bound
 from neuromap.hardware.chip.chip_file import with_figures
 from neuromap.hardware.chip.chip_spec import tick_costs
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.network.edge import Edge
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.network.spiking_neuron import CurrentNeuron
+from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron
 from neuromap.network.transforms import Dense
 from neuromap.simulation.cost.energy import energy_of
 from neuromap.simulation.cost.tick_times import FrameSeconds, tick_clock
@@ -178,6 +179,19 @@ def test_energy_has_a_term_for_every_event() -> None:
     assert counts["hop_x_joules"] + counts["hop_y_joules"] == activity.traffic.hops
     assert counts["arrival_joules"] == activity.times.arrivals
     assert energy.seconds == pytest.approx(activity.times.seconds.sum())
+
+
+def test_timed_crossbars_access_the_neurons_in_use_and_update_those_with_a_leak() -> None:
+    """A leak of 1 lifts one neuron from 0 in every tick; one that is held at 0 stays idle."""
+    figures = {"time.ticks": "timed", "time.barrier_seconds": [[1, 1e-6]], "energy.neuron_access_joules": 1e-12}
+    chip = with_figures(nm.load_chip("truenorth"), figures)
+    nodes = {"I": Node("I", (1, 1, 1))}
+    nodes["O"] = Node("O", (1, 1, 2), neuron=LeakNeuron(threshold=1, leak=np.array([1, 0])))
+    edges = {("I", "O"): Edge("I", "O", Dense((1, 1, 1), (1, 1, 2), weights=np.ones((2, 1), int)))}
+    program = nm.map_rollout(nm.Rollout(Network("leak", nodes, edges), "streaming"), chip=chip)
+    activity = nm.measure_activity(program, {"I": np.zeros((6, 1), bool)}, n_ticks=5)
+    assert (activity.work.spikes, activity.work.neuron_updates, activity.times.active) == (5, 10, 5)
+    assert energy_bound(chip, 5, 1, 2) <= 10e-12 + 5 * chip.energy["static_watts"] * chip.tick_seconds
 
 
 @pytest.mark.parametrize(
