@@ -81,7 +81,11 @@ def train(
             "--with-validation: leaves no image to measure on but the test images; give --test, or drop it"
         )
     outputs = {"--checkpoint": checkpoint, "--csv": csv, "--output": output}
-    read = {"network file": network, "image file": data, "chip file": chip_file_of(chip or "")}
+    read: dict[str, str | Path | None] = {
+        "network file": network,
+        "image file": data,
+        "chip file": chip_file_of(chip or ""),
+    }
     check_destinations({**outputs, "--output, its weights": weights_beside(output)}, read)
     net = nm.load_network(network)
     rollouts = _trained(net, pattern or ["streaming"], execution)
