@@ -89,7 +89,8 @@ def _by(found: Floats, wanted: Floats) -> Floats:
 
 
 def _tau_error(tau: Floats, kept: Floats, dt: float) -> float:
-    mine = np.isfinite(tau) & (tau > 0)
+    # A tick leaves e**-40 of a value at most, nothing in doubles, where a neuron is to forget it: no error.
+    mine = np.isfinite(tau) & (tau > dt / 40)
     with np.errstate(divide="ignore"):  # what forgets everything has a time constant of 0
         found = -dt / np.log(kept[mine])
     return float(np.abs(found / tau[mine] - 1).max(initial=0))

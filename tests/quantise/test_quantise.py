@@ -97,13 +97,14 @@ def test_errors_are_those_of_the_values():
     assert all(0 < edge.weight_error < 0.02 for edge in found.quantisation.edges)
 
 
-def test_a_time_constant_that_vanishes_is_an_error_of_all_of_it():
-    """exp(-10) of a value is nothing in parts of 4096: the chip forgets it."""
-    neuron = FloatNeuron(1, threshold=1.0, tau=20e-3, synapse_taus=[1e-4], gains=[50.0])
+@pytest.mark.parametrize(("tau", "error"), [(1e-4, 1.0), (1e-3 / 64, 0.0)])
+def test_a_time_constant_that_vanishes_is_an_error_of_all_of_it(tau, error):
+    """exp(-10) of a value is nothing in parts of 4096: the chip forgets it, as it should where exp(-64) is left."""
+    neuron = FloatNeuron(1, threshold=1.0, tau=20e-3, synapse_taus=[tau], gains=[50.0])
     synapses = FloatSynapses.of_matrix("I", "A", np.array([[1.0]]))
     found = quantise(FloatNetwork("short", 1e-3, {"I": 1}, {"A": neuron}, (synapses,)), "loihi1")
     assert found.network.nodes["A"].neuron.current_decay.tolist() == [4096]
-    assert found.quantisation.nodes[0].synapse_tau_errors == (1.0,)
+    assert found.quantisation.nodes[0].synapse_tau_errors == (error,)
 
 
 @given(seed=st.integers(0, 2**32 - 1))
