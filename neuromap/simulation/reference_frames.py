@@ -346,8 +346,8 @@ def _spiking_reference(network: Network, inputs: Mapping[str, NDArray[Any]]) -> 
     # shapes: inputs (S, n_frames, size); returns (S, n_frames, size)
     n_stimuli, n_frames = next(iter(inputs.values())).shape[:2]
     x = {name: np.zeros((n_frames, node.size, n_stimuli), np.int64) for name, node in network.nodes.items()}
-    for name, rows in inputs.items():
-        x[name][:] = rows.transpose(1, 2, 0)
+    for name in network.inputs:
+        x[name][:] = inputs[name].transpose(1, 2, 0)
     neurons = {
         name: node.spiking.spread(node.size).take(np.repeat(np.arange(node.size), n_stimuli))
         for name, node in network.nodes.items()
