@@ -9,6 +9,9 @@ from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.training_options import TrainingOptions
 
+# File of an experiment's folder.
+RESULTS = "results"
+
 
 @dataclass(frozen=True)
 class Published(Card):

@@ -145,7 +145,7 @@ def first_answers(result: ExperimentResult) -> tuple[FirstAnswer, ...]:
 
 
 def compared_answers(result: ExperimentResult) -> tuple[FirstAnswer, ...]:
-    """Return the same if there are several networks to compare, else nothing."""
+    """Return the first answers where there are several networks to compare, else nothing."""
     answers = first_answers(result)
     return answers if len({answer.network for answer in answers}) > 1 else ()
 

@@ -16,7 +16,7 @@ from neuromap.datasets.sources import load_images, name_of_source
 from neuromap.datasets.tracks import PARTS, digest_of_parts
 from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import InputError, NeuromapError
-from neuromap.experiments.experiment import Curve, Experiment
+from neuromap.experiments.experiment import RESULTS, Curve, Experiment
 from neuromap.experiments.experiment_result import (
     CurveResult,
     CurveRun,
@@ -109,7 +109,7 @@ def run_experiment(
         _can_train(chosen)
         load_images(data, "test", limit=1)  # if there are none, no folder is left behind
     folder = _made(folder)
-    results = ResultsFile(folder / "results", _RESULTS)
+    results = ResultsFile(folder / RESULTS, _RESULTS)
     runs = {
         _fingerprint(run): run
         for k in range(repetitions)
@@ -120,7 +120,7 @@ def run_experiment(
     if to_do and not is_new:  # results trained on another device can be shown here
         _can_train(chosen)
     if known := [result for key in runs if (result := results.get(key)) is not None]:
-        _require_same_images(folder / "results", known, data, limit, is_done=not to_do)
+        _require_same_images(folder / RESULTS, known, data, limit, is_done=not to_do)
     checkpoints = [folder / checkpoint_name(run.curve, run.repetition) for run in runs.values()]
     with (
         job_runner(_run_of, runs, Workers(processes).at_most(len(to_do)), "experiment") as runner,

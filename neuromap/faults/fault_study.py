@@ -174,7 +174,7 @@ def _run(setup: FaultSetup, faults: Faults) -> FaultRun:
 def _frames(setup: FaultSetup, faults: Faults) -> StruckFrames:
     """Run the stimuli, unless nothing failed and the outputs are known; what is sent is counted in any case."""
     struck = strike(setup.program, faults)
-    if struck.program is setup.program and not faults.rates.keys() & {*ON_THE_WAY}:
+    if struck.program is setup.program and faults.rates.keys().isdisjoint(ON_THE_WAY):
         return StruckFrames(struck.program, dict(setup.expected), struck.counts)
     return frames_of(struck, faults, setup.stimuli, setup.choice)
 

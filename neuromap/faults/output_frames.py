@@ -74,7 +74,7 @@ def frames_of(struck: Struck, faults: Faults, stimuli: Frames, choice: EngineCho
             f"faults: flipped-payloads: program {struck.program.name} sends spikes, which carry nothing; choose of "
             f"{', '.join(KINDS)}"
         )
-    if not faults.rates.keys() & {*ON_THE_WAY}:
+    if faults.rates.keys().isdisjoint(ON_THE_WAY):
         return StruckFrames(struck.program, output_frames(struck.program, stimuli, choice), struck.counts)
     frames, counts = _lossy_frames(struck.program, faults, stimuli, choice)
     return StruckFrames(struck.program, frames, {**struck.counts, **counts})

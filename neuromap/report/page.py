@@ -81,6 +81,7 @@ from neuromap.report.findings import Finding, findings
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import time_axes, time_axis
 from neuromap.simulation.choose_frames import describe_frames
+from neuromap.simulation.cost.energy import OF_SOME_CHIPS
 from neuromap.simulation.cost.steady_figures import Spread
 from neuromap.verification.verdict import Mismatch, Stray, Verification
 
@@ -90,15 +91,8 @@ if TYPE_CHECKING:
 _REAL = {"float": AMOUNT}
 _SECONDS = AMOUNT.or_null
 _OPTIONAL_COUNT, _AT_LEAST_1 = COUNT.or_null, POSITIVE.or_null
-# Terms that a report on any chip has; the others where the chip file has their figure.
-_OF_ANY_CHIP = {
-    "static_watts",
-    "tick_joules",
-    "synaptic_event_joules",
-    "neuron_update_joules",
-    "spike_joules",
-    "off_chip_bit_joules",
-}
+# Terms that not every report has; hops are one term, or one along x and one along y.
+_OF_SOME_CHIPS = {*OF_SOME_CHIPS, "hop_joules", "hop_x_joules", "hop_y_joules"}
 _RESPONSES = define(
     "responses", record_of(Responses, first_response_ticks=INTEGER.or_null, full_response_ticks=INTEGER.or_null)
 )
@@ -152,7 +146,7 @@ _ENERGY = record_of(
     (),
     _REAL,
     joules_per_frame_spread=_SPREAD.or_null,
-    terms=record({key: _TERM if key in _OF_ANY_CHIP else _TERM.added for key in ENERGY_TERM_KEYS}).by(
+    terms=record({key: _TERM.added if key in _OF_SOME_CHIPS else _TERM for key in ENERGY_TERM_KEYS}).by(
         lambda terms: {key: _TERM.write(term) for key, term in terms.items()}
     ),
     absent=each(enum(*ENERGY_TERM_KEYS), uniqueItems=True),

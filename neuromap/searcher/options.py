@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from neuromap.datasets.tracks import ImageSet
     from neuromap.hardware.chip.chip_spec import ChipSpec
 
+KEPT = ASKED, ROWS, FOUND = "asked.json", "rows.sqlite", "search.json"
+"""Files of a search's folder: what was asked, the explored rows, and what was found."""
 MOST_CLASSES = 64
 """Most behaviour classes that are searched by default; a network is trained for each."""
 

@@ -39,7 +39,7 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.searcher.classes import ClassPlace, least_first_response, list_classes, spread_out
 from neuromap.searcher.halving import Plan, Standing, beaten_by, default_budget, full_plan, plan_of
-from neuromap.searcher.options import SearchOptions
+from neuromap.searcher.options import FOUND, ROWS, SearchOptions
 from neuromap.searcher.result import AccuracyAt, ClassStatus, SearchedClass, SearchPoint, SearchResult
 from neuromap.searcher.rung import (
     TRAININGS,
@@ -182,7 +182,7 @@ def search(network: Network, asked: SearchOptions) -> SearchResult:
             folder="" if asked.folder is None else str(folder),
         )
         if asked.folder is not None:
-            write_whole(folder / "search.json", found.to_json())
+            write_whole(folder / FOUND, found.to_json())
     return found
 
 
@@ -453,7 +453,7 @@ class _Race:
                 objectives=list(dict.fromkeys([*_SEEN, *(cost.title for cost in self.costs)])),
                 limits=None if one.place.period is None else one.samples_as,
                 verify=False,  # only the points need it
-                store=self._folder / "rows.sqlite",
+                store=self._folder / ROWS,
                 processes=workers.processes,
                 scheduler=workers.scheduler,
             )

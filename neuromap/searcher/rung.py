@@ -32,12 +32,12 @@ from neuromap.jobs.runners import Workers, job_runner
 from neuromap.network.network import Network
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.searcher.options import ASKED
 from neuromap.simulation.run.simulate_batch import simulate_batch
 from neuromap.training.chip_training import train_for_chip
 from neuromap.training.network_training import network_digest
 
 Key = TypeVar("Key", bound=Hashable)
-_ASKED = "asked.json"
 _FORMAT = "neuromap search folder 2"
 _LOOKED_AT = 64
 TRAININGS = "trainings"
@@ -190,7 +190,7 @@ def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageS
         "training": json.dumps(dict(setting.training), sort_keys=True),
     }
     text = json.dumps({"format": _FORMAT, **asked}, indent=1) + "\n"
-    file = folder / _ASKED
+    file = folder / ASKED
     try:
         (folder / TRAININGS).mkdir(parents=True, exist_ok=True)
         known = file.read_text(encoding="utf-8") if file.exists() else None
@@ -216,7 +216,7 @@ def _told(known: str, asked: Mapping[str, str]) -> str:
         name = next(name for name in asked if found[name] != asked[name])
         return f"holds a search of another {name}, {str(found[name])[:60]} (now {asked[name][:60]})"
     except (ValueError, KeyError, TypeError, StopIteration, RecursionError):
-        return f"its {_ASKED} is none of a search, or of one by another version of neuromap"
+        return f"its {ASKED} is none of a search, or of one by another version of neuromap"
 
 
 def _ticks_of(images: ImageSet) -> str:

@@ -215,7 +215,7 @@ def request(path, apps):
     from neuromap.errors import InputError
 
     if path.stat().st_size > 2**24:
-        raise InputError("the server's own library refuses it, and json takes too much memory for it")
+        raise InputError("json, which stands in for the server here, takes too much memory for it")
     try:
         told = json.loads(path.read_bytes())
         method, target, body = (told[key].encode("latin-1") for key in ("method", "target", "body"))

@@ -146,7 +146,8 @@ def test_a_mean_reaches_training_and_its_checkpoints_and_draws_nothing(net, imag
     from neuromap.training.torch.measure_frames import Batches
 
     given = replace(net, tables={**net.tables, "inputs": {"I": {"noise": 0.2, "mean": 0.25}}})
-    one, two = (Batches(images["train"], 0.2, 64, 0, mean=mean) for mean in ((), (0.25,)))
+    encoding = input_encodings(given)["I"]
+    one, two = (Batches(images["train"], replace(encoding, mean=mean), 64, 0) for mean in ((), (0.25,)))
     for plain, shifted in ((one.epoch(1, 3), two.epoch(1, 3)), (one.in_order(3), two.in_order(3))):
         for (a, _), (b, _) in zip(plain, shifted, strict=True):
             assert np.array_equal(a - 0.25, b)

@@ -8,6 +8,7 @@ import pytest
 import neuromap as nm
 from neuromap.accuracy import accuracy_on_chip
 from neuromap.datasets import load_images
+from neuromap.encoding import input_encodings
 from neuromap.errors import InputError
 from neuromap.network.network import Network
 from neuromap.network.transforms import Conv, Dense
@@ -53,7 +54,7 @@ def test_real_networks_see_streams_as_chips_do(images):
 
     net = network()
     rollouts = [nm.Rollout(net, "streaming"), nm.Rollout(net, "sequential")]
-    batches = Batches(images["train"], 0.0, 25, 0)
+    batches = Batches(images["train"], input_encodings(net)["I"], 25, 0)
     batches.begin_at(*rollouts)
     for epoch in (0, 1):
         for number, (frames, labels) in enumerate(batches.epoch(epoch, 4)):

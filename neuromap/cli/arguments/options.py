@@ -51,11 +51,9 @@ def weights_beside(output: str | None) -> str | None:
 
 
 def _all_read(inputs: Mapping[str, str | Path | None]) -> dict[str, str | Path | None]:
-    """Add the weights files of networks to the files to read, and find the file of images in its source."""
+    """Add the weights files of networks to the files to read."""
     found = dict(inputs)
     for name, path in inputs.items():
-        if name == "image file" and path is not None:
-            found[name] = str(path).partition(":")[2]
         if name == "network file":
             found["weights file"] = _weights_file(path)
         elif name.startswith("trained network"):
@@ -133,6 +131,11 @@ def chip_file_of(chip: str) -> str | None:
     from neuromap.hardware.chip.chip_file import is_chip_path
 
     return chip if is_chip_path(chip) else None
+
+
+def image_file_of(source: str | None) -> str | None:
+    """Return the path of images given as ``npz:FILE`` or the like, else None."""
+    return None if source is None else source.partition(":")[2] or None
 
 
 # Figures of a chip on the command line: ``--set core.axons=256,512``.

@@ -18,6 +18,7 @@ from neuromap.cli.arguments.options import (
     check_destinations,
     chip_file_of,
     chosen_chip,
+    image_file_of,
     read_pattern,
 )
 from neuromap.cli.arguments.run_options import check_run_length
@@ -76,7 +77,12 @@ def accuracy(
     """
     from neuromap.accuracy.measure import ImageFrames, accuracy_on_chip, require_margin
 
-    read = {"network file": network, "image file": data, "chip file": chip_file_of(chip or ""), **flags.files}
+    read = {
+        "network file": network,
+        "image file": image_file_of(data),
+        "chip file": chip_file_of(chip or ""),
+        **flags.files,
+    }
     check_destinations({"--csv": csv}, read)
     net = nm.load_network(network)
     rollout = nm.Rollout(net, read_pattern(net, pattern), execution)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import neuromap as nm
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.options import AS_JSON, LIMIT, check_destinations
+from neuromap.cli.arguments.options import AS_JSON, LIMIT, check_destinations, image_file_of
 from neuromap.cli.printing.text_output import (
     give_form,
     print_json,
@@ -60,14 +60,18 @@ def experiment(
         for known in names:
             print_line(text_console(), f"{known}: {nm.experiments.load_experiment(known).title}")
         return
+    from neuromap.experiments.experiment import RESULTS
+
     asked = nm.experiments.load_experiment(name)
     folder = Path("build") / asked.name if folder is None else folder
-    read: dict[str, str | Path | None] = {"experiment file": name, "file of results": folder / "results"}
+    source = asked.data if data is None else data
+    read: dict[str, str | Path | None] = {"experiment file": name, "file of results": folder / RESULTS}
+    read["image file"] = image_file_of(source)
     check_destinations({"--csv": csv, "--svg": svg, "--save": save}, read)
     with progress_bar(asked.name) as progress:
         found = nm.experiments.run_experiment(
             asked,
-            asked.data if data is None else data,
+            source,
             folder,
             processes=processes,
             repetitions=repetitions,

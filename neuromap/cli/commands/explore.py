@@ -18,6 +18,7 @@ from neuromap.cli.arguments.options import (
     check_destinations,
     check_workers,
     chip_file_of,
+    image_file_of,
     read_pattern,
 )
 from neuromap.cli.arguments.run_options import StimuliFlags
@@ -64,10 +65,10 @@ class DeadlineOptions(Given[None]):
     limit: int | None = option("N  With --deadline: only the first N images.")
 
     @property
-    def files(self) -> dict[str, str]:
+    def files(self) -> dict[str, str | None]:
         """Files to read, by their role."""
         trained = {f"trained network {file}": file for _, file in map(_split, self.trained or [])}
-        return {**trained, "image file": self.data}
+        return {**trained, "image file": image_file_of(self.data)}
 
     def arguments(self, network: nm.Network) -> dict[str, Any]:
         """Make the arguments of ``explore``: load images, parse patterns and files."""

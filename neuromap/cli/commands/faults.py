@@ -16,6 +16,7 @@ from neuromap.cli.arguments.options import (
     SOURCES,
     ChipFlags,
     check_destinations,
+    image_file_of,
     read_pattern,
     split_patterns,
 )
@@ -94,8 +95,13 @@ def faults(
     if onto.make_several:
         raise InputError("--set: gives the chip several values; give one each, faults are of one chip")
     files = {"--html": html, "--svg": svg, "--csv": csv, "--json-file": json_file, "--results": struck.results}
-    read = {"network file": network, "stimulus file": fed.frames, "image file": data, "chip file": onto.file}
-    read |= flags.files
+    read = {
+        "network file": network,
+        "stimulus file": fed.frames,
+        "image file": image_file_of(data),
+        "chip file": onto.file,
+        **flags.files,
+    }
     check_destinations(files, read)
     net = nm.load_network(network)
     rollouts = _rollouts(net, patterns, executions)

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.options import AS_JSON, EVERY, SOURCES, check_destinations, chip_file_of, weights_beside
+from neuromap.cli.arguments.options import (
+    AS_JSON,
+    EVERY,
+    SOURCES,
+    check_destinations,
+    chip_file_of,
+    image_file_of,
+    weights_beside,
+)
 from neuromap.cli.printing.text_output import print_form, print_json, print_written, text_console, text_width
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
@@ -128,7 +136,7 @@ def import_command(
         "script" if is_script else "file": source,
         "chip file": None if chip is None else chip_file_of(chip),
         "calibration set": None if calibrate is None else calibrate.removeprefix("npz:"),
-        "image file": data,
+        "image file": image_file_of(data),
     }
     written = {"--output": output, "--output, its weights": weights_beside(output), "--html": html}
     written |= {"--pins": pins, "--pins, its tables": None if pins is None else str(Path(pins).with_suffix(".npz"))}

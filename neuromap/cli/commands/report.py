@@ -17,6 +17,7 @@ from neuromap.cli.arguments.options import (
     ChipFlags,
     check_destinations,
     chosen_chip,
+    image_file_of,
     read_pattern,
     read_rollout,
     split_patterns,
@@ -120,7 +121,7 @@ def report(
         "network file": network,
         "program file": program_file,
         "stimulus file": fed.frames,
-        "image file": data,
+        "image file": image_file_of(data),
         "chip file": onto.file,
         **flags.files,
     }

@@ -19,12 +19,13 @@ from neuromap.cli.arguments.options import (
     STREAMS,
     check_destinations,
     chip_file_of,
+    image_file_of,
 )
 from neuromap.cli.printing.text_output import print_form, print_written, progress_bar, text_console, write_forms
 from neuromap.errors import InputError
 from neuromap.options import option
 from neuromap.render.value import form
-from neuromap.searcher.options import SearchOptions
+from neuromap.searcher.options import KEPT, SearchOptions
 from neuromap.training.options.training_options import HardwareOptions, TrainingOptions, require_torch
 
 EXAMPLES = """\
@@ -78,8 +79,13 @@ def search(
     made, folder = asked.made(), asked.folder or f"{network.stem}-search"
     flags.made()
     hardware.made()
-    kept = {f"{name} of the search": Path(folder) / name for name in ("asked.json", "rows.sqlite", "search.json")}
-    read = {"network file": network, "image file": data, f"chip file {made.chip}": chip_file_of(str(made.chip)), **kept}
+    kept = {f"{name} of the search": Path(folder) / name for name in KEPT}
+    read = {
+        "network file": network,
+        "image file": image_file_of(data),
+        f"chip file {made.chip}": chip_file_of(str(made.chip)),
+        **kept,
+    }
     check_destinations({"--html": html, "--svg": svg, "--csv": csv}, read)
     net = nm.load_network(network)
     require_torch("search")

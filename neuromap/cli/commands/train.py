@@ -14,6 +14,7 @@ from neuromap.cli.arguments.options import (
     NETWORK,
     check_destinations,
     chip_file_of,
+    image_file_of,
     read_pattern,
     weights_beside,
 )
@@ -83,7 +84,7 @@ def train(
     outputs = {"--checkpoint": checkpoint, "--csv": csv, "--output": output}
     read: dict[str, str | Path | None] = {
         "network file": network,
-        "image file": data,
+        "image file": image_file_of(data),
         "chip file": chip_file_of(chip or ""),
     }
     check_destinations({**outputs, "--output, its weights": weights_beside(output)}, read)

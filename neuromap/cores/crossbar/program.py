@@ -170,10 +170,15 @@ class Program(ChipProgram):
 
     @property
     def has_bias(self) -> NDArray[np.bool_]:
-        """Mask of neurons whose leak moves a potential of 0; a neuron that is reset to 0 at once stays there."""
-        neurons = self.neurons
-        floor = neurons.negative_threshold if self.chip.rules.signed_threshold else -neurons.negative_threshold
-        moved: NDArray[np.bool_] = ~neurons.leak_reversal & ((neurons.leak > 0) | ((neurons.leak < 0) & (floor < 0)))
+        """Mask of neurons that fire from a potential of 0, or leave it, without input or noise."""
+        n, below = self.neurons, np.less_equal if self.chip.rules.negative_comparison == "<=" else np.less
+        leaked = np.where(n.leak_reversal, 0, n.leak.astype(np.int64))
+        if n.stochastic_leak is not None:
+            leaked = np.where(n.stochastic_leak, np.sign(leaked), leaked)
+        floor = -n.negative_threshold.astype(np.int64)
+        of_mode = np.choose(n.reset_mode, (-n.reset.astype(np.int64), leaked - floor, leaked), mode="clip")
+        reset = np.where(n.saturate_negative, floor, of_mode)
+        moved: NDArray[np.bool_] = (leaked >= n.threshold) | (np.where(below(leaked, floor), reset, leaked) != 0)
         return moved
 
     @property

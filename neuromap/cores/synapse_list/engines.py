@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
 from neuromap.cores.synapse_list.program import InputUnderWay, ListProgram, synapses_of, wrapped
-from neuromap.simulation.engine.engine import CurrentState, Engine, EngineState, Totals, check_state
+from neuromap.simulation.engine.engine import CurrentState, Engine, EngineState, Totals
 from neuromap.simulation.engine.engine_choice import EngineChoice, check_seed
 from neuromap.simulation.engine.readable_engine import ReadableEngine
 
@@ -40,10 +40,7 @@ class NumpyLists(InputUnderWay, ReadableEngine):
 
     def restore(self, state: EngineState) -> None:
         """Continue from a state of this program, from any engine."""
-        check_state(self.program, state)
-        self.reset()
-        self.tick, self._totals = state.tick, Totals(*state.totals)
-        self._potentials = state.potentials.copy()
+        super().restore(state)
         due, core, axon = state.spikes.T
         values = True if state.values is None else state.values
         self._carried[due % len(self._carried), self.program.synapses.axons[core] + axon] = values

@@ -256,13 +256,13 @@ def energy_of(chip: ChipSpec, counts: Counts) -> Energy:
             "fit" if key in chip.energy_included else None,
         )
         for key, title, count in _counted(chip, counts, bits)
-        if key in each or key not in _OF_SOME_CHIPS
+        if key in each or key not in OF_SOME_CHIPS
     )
     return Energy(counts, seconds, terms, chip.energy.get("average_synaptic_event_joules"))
 
 
 # Terms left out if a chip file lacks their figure, as others then include it.
-_OF_SOME_CHIPS = ("neuron_access_joules", "fire_joules", "arrival_joules")
+OF_SOME_CHIPS = ("neuron_access_joules", "fire_joules", "arrival_joules")
 
 
 def _counted(chip: ChipSpec, counts: Counts, bits: float | None) -> list[tuple[str, str, int]]:

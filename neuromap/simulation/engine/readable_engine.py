@@ -62,6 +62,13 @@ class ReadableEngine(ABC):
         """Copy of the potentials of some cores, in this order, shape (n, N)."""
         return self._potentials[cores]
 
+    def restore(self, state: EngineState) -> None:
+        """Continue from a state of this program, taken from any engine."""
+        check_state(self.program, state)
+        self.reset()
+        self.tick, self._totals = state.tick, Totals(*state.totals)
+        self._potentials = state.potentials.copy()
+
     @property
     def totals(self) -> Totals:
         """Activity since tick 0; axon events and their synapses count in the tick that reaches the axon."""
@@ -146,9 +153,6 @@ class AxonRing(ReadableEngine):
 
     def restore(self, state: EngineState) -> None:
         """Continue from a state of this program, taken from any engine."""
-        check_state(self.program, state)
-        self.reset()
-        self.tick, self._totals = state.tick, Totals(*state.totals)
-        self._potentials = state.potentials.copy()
+        super().restore(state)
         due, core, axon = state.spikes.T
         self._due[due % len(self._due), core, axon] = True

@@ -83,23 +83,19 @@ class Batches:
     def __init__(
         self,
         images: ImageSet,
-        noise: float,
+        encoding: InputEncoding,
         size: int,
         seed: int,
         *,
         flip: bool = False,
-        mean: tuple[float, ...] = (),
         run: int = 0,
-        units: InputEncoding | None = None,
     ) -> None:
         # run: number of consecutive pictures of a track shown as frames, each such run once; 0 for stills and streams
-        # units: says which real numbers intensities 0 and 1 stand for; those of the images by default
         self._set, self._images, self._labels, self._white = images, images.images, images.labels, images.white
         self._shown: tuple[Rollout, ...] = ()
-        self._noise, self._size, self._seed, self._flip = noise, size, seed, flip
+        self._encoding, self._size, self._seed, self._flip = encoding, size, seed, flip
         self._starts = starts_of_runs(images, run) if run else np.arange(len(images.images))
-        self._run, self._onset, self._units = run, 0, units
-        self._mean = torch.tensor(mean) if mean else None
+        self._run, self._onset = run, 0
         # Noise is drawn on this device: on one thread of the host it would take longer than a step on CUDA.
         self.device = torch.device("cpu")
 
@@ -163,17 +159,19 @@ class Batches:
         return images
 
     def _frames(self, images: NDArray[np.uint8], n_frames: int, noise: Any) -> Tensor:
-        """Convert images to frames, each with its own noise."""
+        """Convert images to frames of code ``real``, each with its own noise."""
         # shapes: images (batch, frames or 1, rows, columns, features)
-        shown = images.swapaxes(0, 1).astype(np.float32) / np.float32(self._white)
-        shown = shown if self._units is None else self._units.in_units(self._set, shown)
-        clean = torch.from_numpy(shown).to(self.device)
-        mean = None if self._mean is None else self._mean.to(self.device)
-        if not self._noise:
+        clean = torch.from_numpy(self._intensities(images).swapaxes(0, 1)).to(self.device)
+        mean = torch.tensor(self._encoding.mean, device=self.device) if self._encoding.mean else None
+        if not self._encoding.noise:
             return (clean if mean is None else clean - mean).expand(n_frames, *clean.shape[1:])
         frames = torch.randn((n_frames, *clean.shape[1:]), generator=noise, device=self.device)
-        frames.mul_(self._noise).add_(clean).clamp_(0, 1)
+        frames.mul_(self._encoding.noise).add_(clean).clamp_(0, 1)
         return frames if mean is None else frames.sub_(mean)
+
+    def _intensities(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Intensities of images in the units of the network."""
+        return self._encoding.in_units(self._set, images.astype(np.float32) / np.float32(self._white))
 
 
 class FrameBatches(Batches):
@@ -182,8 +180,8 @@ class FrameBatches(Batches):
     def __init__(
         self, images: ImageSet, encoding: InputEncoding, options: TrainingOptions, hardware: HardwareOptions
     ) -> None:
-        super().__init__(images, 0.0, options.batch, options.seed, flip=options.flip)
-        self._encoding, self._shift = encoding, hardware.shift
+        super().__init__(images, encoding, options.batch, options.seed, flip=options.flip)
+        self._shift = hardware.shift
 
     def _noise_of(self, rng: np.random.Generator | None) -> Any:
         return np.random.default_rng(self._seed) if rng is None else rng
@@ -193,7 +191,7 @@ class FrameBatches(Batches):
         return _moved(images, self._shift, rng) if self._shift else images
 
     def _frames(self, images: NDArray[np.uint8], n_frames: int, noise: Any) -> Tensor:
-        intensities = self._encoding.in_units(self._set, images.astype(np.float32) / np.float32(self._white))
+        intensities = self._intensities(images)
         if not self._set.is_stream:
             intensities = intensities[:, 0]
             if self._encoding.is_constant:  # views of one frame

@@ -470,7 +470,7 @@ def batches_of(
 ) -> Batches:
     """Make batches in code ``real``, following the encoding of the input."""
     run = 0 if encoding.frames == "still" else length
-    found = Batches(images, encoding.noise, size, seed, flip=flip, mean=encoding.mean, run=run, units=encoding)
+    found = Batches(images, encoding, size, seed, flip=flip, run=run)
     found.begin_at(Rollout(pattern.network, pattern))
     return found
 

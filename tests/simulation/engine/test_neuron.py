@@ -1,10 +1,13 @@
 """The neuron on arrays against a scalar transcription of its five steps."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import neuromap as nm
 from neuromap.cores.crossbar.program import NeuronTable
 from neuromap.simulation.engine.neuron import Width, by_chance, fire, integrate, leak
 
@@ -113,6 +116,27 @@ def test_arrays_follow_the_five_scalar_steps(drawn, wrap, comparison, stochastic
         one_tick(p["potential"], [e[i] for e in events], p, bits, wrap, comparison) for i, p in enumerate(parameters)
     ]
     assert list(zip(v.tolist(), spikes.tolist(), strict=True)) == expected
+
+
+@pytest.fixture(scope="module")
+def program():
+    net = nm.build_network({"I": (1, None), "O": (1, 1)}, {("I", "O"): [[1]]})
+    return nm.map_rollout(nm.Rollout(net, "streaming"), nm.load_chip("ranc", {"core.neurons": 8}))
+
+
+@given(drawn=neurons(), comparison=st.sampled_from(["<", "<="]))
+@settings(deadline=None, max_examples=200)
+def test_a_program_tells_which_neurons_a_tick_moves_from_0(program, drawn, comparison):
+    """On chips with timed ticks these are updated in every tick, as they have a bias."""
+    rest = dict.fromkeys(drawn[1][0], 0) | {"threshold": 1}
+    arrays = table([*drawn[1], *[rest] * (program.shape[1] - len(drawn[1]))])
+    wide = Width(-(2**40), 2**40 - 1)
+    after, spikes = fire(leak(np.zeros(program.shape[1], np.int64), arrays, wide), arrays, wide, comparison)
+    kept = ("weights", "stochastic_weight")
+    rows = {f.name: getattr(arrays, f.name)[None] for f in fields(arrays) if f.name not in kept}
+    chip = replace(program.chip, rules=replace(program.chip.rules, negative_comparison=comparison))
+    of_rows = replace(program, chip=chip, neurons=replace(program.neurons, **rows))
+    assert of_rows.has_bias[0].tolist() == (spikes | (after != 0)).tolist()
 
 
 @pytest.mark.parametrize(
