@@ -55,7 +55,7 @@ DOCUMENT = document(
     points=each(
         record_of(
             SearchPoint,
-            ("network",),
+            network=TEXT(at="network.name").added,
             values=each(INTEGER),
             energy_joules=AMOUNT.or_null,
             curve=_CURVE,
@@ -68,6 +68,7 @@ DOCUMENT = document(
     classes=each(
         record_of(
             SearchedClass,
+            network=TEXT.added,
             frame_period_steps=AMOUNT.or_null,
             status=enum("trained", "dropped", "excluded", "does not fit"),
             accuracy=each(PART.or_null),
@@ -89,6 +90,7 @@ def _lines(found: SearchResult) -> Iterator[dict[str, Any]]:
             for at in curve:
                 yield {
                     "point": number,
+                    "network": point.network.name,
                     "pattern": point.pattern,
                     "execution": point.execution,
                     "behaviour_class": point.behaviour_class,
@@ -121,7 +123,7 @@ def headline(found: SearchResult) -> str:
     at = with_unit(found.moments[-1], "s")
     accuracy = dict(best.curve)[found.moments[-1]]
     return (
-        f"{found.network} on {found.chip}: after {at} {best.pattern}, {best.execution}, on "
+        f"{best.network.name} on {found.chip}: after {at} {best.pattern}, {best.execution}, on "
         f"{counted(best.cores, 'core')} is right most often, {_percent(accuracy)} of {found.n_images} validation "
         f"images of {found.data}"
     )
@@ -143,7 +145,13 @@ def point_table(found: SearchResult) -> Table[tuple[int, SearchPoint]]:
     ]
     if "energy" in found.objectives:
         columns.insert(5, Column("energy\n[per frame]", lambda row: joules(row[1].energy_joules)))
+    if _several(found):
+        columns.insert(1, Column("network", lambda row: row[1].network.name, left=True, wraps=True, least=8))
     return Table(columns, list(enumerate(found.points, start=1)), "The front", (0, 1))
+
+
+def _several(found: SearchResult) -> bool:
+    return len({one.network for one in found.classes}) > 1
 
 
 def _accuracy_column(moment: float, rank: int) -> Column[tuple[int, SearchPoint]]:
@@ -176,7 +184,9 @@ def class_table(found: SearchResult) -> Table[SearchedClass]:
     ]
     if any(one.frame_period_steps is not None for one in found.classes):
         columns.insert(2, Column("a frame every\n[steps]", _period, rank=1))
-    return Table(columns, found.classes, "Behaviour classes", (0,))
+    if several := _several(found):
+        columns.insert(0, Column("network", lambda one: one.network, left=True, wraps=True, least=8))
+    return Table(columns, found.classes, "Behaviour classes", (0, 1) if several else (0,))
 
 
 def _period(one: SearchedClass) -> str:
@@ -232,7 +242,8 @@ def to_drawing(found: SearchResult, *, narrow: bool = False) -> str:
     lines: dict[str, Sequence[Point]] = {}
     for number, point in enumerate(found.points, start=1):
         known = dict(point.curve)
-        name = f"{number}: {point.pattern}, {point.execution}, {counted(point.cores, 'core')}"
+        of = f" of {point.network.name}" if _several(found) else ""
+        name = f"{number}: {point.pattern}{of}, {point.execution}, {counted(point.cores, 'core')}"
         lines[name] = [
             Point(text, known.get(at), f"{name}, {text}: {_percent(known[at]) if at in known else 'no answer yet'}")
             for at, text in zip(found.moments, moments, strict=True)
@@ -267,6 +278,7 @@ def to_html(found: SearchResult, called: str = "", data: str = "", limit: int | 
         table=point_table(found),
         classes=class_table(found),
         edges=_edges(found),
+        several=_several(found),
         commands=[(point, _commands(point, data, limit)) for point in found.points],
         worth=worth(found),
     )
@@ -274,13 +286,20 @@ def to_html(found: SearchResult, called: str = "", data: str = "", limit: int | 
 
 def _edges(found: SearchResult) -> Table[tuple[str, Sequence[str]]]:
     """Make the table of R: a row per edge, a column per point."""
-    names = [f"{u} -> {v}" for u, v in found.points[0].network.edges]
+    streams = [
+        {f"{u} -> {v}": value for (u, v), value in zip(point.network.edges, point.values, strict=True)}
+        for point in found.points
+    ]
+    names = list(dict.fromkeys(name for each in streams for name in each))
     changed: Mapping[str, int] = {name: sum(name in point.changed for point in found.points[1:]) for name in names}
-    rows = [(name, [_streams(point, k, name) for point in found.points]) for k, name in enumerate(names)]
+    rows = [
+        (name, [_streams(point, each.get(name), name) for point, each in zip(found.points, streams, strict=True)])
+        for name in names
+    ]
     rows.sort(key=lambda row: -changed[row[0]])
     columns: list[Column[tuple[str, Sequence[str]]]] = [Column("edge", lambda row: row[0], left=True)]
     columns += [_edge_column(n) for n in range(len(found.points))]
-    note = "marked *: another than in the point before, of point 1 than in streaming"
+    note = "marked *: another than in the point before, of a network's first point than in streaming"
     return Table(columns, rows, "What changed from point to point", notes=[note])
 
 
@@ -288,8 +307,10 @@ def _edge_column(n: int) -> Column[tuple[str, Sequence[str]]]:
     return Column(f"point {n + 1}", lambda row: row[1][n], left=True)
 
 
-def _streams(point: SearchPoint, k: int, name: str) -> str:
-    return f"{'streaming' if point.values[k] else 'sequential'}{' *' if name in point.changed else ''}"
+def _streams(point: SearchPoint, value: int | None, name: str) -> str:
+    if value is None:
+        return "no such edge"
+    return f"{'streaming' if value else 'sequential'}{' *' if name in point.changed else ''}"
 
 
 def _commands(point: SearchPoint, data: str, limit: int | None) -> list[str]:

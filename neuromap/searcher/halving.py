@@ -1,8 +1,8 @@
 """Successive halving: how a budget of epochs is divided into rungs, and which classes survive each.
 
-The trunk trains the weights that all classes start from. Every rung then divides an equal part of the rest among the
-surviving classes: epochs per class grow as classes are dropped, and the budget is never exceeded. A class is dropped
-only if other classes beat all its rows at all moments beyond a margin.
+The trunk trains the weights that all classes of a network start from. Every rung then divides an equal part of the rest
+among the surviving classes: epochs per class grow as classes are dropped, and the budget is never exceeded. A class is
+dropped only if other classes beat all its rows at all moments beyond a margin.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Plan(NamedTuple):
     """Division of a budget of epochs, for each seed."""
 
     budget: int
-    trunk: int  # epochs of the weights that all classes start from
+    trunk: int  # epochs of the weights that all classes of a network start from
     rungs: tuple[int, ...]  # epochs of every rung, for all classes together
     full: int  # epochs of a full training; no rung gives a class more
 
@@ -34,18 +34,18 @@ class Plan(NamedTuple):
         return min(self.full, (self.rungs[rung] + left_over) // n_live)
 
 
-def default_budget(n_classes: int, full: int) -> int:
+def default_budget(n_classes: int, full: int, trunks: int = 1) -> int:
     """Default budget of a search; for one class at least a full training."""
-    return max(full if n_classes == 1 else full // 2, -(-n_classes * full // SHARE), _least(n_classes))
+    return max(full if n_classes == 1 else full // 2, -(-n_classes * full // SHARE), _least(n_classes, trunks))
 
 
 def _n_rungs(n_classes: int) -> int:
     return max(1, math.ceil(math.log2(n_classes) / 2))
 
 
-def _least(n_classes: int) -> int:
-    """Least budget: one epoch for the trunk, and one for every class in every rung."""
-    return 1 + _n_rungs(n_classes) * n_classes
+def _least(n_classes: int, trunks: int) -> int:
+    """Least budget: one epoch for every trunk, and one for every class in every rung."""
+    return trunks + _n_rungs(n_classes) * n_classes
 
 
 def full_plan(n_classes: int, full: int) -> Plan:
@@ -53,16 +53,16 @@ def full_plan(n_classes: int, full: int) -> Plan:
     return Plan(n_classes * full, 0, (n_classes * full,), full)
 
 
-def plan_of(budget: int, n_classes: int, full: int) -> Plan:
-    """Divide a budget: two fifths for the trunk, at most a full training; the rest equally over rungs."""
-    n_rungs, least = _n_rungs(n_classes), _least(n_classes)
+def plan_of(budget: int, n_classes: int, full: int, trunks: int = 1) -> Plan:
+    """Divide a budget: two fifths for the trunks, each at most a full training; the rest equally over rungs."""
+    n_rungs, least = _n_rungs(n_classes), _least(n_classes, trunks)
     if budget < least:
         raise InputError(
             f"budget {budget}: {n_classes} behaviour classes in {counted(n_rungs, 'rung')} take {least} epochs or "
             "more; give as many, or search fewer classes (--sample)"
         )
-    trunk = max(1, min(full, 2 * budget // 5, budget - n_rungs * n_classes))
-    each, more = divmod(budget - trunk, n_rungs)
+    trunk = max(1, min(full, 2 * budget // 5 // trunks, (budget - n_rungs * n_classes) // trunks))
+    each, more = divmod(budget - trunk * trunks, n_rungs)
     return Plan(budget, trunk, tuple(each + (more if k == n_rungs - 1 else 0) for k in range(n_rungs)), full)
 
 

@@ -69,18 +69,20 @@ _OF_PLAN = {"epochs", "learning_rate", "seed"}
 
 
 @keywords_of(SearchOptions)
-def search(network: Network, asked: SearchOptions) -> SearchResult:
+def search(network: Network | Sequence[Network], asked: SearchOptions) -> SearchResult:
     """Search patterns and weights together: one network for each behaviour class, trained by successive halving.
 
-    Weights have the same shapes under every pattern, so all classes start from one set of weights, the trunk, whose
-    training alternates between several classes. A budget of epochs is divided into rungs; after each rung, classes are
-    dropped that others beat beyond the margin in everything they could be chosen for. Rollouts of the surviving classes
-    are mapped as by :func:`neuromap.explore`; each point of the front is verified and run on all images.
+    Weights have the same shapes under every pattern, so all classes of a network start from one set of weights, the
+    trunk, whose training alternates between several classes. Several networks, which may differ in layers, bits of
+    weights or codes of inputs, are searched as one: their classes share the budget and are compared. A budget of epochs
+    is divided into rungs; after each rung, classes are dropped that others beat beyond the margin in everything they
+    could be chosen for. Rollouts of the surviving classes are mapped as by :func:`neuromap.explore`; each point of the
+    front is verified and run on all images.
 
     Parameters
     ----------
-    network : Network
-        Network with shapes; its weights, if any, are not used.
+    network : Network or sequence of Network
+        Networks with shapes, each with a name of its own; weights, if any, are not used.
     chip : chip
         Name of a packaged chip, a chip file, or a chip.
     images : mapping of str to ImageSet
@@ -101,7 +103,7 @@ def search(network: Network, asked: SearchOptions) -> SearchResult:
     seeds : sequence of int
         Seeds of trainings. With several, classes are compared by their means, and the network of the best is kept.
     sample : int, optional
-        Number of classes to search, if the network has many.
+        Number of classes to search of each network, if there are many.
     margin : float
         Number of standard errors by which an accuracy must be beaten.
     training : mapping of str to Any, optional
@@ -125,7 +127,7 @@ def search(network: Network, asked: SearchOptions) -> SearchResult:
     Raises
     ------
     InputError
-        If images, options and network do not match, the deadline is before any response, the network has too many
+        If images, options and networks do not match, the deadline is before any response, a network has too many
         classes, or the folder belongs to another search.
     DoesNotFitError
         If nothing fits the chip or the limit on cores.
@@ -136,33 +138,39 @@ def search(network: Network, asked: SearchOptions) -> SearchResult:
     NeuromapError
         If workers are not available; completed work is kept in the folder.
     """
-    needs("search", network, Network)
-    require_frames(network, "search", "its one rollout is streaming, a frame a tick")
+    networks = _networks(network)
     require_torch("search")
     images = _images(asked)
     chip, training = load_chip(asked.chip), dict(asked.training or {})
     named = {f.name: training[f.name] for f in fields(HardwareOptions) if f.name in training}
-    chosen = choose_for_chip(network, chip, images["train"], HardwareOptions(**named)).network
-    size, shape = len(images["train"].images), images["train"].shape
-    full, *_ = chosen_options(training, size, shape, 1, graded=chosen.is_graded)
-    is_stream = images["train"].is_stream
-    listed = list_classes(network, asked.sample, asked.seeds[0], asked.executions if is_stream else None)
-    entrants = _entrants(listed.places, asked, chip, is_stream=is_stream)
-    n_live = sum(one.is_live for one in entrants)
-    budget = default_budget(n_live, full.epochs) if asked.budget is None else asked.budget
-    plan = full_plan(n_live, full.epochs) if asked.full else plan_of(budget, n_live, full.epochs)
+    hardware, train = HardwareOptions(**named), images["train"]
+    graded = {choose_for_chip(one, chip, train, hardware).network.is_graded for one in networks.values()}
+    if len(graded) > 1:
+        raise InputError(
+            f"search: networks {', '.join(networks)}: some send values, others spikes, which are trained for other "
+            "numbers of epochs; search them apart"
+        )
+    full, *_ = chosen_options(training, len(train.images), train.shape, 1, graded=graded.pop())
+    sampled_by = asked.executions if train.is_stream else None
+    listed = [list_classes(one, asked.sample, asked.seeds[0], sampled_by) for one in networks.values()]
+    places = [place for each in listed for place in each.places]
+    entrants = _entrants(places, asked, chip, is_stream=train.is_stream)
+    names = [one.network for one in entrants if one.is_live]
+    n_live, n_trunks = len(names), len({*names})
+    budget = default_budget(n_live, full.epochs, n_trunks) if asked.budget is None else asked.budget
+    plan = full_plan(n_live, full.epochs) if asked.full else plan_of(budget, n_live, full.epochs, n_trunks)
     with ExitStack() as opened:
         folder = Path(opened.enter_context(TemporaryDirectory()) if asked.folder is None else asked.folder)
         held = {"train": images["train"], "validation": first_images(images["validation"])}
         rest = {name: value for name, value in training.items() if name not in _OF_PLAN}
-        setting = RungSetting(network, chip, held, rest, folder / TRAININGS)
+        setting = RungSetting(networks, chip, held, rest, folder / TRAININGS)
         digest = claim_folder(folder, setting, images)
         race = _Race(entrants, asked, chip, folder, images, plan, full.learning_rate, digest)
         with Trainings(setting, asked.workers, race.tell) as trainings:
             race.run(trainings)
         points = race.points()
         found = SearchResult(
-            network=network.name,
+            network=", ".join(networks),
             chip=chip.name,
             data=images["train"].name,
             deadline=asked.deadline,
@@ -171,19 +179,42 @@ def search(network: Network, asked: SearchOptions) -> SearchResult:
             objectives=tuple(one.title for one in race.costs),
             seeds=tuple(asked.seeds),
             n_images=len(images["validation"].images),
-            n_classes=listed.n_classes,
+            n_classes=_sum_known(each.n_classes for each in listed),
             budget=plan.budget,
             spent=race.spent,
             full_epochs=full.epochs,
             margin=asked.margin,
             points=points,
-            classes=tuple(race.described(one) for one in sorted(entrants, key=lambda one: one.place.number)),
+            classes=tuple(
+                race.described(one)
+                for name in networks
+                for one in sorted(entrants, key=lambda one: one.place.number)
+                if one.network == name
+            ),
             is_exact=all(one.explored.gap.is_exact for one in race.live if one.explored is not None),
             folder="" if asked.folder is None else str(folder),
         )
         if asked.folder is not None:
             write_whole(folder / FOUND, found.to_json())
     return found
+
+
+def _networks(given: Network | Sequence[Network]) -> dict[str, Network]:
+    """Name the networks."""
+    found = dict[str, Network]()
+    for one in [given] if isinstance(given, Network) else given:
+        needs("search", one, Network)
+        require_frames(one, "search", "its one rollout is streaming, a frame a tick")
+        if found.setdefault(one.name, one) is not one:
+            raise InputError(f"search: two networks have the name {one.name}; give each a name of its own")
+    if not found:
+        raise InputError("search: no network is given; give one or more")
+    return found
+
+
+def _sum_known(numbers: Iterable[int | None]) -> int | None:
+    every = list(numbers)
+    return None if None in every else sum(number or 0 for number in every)
 
 
 def _images(asked: SearchOptions) -> Mapping[str, ImageSet]:
@@ -220,6 +251,10 @@ class _Entrant:
     @property
     def is_live(self) -> bool:
         return self.status == "trained"
+
+    @property
+    def network(self) -> str:
+        return self.place.pattern.network.name
 
     @property
     def name(self) -> str:
@@ -332,7 +367,8 @@ class _Race:
         self.spent = 0
         self._tolerance = 0.0
         self._told = 0
-        self._trunk: dict[int, Rung] = {}
+        self._trunk: dict[tuple[str, int], Rung] = {}
+        self._networks = list(dict.fromkeys(one.network for one in entrants))
 
     @property
     def _tick(self) -> float | None:
@@ -375,10 +411,10 @@ class _Race:
             self._measure()
 
     def _run_rungs(self, trainings: Trainings) -> None:
-        trunk = self._train_trunk(trainings)
+        trunk = self._train_trunks(trainings)
         is_mapped = self._may_drop_early
         if is_mapped:
-            self._map(dict.fromkeys(self.live, trunk), of_trunk=True)
+            self._map(trunk, of_trunk=True)
             self.moments = self._moments()
             self._drop_late()
         left_over = trained = 0
@@ -403,37 +439,39 @@ class _Race:
         limits = asked.max_cores is not None or (asked.deadline is not None and self._chip.is_timed)
         return limits or len(self._plan.rungs) > 1
 
-    def _train_trunk(self, trainings: Trainings) -> Network:
-        """Train the weights that all classes start from, alternating between some that differ as much as possible."""
-        places = dict[tuple[int, ...], ClassPlace]()
+    def _train_trunks(self, trainings: Trainings) -> dict[_Entrant, Network]:
+        """Train weights that all classes of a network start from, alternating between some that differ the most."""
+        places = dict[str, dict[tuple[int, ...], ClassPlace]]()
         for one in self.live:  # for streams, classes may share a pattern
-            places.setdefault(one.place.pattern.values, one.place)
-        together = spread_out(list(places.values()), TOGETHER)
-        patterns, executions = zip(*map(self._trained_as, together), strict=True)
-        epochs, of = self._plan.trunk, executions if self._is_stream else ()
-        for seed in self._asked.seeds:
-            self._trunk[seed] = Rung(patterns, seed, 0, epochs, self._rate, self._digest, True, of)
-        self.spent += epochs
-        return trainings.train(self._trunk, {})[self._asked.seeds[0]]
+            places.setdefault(one.network, {}).setdefault(one.place.pattern.values, one.place)
+        for name, found in places.items():
+            together = spread_out(list(found.values()), TOGETHER)
+            patterns, executions = zip(*map(self._trained_as, together), strict=True)
+            epochs, of = self._plan.trunk, executions if self._is_stream else ()
+            for seed in self._asked.seeds:
+                self._trunk[name, seed] = Rung(name, patterns, seed, 0, epochs, self._rate, self._digest, True, of)
+            self.spent += epochs
+        trained = trainings.train(self._trunk, {})
+        return {one: trained[one.network, self._asked.seeds[0]] for one in self.live}
 
     def _train(self, trainings: Trainings, entrants: Sequence[_Entrant], epochs: int, number: int) -> None:
         """Continue the training of classes, with ``number`` trainings before."""
         # counted here, not by the start: one that goes on from a rung before the last is another training than the last
         rate = self._rate * _AGAIN**number
-        rungs, starts = dict[tuple[int, int], Rung](), dict[tuple[int, int], Rung]()
+        rungs, starts = dict[tuple[_Entrant, int], Rung](), dict[tuple[_Entrant, int], Rung]()
         for one in entrants:
             values, execution = self._trained_as(one.place)
             of = (execution,) if self._is_stream else ()
             for seed in self._asked.seeds:
-                key = one.place.number, seed
-                start = one.rungs.get(seed, self._trunk.get(seed))
+                start = one.rungs.get(seed, self._trunk.get((one.network, seed)))
                 lineage = self._digest if start is None else start.name
-                rungs[key] = one.rungs[seed] = Rung((values,), seed, number, epochs, rate, lineage, executions=of)
+                one.rungs[seed] = Rung(one.network, (values,), seed, number, epochs, rate, lineage, executions=of)
+                rungs[one, seed] = one.rungs[seed]
                 if start is not None:
-                    starts[key] = start
+                    starts[one, seed] = start
         trained = trainings.train(rungs, starts)
         for one in entrants:
-            one.networks = {seed: trained[one.place.number, seed] for seed in self._asked.seeds}
+            one.networks = {seed: trained[one, seed] for seed in self._asked.seeds}
             one.epochs += epochs
         self.spent += epochs * len(entrants)
 
@@ -531,7 +569,9 @@ class _Race:
         margin, n_images = self._asked.margin, len(self._images["validation"].images)
         for one, better in zip(live, beaten_by(standings, margin, n_images), strict=True):
             if better is not None:
-                one.leave("dropped", f"after rung {rung + 1}: beaten by {live[better].name} by more than the margin")
+                by, its = live[better].name, live[better].network
+                by = by if its == one.network else f"{by} of {its}"
+                one.leave("dropped", f"after rung {rung + 1}: beaten by {by} by more than the margin")
 
     def _cost(self, row: ExploredRow) -> list[float]:
         values = [(one, getattr(row, one.name)) for one in self.costs]
@@ -542,6 +582,7 @@ class _Race:
         means, spreads = one.best()
         nothing = [None] * len(self.moments)
         return SearchedClass(
+            network=one.network,
             number=one.place.number,
             pattern=one.name,
             n_patterns=len(one.place.patterns),
@@ -565,13 +606,13 @@ class _Race:
                 best_at.setdefault(entrant_and_row, []).append(moment)
         if not best_at:  # with the final weights ticks last longer
             raise _too_early(self.moments[-1], (row.first_response_seconds for one in self.live for row in one.rows))
-        points, files = list[SearchPoint](), dict[int, str]()
+        points, files, before = list[SearchPoint](), dict[_Entrant, str](), dict[str, tuple[int, ...]]()
         for (one, k), moments in best_at.items():
-            number = one.place.number
-            if number not in files:
-                files[number] = self._saved(one)
-            before = points[-1].values if points else (1,) * len(one.place.pattern.values)
-            points.append(self._point(one, k, tuple(moments), before, files[number]))
+            if one not in files:
+                files[one] = self._saved(one)
+            streaming = (1,) * len(one.place.pattern.values)
+            points.append(self._point(one, k, tuple(moments), before.get(one.network, streaming), files[one]))
+            before[one.network] = points[-1].values
         return tuple(points)
 
     def _front(self, moment: int) -> list[tuple[_Entrant, int]]:
@@ -595,6 +636,8 @@ class _Race:
             return ""
         name = one.place.pattern.name or ""
         stem = name if re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name) else f"class-{one.place.number}"
+        if len(self._networks) > 1:
+            stem = f"{self._networks.index(one.network) + 1}-{stem}"
         one.networks[one.kept].save(self._folder / f"{stem}.toml")
         return str(self._folder / f"{stem}.toml")
 

@@ -31,7 +31,7 @@ class SearchPoint(Card):
     behaviour_class : int
         Number of its class; 1 is that of streaming.
     changed : tuple of str
-        Edges whose R differs from the previous point, or from streaming for the first point.
+        Edges whose R differs from the previous point of its network, or from streaming for the first one.
     cores : int
         Cores of the mapped program.
     energy_joules : float or None
@@ -59,7 +59,7 @@ class SearchPoint(Card):
     map_command : str
         The command that maps it again.
     network : Network
-        The network with its weights.
+        The network with its weights; its name is that of the network searched.
     """
 
     pattern: str
@@ -92,8 +92,10 @@ class SearchedClass(Card):
 
     Attributes
     ----------
+    network : str
+        Name of its network.
     number : int
-        Class number; 1 is that of streaming.
+        Class number in this network; 1 is that of streaming.
     pattern : str
         Pattern under which its network was trained.
     n_patterns : int
@@ -115,6 +117,7 @@ class SearchedClass(Card):
         ``None`` if there is no answer yet, or (spread) a single seed.
     """
 
+    network: str
     number: int
     pattern: str
     n_patterns: int
@@ -135,7 +138,7 @@ class SearchResult(Documented, Tabled, Paged, Drawn, Printed):
     Attributes
     ----------
     network, chip, data : str
-        Names.
+        Names; those of several networks with commas.
     deadline : float or None
         In seconds; ``None`` if all moments count.
     moments : tuple of float
@@ -149,7 +152,7 @@ class SearchResult(Documented, Tabled, Paged, Drawn, Printed):
     n_images : int
         Validation images, on which classes are compared.
     n_classes : int or None
-        Behaviour classes of the network, for streams split by frame period; ``None`` if not counted.
+        Behaviour classes of all networks, for streams split by frame period; ``None`` if not counted.
     budget, spent : int
         Epochs for each seed: allowed, and trained.
     full_epochs : int
@@ -159,7 +162,7 @@ class SearchResult(Documented, Tabled, Paged, Drawn, Printed):
     points : tuple of SearchPoint
         The front, in the order of the moments at which they are best.
     classes : tuple of SearchedClass
-        All classes searched, by number.
+        All classes searched, by network and number.
     is_exact : bool
         Whether every rollout of the trained classes that could be on the front was mapped.
     folder : str

@@ -38,7 +38,7 @@ from neuromap.training.chip_training import train_for_chip
 from neuromap.training.network_training import network_digest
 
 Key = TypeVar("Key", bound=Hashable)
-_FORMAT = "neuromap search folder 2"
+_FORMAT = "neuromap search folder 3"
 _LOOKED_AT = 64
 TRAININGS = "trainings"
 """Folder of the checkpoints, in the folder of the search."""
@@ -47,7 +47,7 @@ TRAININGS = "trainings"
 class RungSetting(NamedTuple):
     """Setting shared by all rungs of a search."""
 
-    network: Network
+    networks: Mapping[str, Network]  # by name
     chip: ChipSpec
     images: Mapping[str, ImageSet]  # "train" and "validation"
     training: Mapping[str, Any]
@@ -55,8 +55,9 @@ class RungSetting(NamedTuple):
 
 
 class Rung(NamedTuple):
-    """A training: its patterns, epochs and initial weights."""
+    """A training: its network, patterns, epochs and initial weights."""
 
+    network: str  # name
     patterns: tuple[tuple[int, ...], ...]  # R of every edge; training steps alternate between several patterns
     seed: int
     number: int  # number of trainings of its class before it, also of those that were not kept
@@ -69,7 +70,7 @@ class Rung(NamedTuple):
     @property
     def name(self) -> str:
         """Name of its checkpoint, without the suffix."""
-        return sha256(repr(("neuromap rung 2", *self)).encode()).hexdigest()[:24]
+        return sha256(repr(("neuromap rung 3", *self)).encode()).hexdigest()[:24]
 
     @property
     def file(self) -> str:
@@ -105,7 +106,7 @@ def train_rung(setting: RungSetting, job: RungJob) -> TrainedRung:
 
 
 def _trained(setting: RungSetting, job: RungJob, folder: Path) -> TrainedRung:
-    rung, network = job.rung, setting.network
+    rung, network = job.rung, setting.networks[job.rung.network]
     asked = {"epochs": rung.epochs, "seed": _seed(rung), "threads": 1, "learning_rate": rung.learning_rate}
     start = None if job.start is None else folder / job.start
     executions = rung.executions or ("windowed",) * len(rung.patterns)
@@ -184,7 +185,7 @@ def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageS
     """Claim a folder for this search, or refuse that of another; return the digest of the setting."""
     used = {part: images[part] for part in ("train", "validation")}
     asked = {
-        "network": f"{setting.network.name} {network_digest(setting.network)}",
+        "network": ", ".join(f"{name} {network_digest(one)}" for name, one in setting.networks.items()),
         "chip": f"{setting.chip.name} {fingerprint_of_chip(setting.chip)[:16]}",
         "data": f"{images['train'].name} {digest_of_parts(used)}{_ticks_of(images['train'])}",
         "training": json.dumps(dict(setting.training), sort_keys=True),

@@ -13,12 +13,13 @@ from neuromap.searcher.halving import Standing, beaten_by, default_budget, full_
 
 @given(st.integers(1, 40), st.integers(1, 100), st.data())
 def test_the_budget_is_kept_and_nobody_goes_without(n_classes, full, data):
-    least = default_budget(n_classes, 1)
+    trunks = data.draw(st.integers(1, n_classes))
+    least = default_budget(n_classes, 1, trunks)
     budget = data.draw(st.integers(least, least + 40 * n_classes))
-    plan = plan_of(budget, n_classes, full)
-    assert plan.trunk + sum(plan.rungs) == budget
+    plan = plan_of(budget, n_classes, full, trunks)
+    assert plan.trunk * trunks + sum(plan.rungs) == budget
     assert 1 <= plan.trunk <= full
-    spent, left_over, live = plan.trunk, 0, n_classes
+    spent, left_over, live = plan.trunk * trunks, 0, n_classes
     for rung in range(len(plan.rungs)):
         epochs = plan.epochs(rung, live, left_over)
         assert 1 <= epochs <= full

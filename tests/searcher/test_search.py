@@ -139,7 +139,7 @@ def test_streams_are_not_sampled_by_steps_of_several_ticks(streamed, skip, tmp_p
 
 def test_every_rung_is_a_training_of_its_own(skip, bars, tmp_path, monkeypatch):
     """Also after rungs that were not kept, which at this rate are many: what is spent is what checkpoints hold."""
-    monkeypatch.setattr(race, "plan_of", lambda budget, n, full: Plan(budget, 2, (2 * n,) * 4, full))
+    monkeypatch.setattr(race, "plan_of", lambda budget, n, full, trunks: Plan(budget, 2, (2 * n,) * 4, full))
     training = {**QUICK, "learning_rate": 0.5}
     found = nm.search(skip(), images=bars, training=training, margin=100, budget=34, folder=tmp_path)
     held = [epochs_done(path) for path in (tmp_path / "trainings").iterdir()]
@@ -206,6 +206,43 @@ def test_full_trainings_drop_nobody_and_several_seeds_have_a_spread(skip, bars):
     )
 
 
+def test_networks_of_other_layers_and_bits_compete(skip, bars, tmp_path):
+    """Each has its own classes and trunk; what comes out names them, and a second run trains nothing."""
+    wide = skip()
+    bits = {**wide.tables, "training": {"edges": {"H -> O": {"weights": "4-bit"}, "G -> O": {"weights": "4-bit"}}}}
+    edges = {key: edge for key, edge in wide.edges.items() if key != ("H", "O")}
+    networks = [wide, replace(wide, name="4-bit", tables=bits), replace(wide, name="chain", edges=edges)]
+    found = nm.search(networks, images=bars, training={**QUICK, "epochs": 4}, folder=tmp_path, margin=0)
+    assert [(one.network, one.number) for one in found.classes] == [
+        *(("skip", n) for n in (1, 2, 3, 4)), *(("4-bit", n) for n in (1, 2, 3, 4)), ("chain", 1)
+    ]  # fmt: skip
+    assert (found.n_classes, found.network) == (9, "skip, 4-bit, chain")
+    held = sum(epochs_done(path) for path in (tmp_path / "trainings").iterdir())
+    assert held == found.spent <= found.budget
+    for point in found.points:
+        assert point.verified
+        assert point.agrees
+        saved = nm.load_network(point.file)
+        assert saved.name == point.network.name
+        weights = saved.edges["G", "O"].matrix().data
+        assert (abs(weights) > 1).any() == (saved.name == "4-bit")
+    kept = {(point.network.name, point.behaviour_class) for point in found.points}
+    assert len({point.file for point in found.points}) == len(kept)
+    jsonschema.validate(json.loads(found.to_json()), nm.load_schema("search"))
+    assert "network" in found.to_text(200).partition("\n\n")[2].splitlines()[1]
+    assert ("no such edge" in found.to_html()) == (len({len(point.values) for point in found.points}) > 1)
+    written = {path: path.stat().st_mtime_ns for path in (tmp_path / "trainings").iterdir()}
+    again = nm.search(networks, images=bars, training={**QUICK, "epochs": 4}, folder=tmp_path, margin=0)
+    assert again.to_json() == found.to_json()
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "trainings").iterdir()} == written
+    with pytest.raises(InputError, match=r"holds a search of another network, skip "):
+        nm.search(networks[:2], images=bars, training={**QUICK, "epochs": 4}, folder=tmp_path)
+    with pytest.raises(InputError, match=r"^search: two networks have the name skip; give each a name of its own$"):
+        nm.search([wide, replace(wide, edges=edges)], images=bars)
+    with pytest.raises(InputError, match=r"^search: no network is given"):
+        nm.search([], images=bars)
+
+
 @pytest.mark.parametrize("code", ["threshold", "bernoulli"])
 def test_the_model_is_right_as_often_as_the_reference(found, skip, bars, code):
     """On the same frames, drawn or not; and not as the chip where one weight is another."""
@@ -227,9 +264,9 @@ def test_where_no_disk_is_shared_checkpoints_travel(skip, bars, tmp_path):
     """A worker is given the checkpoint to start from, and gives its own back: the networks are the same."""
     net = skip()
     few = {part: bars[part] for part in ("train", "validation")}
-    setting = RungSetting(net, nm.load_chip("truenorth"), few, {"batch": 16, "frames": 2}, tmp_path)
-    first = Rung(((1, 1, 1, 1),), 0, 0, 1, 0.03, "", is_trunk=True)
-    second = Rung(((1, 0, 1, 1),), 0, 1, 1, 0.03, first.name)
+    setting = RungSetting({net.name: net}, nm.load_chip("truenorth"), few, {"batch": 16, "frames": 2}, tmp_path)
+    first = Rung(net.name, ((1, 1, 1, 1),), 0, 0, 1, 0.03, "", is_trunk=True)
+    second = Rung(net.name, ((1, 0, 1, 1),), 0, 1, 1, 0.03, first.name)
     train_rung(setting, RungJob(first, None))
     here = train_rung(setting, RungJob(second, first.file))
     start = (tmp_path / first.file).read_bytes()
@@ -290,7 +327,7 @@ def test_a_folder_in_which_nothing_was_trained_is_of_no_search(skip, bars, tmp_p
     with pytest.raises(InputError, match="holds a search of another training"):
         nm.search(skip(), images=bars, training={**QUICK, "batch": 8}, folder=tmp_path)
     asked = tmp_path / "asked.json"
-    asked.write_text(asked.read_text().replace("search folder 2", "search folder 1"))
+    asked.write_text(asked.read_text().replace("search folder 3", "search folder 2"))
     with pytest.raises(
         InputError, match=r"asked\.json is none of a search, or of one by another version .*; name another"
     ):
@@ -301,7 +338,7 @@ def test_forms(found):
     document = json.loads(found.to_json())
     jsonschema.validate(document, nm.load_schema("search"))
     assert [point["pattern"] for point in document["points"]] == [point.pattern for point in found.points]
-    assert found.to_csv().splitlines()[0].startswith("point,pattern,execution,")
+    assert found.to_csv().splitlines()[0].startswith("point,network,pattern,execution,")
     text, page = found.to_text(200), found.to_html()
     for point in found.points:
         assert point.pattern in text.replace("\n", " ") or len(point.pattern) > 20

@@ -209,7 +209,7 @@ class Command(TyperCommand):
             if (record := param.get_help_record(ctx)) is None:
                 continue
             if param.param_type_name == "argument":
-                parts["Arguments"].append(record)
+                parts["Arguments"].append((record[0].replace("<list[Path]>", "<path> ..."), record[1]))
             elif group == COMMON:
                 parts["Options"].append(record)
             else:

@@ -14,7 +14,6 @@ from neuromap.cli.arguments.options import (
     AS_JSON,
     EVERY,
     LIMIT,
-    NETWORK,
     SOURCES,
     STREAMS,
     check_destinations,
@@ -23,7 +22,7 @@ from neuromap.cli.arguments.options import (
 )
 from neuromap.cli.printing.text_output import print_form, print_written, progress_bar, text_console, write_forms
 from neuromap.errors import InputError
-from neuromap.options import option
+from neuromap.options import argument, option
 from neuromap.render.value import form
 from neuromap.searcher.options import KEPT, SearchOptions
 from neuromap.training.options.training_options import HardwareOptions, TrainingOptions, require_torch
@@ -55,7 +54,9 @@ TrainingFlags.said = {name: replace(said, default=None, group="training") for na
 
 @command
 def search(
-    network: Path = NETWORK,
+    networks: list[Path] = argument(
+        "NET  Network files (TOML): layers, bits of weights and codes of inputs may differ."
+    ),
     data: str | None = option(f"SOURCE  Labelled images: {SOURCES} (scikit-learn's); streams of them: {STREAMS}."),
     *,
     asked: Given[SearchOptions],
@@ -71,29 +72,30 @@ def search(
     """Find which network under which rollout is right most often on a chip, by a deadline or over time.
 
     One network is trained for each behaviour class, all from one set of weights, by successive halving under one budget
-    of epochs. Rollouts of the classes that stay are mapped, verified and run on all images. The same command goes on
-    where it was ended, whatever ended it. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
+    of epochs; of several network files, all classes compete. Rollouts of the classes that stay are mapped, verified and
+    run on all images. The same command goes on where it was ended, whatever ended it. Needs PyTorch: pip install
+    'neuromap-rollouts[training]'.
     """
     if data is None:
         raise InputError("--data: is missing; give labelled images, such as --data digits")
-    made, folder = asked.made(), asked.folder or f"{network.stem}-search"
+    made, folder = asked.made(), asked.folder or f"{'-'.join(path.stem for path in networks)[:100]}-search"
     flags.made()
     hardware.made()
     kept = {f"{name} of the search": Path(folder) / name for name in KEPT}
     read = {
-        "network file": network,
+        **{f"network file {path}": path for path in networks},
         "image file": image_file_of(data),
         f"chip file {made.chip}": chip_file_of(str(made.chip)),
         **kept,
     }
     check_destinations({"--html": html, "--svg": svg, "--csv": csv}, read)
-    net = nm.load_network(network)
+    nets = [nm.load_network(path) for path in networks]
     require_torch("search")
     images = {part: nm.datasets.load_images(data, part, limit=limit) for part in ("train", "validation", "test")}
     training = {**flags.keywords, **hardware.keywords}
     with progress_bar("search") as progress:
         how = {**asked.keywords, "folder": folder, "training": training, "progress": progress}
-        found = nm.search(net, images=images, **how)
+        found = nm.search(nets, images=images, **how)
     called = shlex.join(["neuromap", *sys.argv[1:]])
     written = write_forms(
         (html, lambda: form(found, "html", called, data, limit)), (svg, found.to_svg), (csv, found.to_csv)
