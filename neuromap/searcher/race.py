@@ -60,6 +60,9 @@ _AGAIN = 0.5
 """Ratio of the learning rate of a continued training to that of the training before."""
 TOGETHER = 8
 """Most classes between which the training of the trunk alternates."""
+_PROMISING = 16
+"""Rows of a class that are mapped with the trunk's weights, those of fewest cores by estimate for their times first:
+all are mapped in the end, with the weights that count. A limit on cores needs all of them at once."""
 _MOST_MOMENTS, _FRAMES = 8, 4
 """Without a deadline: most moments at which classes are compared, and frames of every row that they cover."""
 _SEEN = (FIRST.title, SAMPLING.title)
@@ -480,6 +483,7 @@ class _Race:
     def _map(self, networks: Mapping[_Entrant, Network], *, of_trunk: bool = False) -> None:
         """Map the rollouts of classes with the given weights, for their times, cores and energy."""
         most, workers = self._asked.max_cores, self._asked.workers
+        at_first = _PROMISING if of_trunk and most is None else None
         refusals = list[str]()
         for one, network in networks.items():
             found = explore(
@@ -490,6 +494,7 @@ class _Race:
                 executions=self._asked.executions,
                 objectives=list(dict.fromkeys([*_SEEN, *(cost.title for cost in self.costs)])),
                 limits=None if one.place.period is None else one.samples_as,
+                most_mapped=at_first,
                 verify=False,  # only the points need it
                 store=self._folder / ROWS,
                 processes=workers.processes,
