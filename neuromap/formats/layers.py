@@ -445,8 +445,8 @@ class GraphReading:
 
     def cast(self, source: str, kind: str) -> str:
         """Add the call as a change of type: to floats, numbers stay the same; to wide integers, they are truncated."""
-        if kind in ("float16", "bfloat16"):
-            self.unread.append(f"rounding: to {kind} in {show_name(self._label)} is left out")
+        if kind in ("float16", "bfloat16") and source not in self.truths:
+            self.unread.append(f"rounding: to {kind} in {show_name(self._label)} is left out, so values may differ")
         elif kind in ("int32", "int64"):
             return self.function(source, "truncate")
         elif source not in self.truths and kind not in ("float", "float32", "double", "float64"):

@@ -291,7 +291,7 @@ def _task(
         trained, options, over_time = (Rollout(network, "sequential"),), replace(options, frames=1), MEAN
         lines = (*lines, "all output frames are equal from the first response on: one frame is trained")
     executions = executions_that_count(trained, images["train"], over_time)
-    about = task_of([one.pattern for one in trained], images["train"], learning, executions)
+    about = task_of([one.pattern for one in trained], images, learning, executions)
     about["chip"] = f"{chip.name} {fingerprint_of_chip(chip)[:16]}"
     about |= {"kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
     about |= {"weight_cores": hardware.weight_cores} if hardware.weight_cores else {}

@@ -131,7 +131,7 @@ def train_network(
         batches=shown_as(shown, size=options.batch, seed=options.seed, flip=options.flip),
         validation=None if held is None else shown_as(held, size=256, seed=options.seed),
         classes=len(shown.classes),
-        task=task_of(patterns, shown, learning, executions_that_count(rollouts, shown, over_time)),
+        task=task_of(patterns, images, learning, executions_that_count(rollouts, shown, over_time)),
     )
     part = "test" if "test" in images else "validation"
     measured = shown_as(images[part], size=256, seed=_MEASURED_SEED + options.seed)
@@ -180,12 +180,12 @@ def executions_that_count(rollouts: Sequence[Rollout], shown: ImageSet, over_tim
 
 def task_of(
     patterns: Sequence[RolloutPattern],
-    shown: ImageSet,
+    images: Mapping[str, ImageSet],
     learning: Learning | None = None,
     executions: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Describe network, patterns and data for the checkpoint."""
-    network = patterns[0].network
+    network, shown, held = patterns[0].network, images["train"], images.get("validation")
     return {
         **({} if learning is None else {"learned": learning.execution}),
         **({"execution": ", ".join(executions)} if executions else {}),
@@ -194,6 +194,7 @@ def task_of(
         "data": shown.name,
         "images": len(shown.images),
         "image_digest": shown.digest,
+        "validation_digest": "" if held is None else held.digest,
         "noise": _encoding(network).noise,
         **encoding_given(network),
         **({"frame_ticks": shown.frame_ticks} if shown.is_stream else {}),

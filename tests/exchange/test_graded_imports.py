@@ -288,6 +288,13 @@ def quotient_of_integers(graph, x):
     return graph.op("Cast", [graph.op("Div", [sums, graph.constant(np.int32(64))])], to=onnx.TensorProto.FLOAT)
 
 
+def mean_of_integers(graph, x):
+    w = graph.constant(graph.rng.integers(-9, 9, (2, 2, 3, 3)).astype(np.int8), "w")
+    sums = graph.op("ConvInteger", [x, w, graph.constant(graph.known[x][2])], pads=[1] * 4)
+    means = graph.op("ReduceMean", [sums, graph.constant(np.array([2, 3]))], keepdims=1)
+    return graph.op("Cast", [means], to=onnx.TensorProto.FLOAT)
+
+
 def pad_by_what_is_not_known(graph, x):
     pads = graph.constant(np.array([0, 0, 1, 1, 0, 0, 1, 1]))
     return graph.op("Pad", [graph.real(x), pads, graph.op("Exp", [graph.constant(np.float32(1.6))])])
@@ -297,11 +304,14 @@ def sum_over_frames(graph, x):
     return graph.op("ReduceSum", [graph.real(x), graph.constant(np.array([0]))], keepdims=1)
 
 
-@pytest.mark.parametrize("make", [sum_with_a_constant, quotient_of_integers, pad_by_what_is_not_known, sum_over_frames])
+@pytest.mark.parametrize(
+    "make",
+    [sum_with_a_constant, quotient_of_integers, mean_of_integers, pad_by_what_is_not_known, sum_over_frames],
+)
 def test_what_would_be_read_as_something_else_is_left_at_structure(make, tmp_path):
     n_frames = 2 if make is sum_over_frames else 1
     graph = Graph("powers", 1, (n_frames, 2, 6, 6))
-    wide = (1, 2, 8, 8) if make is pad_by_what_is_not_known else (1, 2, 6, 6)
+    wide = {pad_by_what_is_not_known: (1, 2, 8, 8), mean_of_integers: (1, 2, 1, 1)}.get(make, (1, 2, 6, 6))
     y = graph.integers(make(graph, graph.input()), wide, np.float32(0.5))
     found = imported(graph, y, tmp_path)
     assert [note.about for note in found.refused] == ["weights"]

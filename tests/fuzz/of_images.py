@@ -6,6 +6,7 @@ import pickle
 import struct
 import tarfile
 import zipfile
+from functools import partial
 from gzip import compress
 
 import numpy as np
@@ -69,11 +70,11 @@ def binary_batch(k):
     return (bytes([k]) + bytes(3072)) * 2
 
 
-def picture(kind, size=(32, 32), colour=(9, 200, 30)):
+def picture(kind, size=(32, 32), colour=(9, 200, 30), **told):
     from PIL import Image
 
     stream = io.BytesIO()
-    Image.new("RGB", size, colour).save(stream, kind)
+    Image.new("RGB", size, colour).save(stream, kind, **told)
     return stream.getvalue()
 
 
@@ -131,15 +132,24 @@ def cifar_tars(_):
     return [compress(python, 1, mtime=0), binary, lzma.compress(pictures, preset=0)]
 
 
-def beside(members, name):
-    """The members in a folder; the one of this name is mutated."""
+def lying():
+    """A JPEG that its EXIF turns."""
+    from PIL import Image
+
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    return picture("JPEG", exif=exif)
+
+
+def beside(members, name, *more):
+    """The members in a folder; the one of this name is mutated, and so are more in its place."""
 
     def make(folder):
         found = members()
         for place, data in found.items():
             (folder / place).parent.mkdir(parents=True, exist_ok=True)
             (folder / place).write_bytes(data)
-        return [found[name]]
+        return [found[name], *(one() for one in more)]
 
     return make
 
@@ -154,7 +164,7 @@ reader("cifar-pickle", _PICKLE, beside(lambda: cifar_members()[0], _PICKLE), ima
 _PICTURE = "train/cat/0.png"
 reader("cifar-png", _PICTURE, beside(lambda: cifar_members()[2], _PICTURE), images_beside("cifar10", 2), needs=IMAGES)
 _JPEG = "train/dog/1.jpg"
-reader("cifar-jpeg", _JPEG, beside(lambda: cifar_members()[2], _JPEG), images_beside("cifar10", 2), needs=IMAGES)
+reader("cifar-jpeg", _JPEG, beside(lambda: cifar_members()[2], _JPEG, lying), images_beside("cifar10", 2), needs=IMAGES)
 reader("gtsrb-zip", "g.zip", lambda _: [zipped(gtsrb_members())], images_of("gtsrb"), needs=IMAGES)
 reader("gtsrb-tar", "g.tar", lambda _: [tarred(gtsrb_members())], images_of("gtsrb"), needs=IMAGES)
 _LIST = "GTSRB/Final_Training/Images/00000/GT-00000.csv"
@@ -182,7 +192,8 @@ def classes():
 reader("own-npz", "a.npz", arrays, images_of("npz"))
 reader("own-zip", "a.zip", lambda _: [zipped(classes())], images_of("folder"), needs=IMAGES)
 _OWN = "cat/0.png"
-reader("own-png", _OWN, beside(classes, _OWN), images_beside("folder", 1), needs=IMAGES)
+_KEYED = partial(picture, "PNG", (8, 8), transparency=(1, 2, 3))  # a colour, in tRNS, that it does not have
+reader("own-png", _OWN, beside(classes, _OWN, _KEYED), images_beside("folder", 1), needs=IMAGES)
 
 
 # ---------------------------------------------------------------------------------------------------------- recordings

@@ -151,7 +151,7 @@ def test_a_mean_reaches_training_and_its_checkpoints_and_draws_nothing(net, imag
     for plain, shifted in ((one.epoch(1, 3), two.epoch(1, 3)), (one.in_order(3), two.in_order(3))):
         for (a, _), (b, _) in zip(plain, shifted, strict=True):
             assert np.array_equal(a - 0.25, b)
-    plain_task, task = (task_of([nm.RolloutPattern.streaming(n)], images["train"]) for n in (net, given))
+    plain_task, task = (task_of([nm.RolloutPattern.streaming(n)], images) for n in (net, given))
     assert task == plain_task | {"mean": [0.25]}
     found = [train_network(nm.Rollout(n, "streaming"), images, replace(QUICK, epochs=1)) for n in (net, given)]
     assert found[0].history[0].loss != found[1].history[0].loss
@@ -167,7 +167,7 @@ def test_real_numbers_are_trained_in_the_units_of_the_network(net, images):
     assert plain == same != wider
     with pytest.raises(StimulusError, match="images are 0 to 1, the network was made for -1 to 1"):
         train_network(nm.Rollout(told[0], "streaming"), images, QUICK)
-    tasks = [task_of([nm.RolloutPattern.streaming(n)], within["train"]) for n in told]
+    tasks = [task_of([nm.RolloutPattern.streaming(n)], within) for n in told]
     assert [task["seen"] for task in tasks] == [[-1.0, 1.0], [-3.0, 3.0]]
 
 
@@ -225,12 +225,21 @@ def test_a_checkpoint_of_other_images_is_refused_and_one_that_does_not_tell_its_
     ):
         with pytest.raises(InputError, match=r"is of another run: image_digest .*; name another file or folder"):
             train_network(rollout, images | {"train": replace(shown, **other)}, QUICK, path)
+    held = images["validation"]
+    with pytest.raises(InputError, match=r"is of another run: validation_digest .*; name another file or folder"):
+        train_network(rollout, images | {"validation": replace(held, labels=held.labels[::-1])}, QUICK, path)
     train_network(rollout, images | {"train": replace(shown, notes=("copied",))}, QUICK, path)
     metadata = metadata_of(path.read_bytes())
     about = json.loads(metadata["about"])
-    del about["task"]["image_digest"]
-    old = {"format": metadata["format"], "about": json.dumps(about)}
-    path.write_bytes(sealed_bytes("training checkpoint", load_file(path), old))
+
+    def forget(name):
+        del about["task"][name]
+        old = {"format": metadata["format"], "about": json.dumps(about)}
+        path.write_bytes(sealed_bytes("training checkpoint", load_file(path), old))
+
+    forget("validation_digest")
+    train_network(rollout, images, QUICK, path)
+    forget("image_digest")
     with pytest.raises(
         InputError, match=r"does not tell which images it saw, an older version .*; remove it and start"
     ):

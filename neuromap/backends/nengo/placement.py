@@ -490,6 +490,8 @@ def demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: Chip
 
 # Range below 0, in thresholds, that is as good as unbounded.
 _DEEPEST = 64.0
+# Most relative error of a leak rounded to whole units, by which rates are off too; 5 units and more keep within it.
+_LEAK_ERROR = 0.1
 
 
 def why_not(neuron: Any, dt: float, lists: SynapseLists) -> str:
@@ -499,8 +501,13 @@ def why_not(neuron: Any, dt: float, lists: SynapseLists) -> str:
     most = lists.greatest_refractory
     if type(neuron) is LIF and (rest := _rest(neuron, dt)) > most:
         return f"tau_ref = {neuron.tau_ref:g} s takes {rest} ticks; the chip's neurons rest for {most}"
-    if type(neuron) is LIF and 2**lists.decay_bits * -np.expm1(-dt / neuron.tau_rc) < 0.5:
-        return f"tau_rc = {neuron.tau_rc:g} s is too long for decays of {lists.decay_bits} bits at dt = {dt:g} s"
+    if type(neuron) is LIF:
+        leak = 2**lists.decay_bits * -np.expm1(-dt / neuron.tau_rc)
+        if abs(np.rint(leak) - leak) > _LEAK_ERROR * leak:
+            return (
+                f"tau_rc = {neuron.tau_rc:g} s is too long for decays of {lists.decay_bits} bits at dt = {dt:g} s: a "
+                f"leak of {leak:.2f} units would be {np.rint(leak):.0f}"
+            )
     state = neuron.initial_state or {}
     if "refractory_time" in state:
         return "initial_state sets refractory_time; neurons of the chip do not rest at the beginning"

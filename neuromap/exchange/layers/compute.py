@@ -552,7 +552,7 @@ def _touching(
 def _axes_matrix(one: Operator, source: TensorShape) -> csr_array:
     axes = one.setting("axes")
     if axes is None:
-        raise NotSupportedError("what its window covers is not known")
+        raise NotSupportedError("what its window covers, or how its mean of integers is rounded, is not known")
     kept = [length if axis not in axes else 1 for axis, length in enumerate(source)]
     target = np.broadcast_to(np.arange(math.prod(kept)).reshape(kept), source).ravel()
     size = math.prod(source)

@@ -60,8 +60,12 @@ def take_graph(
         raise InputError("labels and percentile belong to a calibration set; give calibration too")
     else:
         found = _as_it_is(graph, source, chip)
-    refused = (*map(_not_read, graph.unread), *found.refused)
-    return replace(found, format=format, source=source, producer=graph.producer, refused=refused)
+    notes = [_not_read(clause) for clause in graph.unread]
+    approximated = (*(note for note in notes if note.about == "rounding"), *found.approximated)
+    refused = (*(note for note in notes if note.about != "rounding"), *found.refused)
+    return replace(
+        found, format=format, source=source, producer=graph.producer, approximated=approximated, refused=refused
+    )
 
 
 def _as_it_is(whole: OperatorGraph, source: str, chip: ChipSpec | None) -> Imported:

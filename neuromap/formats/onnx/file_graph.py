@@ -56,11 +56,12 @@ def _read(path: Path) -> OperatorGraph:
     model = load_model(path)
     graph, inputs, opset = model.graph, list(input_names(model)), opset_of(model)
     constants, sizes, unread = _stored(graph, path.parent)
-    shapes, not_found = tensor_shapes(model)
+    shapes, whole, not_found = tensor_shapes(model)
     batch = _batch_of([info.type.tensor_type.shape.dim for info in graph.input if info.name in inputs])
     reading = Reading(shapes, constants, sizes)
     reading.unread += [*unread, *not_found]
     reading.types.update(_types_of(graph))
+    reading.whole.update(whole)
     known = {*inputs, *constants}
     for number, node in enumerate(graph.node):
         label = _label(node, reading, number)

@@ -142,6 +142,8 @@ class Reading(GraphReading):
         self.constant_shapes = constant_shapes
         self.types: dict[str, np.dtype[Any]] = {}
         """Types of the graph's inputs."""
+        self.whole: set[str] = set()
+        """Tensors that hold integers of 32 or 64 bits."""
         self.origins.update((name, name) for name in constant_shapes)
 
     def is_constant(self, tensor: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from neuromap.errors import InputError
@@ -23,25 +23,30 @@ _SMALL = 256
 # Most bytes of a graph, without its weights, that is sent.
 _MOST_BYTES = 2**25
 _MEMORY = 2**29
+# Types of integers that ONNX takes means of: int32, int64, uint32, uint64.
+_WHOLE = (6, 7, 12, 13)
 # Seconds of computing for any graph, and operators whose shapes a slow machine infers per further second.
 _SECONDS, _OPERATORS_PER_SECOND = 5.0, 2000
 
 
-def tensor_shapes(model: Any) -> tuple[dict[str, TensorShape | None], list[str]]:
+def tensor_shapes(model: Any) -> tuple[dict[str, TensorShape | None], list[str], list[str]]:
     """Find the shapes of all tensors for a batch of one frame, as far as those of the inputs determine them."""
+    # and which tensors hold integers of 32 or 64 bits
     # The model is changed: the first axis of its inputs, if not a number, and every axis of the same name become 1.
     stored = {tensor.name for tensor in model.graph.initializer}
     _one_frame(model.graph, stored)
     said = {info.name: _shape(info.type) for info in (*model.graph.value_info, *model.graph.output)}
     found = {info.name: _shape(info.type) for info in model.graph.input if info.name not in stored}
-    inferred, unread = _inferred(model)
+    whole = _whole((*model.graph.input, *model.graph.value_info, *model.graph.output))
+    inferred, whole_too, unread = _inferred(model)
     for name, shape in inferred.items():
         found[name] = found.get(name) if shape is None else tuple(shape)
     wrong = [name for name, shape in said.items() if shape and inferred.get(name) and shape != found[name]]
     if wrong:
         first, more = wrong[0], f", and so for {len(wrong) - 1} more" if len(wrong) > 1 else ""
         unread.append(f"shapes: the file says {said[first]} of {first}; its operators give {found[first]}, used{more}")
-    return {**said, **{name: shape for name, shape in found.items() if shape is not None or name not in said}}, unread
+    shapes = {**said, **{name: shape for name, shape in found.items() if shape is not None or name not in said}}
+    return shapes, [*whole, *whole_too], unread
 
 
 def _one_frame(graph: Any, stored: set[str]) -> None:
@@ -60,18 +65,22 @@ def _one_frame(graph: Any, stored: set[str]) -> None:
                 axis.dim_value = 1
 
 
-def _inferred(model: Any) -> tuple[Mapping[str, Any], list[str]]:
+def _inferred(model: Any) -> tuple[Mapping[str, Any], list[str], list[str]]:
     """Infer shapes in the child process; if it fails or does not return, those stated by the file must do."""
     content = without_weights(model).SerializeToString()
     if len(content) > _MOST_BYTES:
-        return {}, [f"shapes: the graph without its weights has more than {_MOST_BYTES} bytes, those it says are taken"]
+        return (
+            {},
+            [],
+            [f"shapes: the graph without its weights has more than {_MOST_BYTES} bytes, those it says are taken"],
+        )
     work = _SECONDS + len(model.graph.node) / _OPERATORS_PER_SECOND
     asked = {"content": b64encode(content).decode()}
     try:
         told, _ = confined(f"{__name__}:infer", asked, "graph of ONNX", memory=_MEMORY, keep=True, work=work)
     except InputError as error:
-        return {}, [f"shapes: the graph {error}; those that the file says are taken"]
-    return told["shapes"], [f"shapes: onnx finds none ({why})" for why in told["why"]]
+        return {}, [], [f"shapes: the graph {error}; those that the file says are taken"]
+    return told["shapes"], told["whole"], [f"shapes: onnx finds none ({why})" for why in told["why"]]
 
 
 def without_weights(model: Any) -> Any:
@@ -133,8 +142,9 @@ def infer(content: str) -> Answer:
             model = onnx.shape_inference.infer_shapes(model, data_prop=True)
     except kinds as error:
         why = " ".join(str(error).split())[:120] or type(error).__name__
-        return {"shapes": {}, "why": [why]}, {}
-    return {"shapes": {i.name: _shape(i.type) for i in (*model.graph.value_info, *model.graph.output)}, "why": []}, {}
+        return {"shapes": {}, "whole": [], "why": [why]}, {}
+    infos = (*model.graph.value_info, *model.graph.output)
+    return {"shapes": {i.name: _shape(i.type) for i in infos}, "whole": _whole(infos), "why": []}, {}
 
 
 def _agree(found: Any, said: Any) -> bool:
@@ -145,6 +155,10 @@ def _agree(found: Any, said: Any) -> bool:
     pairs = zip(ours, theirs, strict=False)
     known = [(a.dim_value, b.dim_value) for a, b in pairs if a.HasField("dim_value") and b.HasField("dim_value")]
     return len(ours) == len(theirs) and all(a == b for a, b in known)
+
+
+def _whole(infos: Sequence[Any]) -> list[str]:
+    return [info.name for info in infos if info.type.tensor_type.elem_type in _WHOLE]
 
 
 def _shape(kind: Any) -> TensorShape | None:

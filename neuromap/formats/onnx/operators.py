@@ -217,7 +217,8 @@ def _reduce(node: Any, a: Attributes, reading: Reading) -> str:
     given, shape = _input(node, 1), reading.whole_shape(node.input[0])
     axes = reading.constant(given) if given else a.get("axes", ())
     settings: dict[str, Any] = {}
-    if shape is not None and axes is not None:  # else they are not known
+    is_rounded = node.op_type == "ReduceMean" and node.input[0] in reading.whole  # and ONNX does not say how
+    if shape is not None and axes is not None and not is_rounded:  # else they are not known
         chosen = {int(n) % max(len(shape), 1) for n in np.ravel(axes)}
         if not chosen and a.get("noop_with_empty_axes"):
             return reading.function(node.input[0], "same")

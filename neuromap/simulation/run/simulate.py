@@ -23,6 +23,9 @@ from neuromap.simulation.trace.recording import Recording
 from neuromap.simulation.trace.trace import FrameCounter, FrameCounts, Trace
 from neuromap.simulation.trace.trace_file import hdf5_writer
 
+# Most ticks of a run on events, whose table of ticks then takes 2 GiB.
+_MAX_TICKS = 2**28
+
 
 def run_events(
     program: ChipProgram,
@@ -45,7 +48,7 @@ def run_events(
     ticks, cores, axons : array_like of int, shape (n,)
         Host events in any order: the tick in which the axon is integrated, core, axon.
     n_ticks : int
-        Number of ticks to run, from tick 0.
+        Number of ticks to run, from tick 0; at most 2**28.
     engine, threads, noise_seed
         As in :func:`neuromap.simulation.run.simulate.simulate`.
     values : array_like of int, shape (n,), optional
@@ -61,8 +64,8 @@ def run_events(
     InputError
         If the engine is unknown, or the number of threads or the seed is out of range.
     StimulusError
-        If an event lies outside the ticks, cores or axons of the run, its value is not allowed there, or a number is
-        not whole.
+        If an event lies outside the ticks, cores or axons of the run, its value is not allowed there, a number is
+        not whole, or there are more than 2**28 ticks.
     """
     chip = make_engine(program, EngineChoice(engine, threads, noise_seed))
     graded = program.value_ranges is not None
@@ -71,6 +74,8 @@ def run_events(
     n_ticks = whole_number("events: n_ticks", n_ticks, StimulusError)
     if n_ticks < 0:
         raise StimulusError(f"events: n_ticks = {n_ticks}; must be 0 or more")
+    if n_ticks > _MAX_TICKS:
+        raise StimulusError(f"events: n_ticks = {show(n_ticks)}; at most 2**28 = {_MAX_TICKS} are run, give fewer")
     columns = {"ticks": ticks, "cores": cores, "axons": axons} | ({} if values is None else {"values": values})
     refuse_masked([*columns.values()], "events", StimulusError)
     event = [_whole_numbers(name, column) for name, column in columns.items()]

@@ -267,6 +267,8 @@ class Hdf5Stream:
 _EVENTS_IN_BLOCK = 1 << 13
 _TICKS_IN_BLOCK = 64
 _NEURONS_IN_BLOCK = 1024
+# Milliseconds before the stop from which on libsonata reads no row; it refuses shorter steps.
+_NO_ROW_MS = 1e-6
 
 
 def start_file(file: h5py.File, run: RecordedRun, labels: str) -> None:
@@ -285,7 +287,8 @@ def start_file(file: h5py.File, run: RecordedRun, labels: str) -> None:
     if len(run.potential_neurons):
         milliseconds = 1000 * (run.header.tick_seconds or 0)
         dtype = "f4" if run.peak <= EXACT_IN_FLOAT else "i4"
-        _start_report(file, run.potential_neurons, dtype, run.header.n_ticks * milliseconds, milliseconds)
+        stop = run.header.n_ticks * milliseconds + max(0.0, _NO_ROW_MS - milliseconds / 2)
+        _start_report(file, run.potential_neurons, dtype, stop, milliseconds)
 
 
 def append_chunk(file: h5py.File, chunk: Chunk, milliseconds: float) -> None:

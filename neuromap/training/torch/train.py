@@ -353,7 +353,8 @@ def load_checkpoint(
             "remove it and start again"
         )
     differs = options.differences(about["options"], is_learned="learned" in task)
-    differs += [f"{k} {about['task'].get(k)!r} (now {v!r})" for k, v in task.items() if about["task"].get(k) != v]
+    told = {"validation_digest": task.get("validation_digest"), **about["task"]}  # older checkpoints do not know it
+    differs += [f"{k} {told.get(k)!r} (now {v!r})" for k, v in task.items() if told.get(k) != v]
     if differs:
         raise InputError(
             f"checkpoint {path}: is of another run: {'; '.join(differs)}; name another file or folder, or remove it"

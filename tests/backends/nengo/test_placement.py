@@ -40,6 +40,7 @@ def test_all_fits_if_nothing_speaks_against_it(loop):
         (nengo.AdaptiveLIF(), "AdaptiveLIF"),
         (nengo.LIF(tau_ref=0.1), "rest for 63"),
         (nengo.LIF(tau_rc=1e4), "decays of 12 bits"),
+        (nengo.LIF(tau_rc=3.5), "a leak of 0.59 units would be 1"),
         (nengo.LIF(initial_state={"refractory_time": [0.0]}), "refractory_time"),
     ],
 )

@@ -234,7 +234,7 @@ def test_shapes_are_found_without_the_weights():
     ends = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
     model = helper.make_model(helper.make_graph(nodes, "g", values, ends, stored))
     assert without_weights(model).ByteSize() < 1000
-    shapes, unread = tensor_shapes(model)
+    shapes, _, unread = tensor_shapes(model)
     assert (shapes["h"], shapes["r"], shapes["y"]) == ((1, 250000), (4, 250000), (5, 250000))
     assert not unread
 
@@ -250,7 +250,7 @@ def test_what_operators_give_goes_before_what_the_file_says():
     graph = helper.make_graph(nodes, "g", [shaped("x", (1, 4))], [shaped("y", None)])
     graph.value_info.extend([shaped("r", (1, 5)), shaped("o", (1, 7))])
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid("some.where", 1)]
-    shapes, unread = tensor_shapes(helper.make_model(graph, opset_imports=opsets))
+    shapes, _, unread = tensor_shapes(helper.make_model(graph, opset_imports=opsets))
     assert {name: shapes[name] for name in "xroy"} == {"x": (1, 4), "r": (1, 4), "o": (1, 7), "y": (1, 7)}
     (note,) = unread
     assert note == "shapes: the file says (1, 5) of r; its operators give (1, 4), used"

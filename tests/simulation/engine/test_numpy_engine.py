@@ -513,6 +513,7 @@ def test_events_outside_the_run_are_refused(make_chip, random_program, events, f
         ([0], 4.0, "n_ticks = 4.0: must be a whole number, not a float"),
         ([0], True, "n_ticks = True: must be a whole number"),
         ([0], -1, "n_ticks = -1; must be 0 or more"),
+        ([0], 10**12, r"n_ticks = 1000000000000; at most 2\*\*28 = 268435456 are run"),
     ],
 )
 def test_events_at_what_is_no_whole_number_are_refused(make_chip, random_program, ticks, n_ticks, found):

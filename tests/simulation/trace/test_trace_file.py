@@ -113,6 +113,16 @@ def test_the_file_is_read_without_neuromap(long_run):
         assert (report["mapping/index_pointers"][:] == np.arange(4)).all()
 
 
+@pytest.mark.parametrize("seconds", [1e-9, 1.4e-9, 1e-3])
+def test_libsonata_reads_every_row_of_potentials(mixer, tmp_path, seconds):
+    libsonata = pytest.importorskip("libsonata", reason="libsonata, the format's own reader, is not installed")
+    frames = stimulus_of(np.random.default_rng(7), 10)
+    trace = replace(simulate(mixer(7, 2), frames, record=Recording("outputs", "node:H")), tick_seconds=seconds)
+    trace.save(tmp_path / "run.h5")
+    found = libsonata.ElementReportReader(str(tmp_path / "run.h5"))["potentials"].get()
+    assert found.data.tolist() == trace.potential_table.values.tolist()
+
+
 def test_nothing_is_left_of_a_run_that_fails(mixer, tmp_path):
     program, frames = mixer(7, 2), stimulus_of(np.random.default_rng(7), 300)
     path = tmp_path / "run.h5"
