@@ -1,4 +1,4 @@
-"""The classes of a search: which ones, how they differ, and when each answers first.
+"""The classes of a search: which ones, how they differ, when each answers first, and what is known of it in the race.
 
 For stills they are the behaviour classes. Rollouts of one behaviour class compute the same function of a stream only if
 they sample it equally often, so for streams classes are split by frame period.
@@ -6,15 +6,18 @@ they sample it equally often, so for streams classes are split by frame period.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, stdev
 
 import numpy as np
 
-from neuromap.arrays.array_types import Bools
+from neuromap.arrays.array_types import Bools, Floats
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
+from neuromap.explorer.answer.exploration import Exploration
+from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.schedules import Values, graph_of
 from neuromap.network.edge import EdgeKey
@@ -23,6 +26,8 @@ from neuromap.rollout.behaviour import behaviour_classes, class_key, count_behav
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.searcher.options import MOST_CLASSES
+from neuromap.searcher.result import ClassStatus
+from neuromap.searcher.rung import Rung
 
 _MOST_PATTERNS = 100_000
 """Most valid patterns that are listed to find all classes."""
@@ -201,3 +206,85 @@ def least_first_response(place: ClassPlace, executions: Sequence[str]) -> int | 
     """Least first response over all rollouts of the class, in update steps; ``None`` if it has no rollout."""
     found = (rollout.first_response(name) for rollout in place.rollouts(executions) for name in rollout.network.outputs)
     return min(found, default=None)
+
+
+# What is known of a class in the race.
+
+
+@dataclass(eq=False)
+class Entrant:
+    """A class in the race."""
+
+    place: ClassPlace
+    status: ClassStatus = "trained"
+    why: str = ""
+    epochs: int = 0
+    rungs: dict[int, Rung] = field(default_factory=dict)  # last rung, by seed
+    networks: dict[int, Network] = field(default_factory=dict)
+    explored: Exploration | None = None  # of its patterns, from the last mapping
+    rows: list[ExploredRow] = field(default_factory=list)  # rows on its class front
+    accuracy: dict[int, Floats] = field(default_factory=dict)  # by seed: (rows, moments), NaN without an answer
+    kept: int = -1  # the seed whose network is kept, once all are trained
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is still in the race."""
+        return self.status == "trained"
+
+    @property
+    def network(self) -> str:
+        """Name of its network."""
+        return self.place.pattern.network.name
+
+    @property
+    def name(self) -> str:
+        """Its pattern, by name or as R of every edge."""
+        pattern = self.place.pattern
+        return pattern.name or pattern.digits
+
+    def samples_as(self, row: ExploredRow) -> bool:
+        """Whether a row samples a stream with the frame period of this class; always true for stills."""
+        if self.place.period is None:
+            return True
+        # training takes a step as a tick: a row whose steps take several samples other frames
+        network, one = self.place.pattern.network, row.candidate
+        steps = Rollout(network, RolloutPattern(network, one.values), one.execution).frame_period
+        return self.place.period == steps == row.frame_period_ticks
+
+    def leave(self, status: ClassStatus, why: str) -> None:
+        """Take it out of the race."""
+        self.status, self.why = status, why
+
+    def keep_better_rung(self, before: Mapping[int, tuple[Rung, Network, Floats]]) -> None:
+        """Revert, seed by seed, to the weights of the previous rung if they were at least as accurate."""
+        # a rung begins with longer steps than the previous one ended with, so it may end worse than it began
+        for seed, (rung, network, accuracy) in before.items():
+            if _overall(accuracy) >= _overall(self.accuracy[seed]):
+                self.rungs[seed], self.networks[seed], self.accuracy[seed] = rung, network, accuracy
+
+    def mean(self) -> Floats:
+        """Accuracies of its rows, averaged over the seeds."""
+        found: Floats = np.mean(list(self.accuracy.values()), axis=0)
+        return found
+
+    def best(self) -> tuple[list[float | None], list[float | None]]:
+        """Mean and spread of its best row at every moment."""
+        means, spreads = list[float | None](), list[float | None]()
+        for k, column in enumerate(self.mean().T if self.accuracy else ()):
+            is_known = np.isfinite(column).any()
+            row = int(np.nanargmax(column)) if is_known else 0
+            each = [float(found[row, k]) for found in self.accuracy.values()]
+            means.append(fmean(each) if is_known else None)
+            spreads.append(stdev(each) if is_known and len(each) > 1 else None)
+        return means, spreads
+
+    def keep_best(self) -> int:
+        """Keep the network of the seed that is most accurate over all rows and moments."""
+        # called once: after a new mapping other rows may count, and the cores would be those of another seed's network
+        self.kept = max(self.accuracy, key=lambda seed: (_overall(self.accuracy[seed]), -seed))
+        return self.kept
+
+
+def _overall(accuracy: Floats) -> float:
+    """Mean over all rows and moments; no answer counts as accuracy 0."""
+    return float(np.nan_to_num(accuracy).mean())

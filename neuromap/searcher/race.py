@@ -6,9 +6,8 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
-from statistics import fmean, stdev
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -18,7 +17,6 @@ from neuromap.arrays.array_types import Floats
 from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.explorer.answer.advice import map_command, most_frequent_refusal
-from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.objectives import CORES, ENERGY, FIRST, OBJECTIVES, SAMPLING, Objective
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.explore import explore
@@ -37,10 +35,10 @@ from neuromap.proof.prove import is_proven
 from neuromap.render.quantities import with_unit
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.searcher.classes import ClassPlace, least_first_response, list_classes, spread_out
+from neuromap.searcher.classes import ClassPlace, Entrant, least_first_response, list_classes, spread_out
 from neuromap.searcher.halving import Plan, Standing, beaten_by, default_budget, full_plan, plan_of
 from neuromap.searcher.options import FOUND, ROWS, SearchOptions
-from neuromap.searcher.result import AccuracyAt, ClassStatus, SearchedClass, SearchPoint, SearchResult
+from neuromap.searcher.result import AccuracyAt, SearchedClass, SearchPoint, SearchResult
 from neuromap.searcher.rung import (
     TRAININGS,
     Rung,
@@ -233,87 +231,9 @@ def _images(asked: SearchOptions) -> Mapping[str, ImageSet]:
     return asked.images
 
 
-# The classes in the race, and what is known of each.
-
-
-@dataclass(eq=False)
-class _Entrant:
-    """A class in the race."""
-
-    place: ClassPlace
-    status: ClassStatus = "trained"
-    why: str = ""
-    epochs: int = 0
-    rungs: dict[int, Rung] = field(default_factory=dict)  # last rung, by seed
-    networks: dict[int, Network] = field(default_factory=dict)
-    explored: Exploration | None = None  # of its patterns, from the last mapping
-    rows: list[ExploredRow] = field(default_factory=list)  # rows on its class front
-    accuracy: dict[int, Floats] = field(default_factory=dict)  # by seed: (rows, moments), NaN without an answer
-    kept: int = -1  # the seed whose network is kept, once all are trained
-
-    @property
-    def is_live(self) -> bool:
-        return self.status == "trained"
-
-    @property
-    def network(self) -> str:
-        return self.place.pattern.network.name
-
-    @property
-    def name(self) -> str:
-        pattern = self.place.pattern
-        return pattern.name or pattern.digits
-
-    def samples_as(self, row: ExploredRow) -> bool:
-        """Whether a row samples a stream with the frame period of this class; always true for stills."""
-        if self.place.period is None:
-            return True
-        # training takes a step as a tick: a row whose steps take several samples other frames
-        network, one = self.place.pattern.network, row.candidate
-        steps = Rollout(network, RolloutPattern(network, one.values), one.execution).frame_period
-        return self.place.period == steps == row.frame_period_ticks
-
-    def leave(self, status: ClassStatus, why: str) -> None:
-        self.status, self.why = status, why
-
-    def keep_better_rung(self, before: Mapping[int, tuple[Rung, Network, Floats]]) -> None:
-        """Revert, seed by seed, to the weights of the previous rung if they were at least as accurate."""
-        # a rung begins with longer steps than the previous one ended with, so it may end worse than it began
-        for seed, (rung, network, accuracy) in before.items():
-            if _overall(accuracy) >= _overall(self.accuracy[seed]):
-                self.rungs[seed], self.networks[seed], self.accuracy[seed] = rung, network, accuracy
-
-    def mean(self) -> Floats:
-        """Accuracies of its rows, averaged over the seeds."""
-        found: Floats = np.mean(list(self.accuracy.values()), axis=0)
-        return found
-
-    def best(self) -> tuple[list[float | None], list[float | None]]:
-        """Mean and spread of its best row at every moment."""
-        means, spreads = list[float | None](), list[float | None]()
-        for k, column in enumerate(self.mean().T if self.accuracy else ()):
-            is_known = np.isfinite(column).any()
-            row = int(np.nanargmax(column)) if is_known else 0
-            each = [float(found[row, k]) for found in self.accuracy.values()]
-            means.append(fmean(each) if is_known else None)
-            spreads.append(stdev(each) if is_known and len(each) > 1 else None)
-        return means, spreads
-
-    def keep_best(self) -> int:
-        """Keep the network of the seed that is most accurate over all rows and moments."""
-        # called once: after a new mapping other rows may count, and the cores would be those of another seed's network
-        self.kept = max(self.accuracy, key=lambda seed: (_overall(self.accuracy[seed]), -seed))
-        return self.kept
-
-
-def _overall(accuracy: Floats) -> float:
-    """Mean over all rows and moments; no answer counts as accuracy 0."""
-    return float(np.nan_to_num(accuracy).mean())
-
-
-def _entrants(places: Sequence[ClassPlace], asked: SearchOptions, chip: ChipSpec, *, is_stream: bool) -> list[_Entrant]:
+def _entrants(places: Sequence[ClassPlace], asked: SearchOptions, chip: ChipSpec, *, is_stream: bool) -> list[Entrant]:
     """Enter all classes, and exclude those whose times no training can change."""
-    found, earliest = [_Entrant(place) for place in places], list[float]()
+    found, earliest = [Entrant(place) for place in places], list[float]()
     if asked.deadline is not None and not chip.is_timed and asked.deadline / chip.tick_seconds >= MOST_FRAMES + 1:
         raise InputError(
             f"deadline {with_unit(asked.deadline, 's')}: is more than {MOST_FRAMES:,} ticks of {chip.name}; no more "
@@ -354,7 +274,7 @@ class _Race:
 
     def __init__(
         self,
-        entrants: Sequence[_Entrant],
+        entrants: Sequence[Entrant],
         asked: SearchOptions,
         chip: ChipSpec,
         folder: Path,
@@ -378,7 +298,7 @@ class _Race:
         return None if self._chip.is_timed else self._chip.tick_seconds
 
     @property
-    def live(self) -> list[_Entrant]:
+    def live(self) -> list[Entrant]:
         return [one for one in self._entrants if one.is_live]
 
     def tell(self, rung: Rung) -> None:
@@ -442,7 +362,7 @@ class _Race:
         limits = asked.max_cores is not None or (asked.deadline is not None and self._chip.is_timed)
         return limits or len(self._plan.rungs) > 1
 
-    def _train_trunks(self, trainings: Trainings) -> dict[_Entrant, Network]:
+    def _train_trunks(self, trainings: Trainings) -> dict[Entrant, Network]:
         """Train weights that all classes of a network start from, alternating between some that differ the most."""
         places = dict[str, dict[tuple[int, ...], ClassPlace]]()
         for one in self.live:  # for streams, classes may share a pattern
@@ -457,11 +377,11 @@ class _Race:
         trained = trainings.train(self._trunk, {})
         return {one: trained[one.network, self._asked.seeds[0]] for one in self.live}
 
-    def _train(self, trainings: Trainings, entrants: Sequence[_Entrant], epochs: int, number: int) -> None:
+    def _train(self, trainings: Trainings, entrants: Sequence[Entrant], epochs: int, number: int) -> None:
         """Continue the training of classes, with ``number`` trainings before."""
         # counted here, not by the start: one that goes on from a rung before the last is another training than the last
         rate = self._rate * _AGAIN**number
-        rungs, starts = dict[tuple[_Entrant, int], Rung](), dict[tuple[_Entrant, int], Rung]()
+        rungs, starts = dict[tuple[Entrant, int], Rung](), dict[tuple[Entrant, int], Rung]()
         for one in entrants:
             values, execution = self._trained_as(one.place)
             of = (execution,) if self._is_stream else ()
@@ -480,7 +400,7 @@ class _Race:
 
     # what is known of the classes
 
-    def _map(self, networks: Mapping[_Entrant, Network], *, of_trunk: bool = False) -> None:
+    def _map(self, networks: Mapping[Entrant, Network], *, of_trunk: bool = False) -> None:
         """Map the rollouts of classes with the given weights, for their times, cores and energy."""
         most, workers = self._asked.max_cores, self._asked.workers
         at_first = _PROMISING if of_trunk and most is None else None
@@ -537,7 +457,7 @@ class _Race:
 
     def _drop_late(self) -> None:
         """Drop classes none of whose rows answers by the last moment; for timed ticks."""
-        last, answers = self.moments[-1], dict[_Entrant, float]()
+        last, answers = self.moments[-1], dict[Entrant, float]()
         for one in self.live:
             answers[one] = min(row.first_response_seconds for row in one.rows)
             if answers[one] > last * (1 + 1e-9):
@@ -552,7 +472,7 @@ class _Race:
         for one in self.live:
             one.accuracy = {seed: self._accuracy_of(one, network) for seed, network in one.networks.items()}
 
-    def _accuracy_of(self, one: _Entrant, network: Network) -> Floats:
+    def _accuracy_of(self, one: Entrant, network: Network) -> Floats:
         found = np.full((len(one.rows), len(self.moments)), math.nan)
         shown, most, known = self._images["validation"], dict[_Shown, int](), dict[_Shown, Floats]()
         seen = [(row.candidate.values, row.candidate.execution if self._is_stream else "") for row in one.rows]
@@ -582,7 +502,7 @@ class _Race:
         values = [(one, getattr(row, one.name)) for one in self.costs]
         return [one.sign * value if value is not None else 0.0 for one, value in values]
 
-    def described(self, one: _Entrant) -> SearchedClass:
+    def described(self, one: Entrant) -> SearchedClass:
         """Outcome for a class."""
         means, spreads = one.best()
         nothing = [None] * len(self.moments)
@@ -605,13 +525,13 @@ class _Race:
 
     def points(self) -> tuple[SearchPoint, ...]:
         """Run the rows that are on the front at some moment on all images."""
-        best_at = dict[tuple[_Entrant, int], list[float]]()
+        best_at = dict[tuple[Entrant, int], list[float]]()
         for m, moment in enumerate(self.moments):
             for entrant_and_row in self._front(m):
                 best_at.setdefault(entrant_and_row, []).append(moment)
         if not best_at:  # with the final weights ticks last longer
             raise _too_early(self.moments[-1], (row.first_response_seconds for one in self.live for row in one.rows))
-        points, files, before = list[SearchPoint](), dict[_Entrant, str](), dict[str, tuple[int, ...]]()
+        points, files, before = list[SearchPoint](), dict[Entrant, str](), dict[str, tuple[int, ...]]()
         for (one, k), moments in best_at.items():
             if one not in files:
                 files[one] = self._saved(one)
@@ -620,22 +540,22 @@ class _Race:
             before[one.network] = points[-1].values
         return tuple(points)
 
-    def _front(self, moment: int) -> list[tuple[_Entrant, int]]:
+    def _front(self, moment: int) -> list[tuple[Entrant, int]]:
         """Rows on the front at a moment; of those equal in all objectives, the earliest."""
-        places, figures = list[tuple[_Entrant, int]](), list[list[float]]()
+        places, figures = list[tuple[Entrant, int]](), list[list[float]]()
         for one in self.live:
             accuracy = one.accuracy[one.kept]
             for k, row in enumerate(one.rows):
                 if not math.isnan(accuracy[k, moment]):
                     places.append((one, k))
                     figures.append([1 - float(accuracy[k, moment]), *self._cost(row)])
-        kept = dict[tuple[float, ...], tuple[_Entrant, int]]()
+        kept = dict[tuple[float, ...], tuple[Entrant, int]]()
         on_front = [n for n, is_on in enumerate(front_of(figures, self._tolerance)) if is_on]
         for n in sorted(on_front, key=lambda n: [_rank(places[n][0].rows[places[n][1]], axis) for axis in OBJECTIVES]):
             kept.setdefault(tuple(figures[n]), places[n])
         return list(kept.values())
 
-    def _saved(self, one: _Entrant) -> str:
+    def _saved(self, one: Entrant) -> str:
         """Save the network of a class and return its file; empty if nothing is kept."""
         if self._asked.folder is None:
             return ""
@@ -647,7 +567,7 @@ class _Race:
         return str(self._folder / f"{stem}.toml")
 
     def _point(
-        self, one: _Entrant, k: int, best_at: tuple[float, ...], before: tuple[int, ...], file: str
+        self, one: Entrant, k: int, best_at: tuple[float, ...], before: tuple[int, ...], file: str
     ) -> SearchPoint:
         row, seed = one.rows[k], one.kept
         network, values = one.networks[seed], row.candidate.values
