@@ -98,7 +98,8 @@ def name_of_scene(scene: Scene) -> str:
 def _shrunk(still: ImageSet, scene: Scene) -> ImageSet:
     """Scale digits to intensities 0 to 255 and to fewer pixels."""
     if still.is_stream or still.shape[2] != 1:
-        raise InputError(f"of={scene.of}: has the shape {list(still.shape)}; allowed are grey stills, of one feature")
+        found = "holds streams" if still.is_stream else f"has the shape {list(still.shape)}"
+        raise InputError(f"of={scene.of}: {found}; allowed are grey stills of one feature, such as of=digits")
     n, rows, columns, _ = still.images.shape
     step = scene.shrink
     if min(rows, columns) < step:

@@ -106,9 +106,13 @@ def _starts(top: TomlTable, networks: Iterable[Network]) -> tuple[int, ...]:
 
 def _check_names(names: list[str]) -> None:
     """Refuse names of curves that would share checkpoint files, or are invalid as file names."""
+    files = [name.replace(" ", "-") for name in names]
     for number, name in enumerate(names):
-        if name in names[:number]:
-            raise InputError(f"curves[{number}]: {name} is there twice; give networks names of their own, or drop one")
+        if files[number] in files[:number]:
+            raise InputError(
+                f"curves[{number}]: {name} is there twice (- counts as a space); give networks names of their own, or "
+                "drop one"
+            )
         if "/" in name or not name.isprintable():
             raise InputError(f"curves[{number}]: {name!r} is not a name of a file; rename the network")
 

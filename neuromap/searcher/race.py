@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import fields
 from pathlib import Path
@@ -196,6 +197,7 @@ def search(network: Network | Sequence[Network], asked: SearchOptions) -> Search
             folder="" if asked.folder is None else str(folder),
         )
         if asked.folder is not None:
+            _remove_networks(folder, {Path(point.file).name for point in points})
             write_whole(folder / FOUND, found.to_json())
     return found
 
@@ -216,6 +218,18 @@ def _networks(given: Network | Sequence[Network]) -> dict[str, Network]:
 def _sum_known(numbers: Iterable[int | None]) -> int | None:
     every = list(numbers)
     return None if None in every else sum(number or 0 for number in every)
+
+
+def _remove_networks(folder: Path, kept: Set[str]) -> None:
+    """Remove the networks of an earlier front that are not of this one: only those that its result names."""
+    try:
+        points = json.loads((folder / FOUND).read_text(encoding="utf-8"))["points"]
+        before = {Path(point["file"]).name for point in points}  # the folder may have moved since
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return
+    for name in before - kept:
+        for suffix in (".toml", ".safetensors") if name.endswith(".toml") else ():
+            (folder / name).with_suffix(suffix).unlink(missing_ok=True)
 
 
 def _images(asked: SearchOptions) -> Mapping[str, ImageSet]:

@@ -133,7 +133,7 @@ def test_digits_of_another_set_may_move_and_be_made_smaller(tmp_path):
         ("events:threshold=0", "threshold=0.0: must be above 0"),
         ("moving-digits:canvas=7", "canvas=7: must be 8 or more, the pixels of a digit; leave it out for 16"),
         ("moving-digits:shrink=9", "shrink=9: leaves no pixel of 8 x 8"),
-        ("moving-digits:of=events", "of=events: has the shape .*allowed are grey stills"),
+        ("moving-digits:of=moving-digits", "of=moving-digits: holds streams; allowed are grey stills"),
         ("moving-digits:of=mnist:/nowhere", "mnist:/nowhere: folder /nowhere: does not exist"),
         ("moving-digits:canvas=256,copies=1000", r"take 400,000 MiB; allowed are 1,024: take .*--limit 1024"),
     ],

@@ -320,6 +320,13 @@ def test_what_is_wrong_is_told(tmp_path):
         path.write_text(text.replace(old, new))
         with pytest.raises(InputError, match=re.escape(words)):
             load_experiment(path)
+    network = (tmp_path / "sr.toml").read_text()
+    for name in ("A B", "A-B"):  # whose checkpoints would be one file
+        (tmp_path / f"{name}.toml").write_text(network.replace('name = "SR"', f'name = "{name}"'))
+    curves = "".join(f'[[curves]]\nnetwork = "{name}.toml"\npattern = "streaming"\n' for name in ("A B", "A-B"))
+    path.write_text(text.partition("[[curves]]")[0] + curves)
+    with pytest.raises(InputError, match=r"curves\[1\]: A-B streaming is there twice \(- counts as a space\)"):
+        load_experiment(path)
     with pytest.raises(
         InputError, match="there is no such file, nor one experiment of this name; there are paper/cifar-dep"
     ):

@@ -1,6 +1,7 @@
 """A search: its front is one, its points hold on the chip, and it goes on from wherever it was ended."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -175,11 +176,19 @@ def folder_bytes(found):
     return kept | {"search.json": (folder / "search.json").read_text().replace(str(folder), "")}
 
 
-def test_other_questions_take_the_trainings_that_are_there(found, skip, bars):
-    before = {path: path.stat().st_mtime_ns for path in Path(found.folder, "trainings").iterdir()}
-    other = nm.search(skip(), images=bars, training=QUICK, folder=found.folder, deadline=found.moments[-1])
+def test_other_questions_take_the_trainings_that_are_there(found, skip, bars, tmp_path):
+    """The networks are then those of the new front; what the search did not write stays."""
+    folder = shutil.copytree(found.folder, tmp_path / "search")
+    networks = {file.name for file in folder.glob("*.toml")}
+    (folder / "mine.toml").write_text("")
+    before = {path: path.stat().st_mtime_ns for path in Path(folder, "trainings").iterdir()}
+    other = nm.search(skip(), images=bars, training=QUICK, folder=folder, deadline=found.moments[-1])
     assert other.moments == found.moments[-1:]
-    assert {path: path.stat().st_mtime_ns for path in Path(found.folder, "trainings").iterdir()} == before
+    assert {path: path.stat().st_mtime_ns for path in Path(folder, "trainings").iterdir()} == before
+    kept = {Path(point.file).name for point in other.points}
+    assert networks - kept
+    assert {file.name for file in folder.glob("*.toml")} == {*kept, "mine.toml"}
+    assert {file.stem for file in folder.glob("*.safetensors")} <= {Path(name).stem for name in kept}
     best, known = other.best(), found.best()
     assert dict(best.curve)[found.moments[-1]] == dict(known.curve)[found.moments[-1]]
 

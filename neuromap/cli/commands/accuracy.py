@@ -49,13 +49,13 @@ def accuracy(
     execution: str = EXECUTION,
     chip: str | None = CHIP,
     part: str = option("PART  Which images: test, validation or train.", "test"),
-    frames: int = option("N  Frames of the output to decide on, from its first response on.", 1),
+    frames: int | None = option(
+        "N  Frames of the output to decide on, from its first response on.  [default: 1, or the last of --at]"
+    ),
     summed: bool = option(
         "Let a frame decide with all before it: for networks whose values are rates.", False, group="decision"
     ),
-    at: str | None = option(
-        "LIST  Tell only these frames, such as 16,32,64; the last of them in place of --frames.", group="decision"
-    ),
+    at: str | None = option("LIST  Tell only these frames, such as 16,32,64.", group="decision"),
     sure: str | None = option(
         "LEAD  Answer as soon as a class leads by LEAD votes in all frames so far, else at the last frame; all: every "
         "lead; 95%: the least whose sure answers to the training images are right that often.",
@@ -89,7 +89,10 @@ def accuracy(
     spec = flags.chip(chosen_chip(chip))
     options = flags.options(net, spec)
     told, asked = None if at is None else _numbers(at), None if sure is None else _lead(sure)
-    frames = frames if told is None else told[-1]
+    last = 1 if told is None else told[-1]
+    frames = last if frames is None else frames
+    if 0 < frames < last:
+        raise InputError(f"--at {at:.60}: frame {last} is beyond --frames {frames}; raise it, or leave it away")
     images = nm.datasets.load_images(data, part, limit=limit)
     training = nm.datasets.load_images(data, "train", limit=limit) if isinstance(asked, float) else None
     n_shown = len(images.images) + (0 if training is None else len(training.images))

@@ -295,14 +295,16 @@ def _chip(document: Mapping[str, Any]) -> ChipSpec:
                     f"{part}.{key}: found {figures[key]:g}; where ticks are timed an event takes at most "
                     f"{_MOST_EACH:g} s"
                 )
-    apart = [key for key in _OF_TIMED if key in values["energy"]]
+    named = {"router": {*values["router"]}, "energy": {*values["energy"], *values["energy_included"]}}
+    apart = [key for key in _OF_TIMED if key in named["energy"]]
     if apart and not values["is_timed"]:
         raise ChipError(f'energy.{apart[0]}: is counted where ticks are timed; say ticks = "timed", or delete it')
     for part, key in (("router", "hop_seconds"), ("energy", "hop_joules")):
         both = [key.replace("hop_", f"hop_{axis}_") for axis in "xy"]
-        found = [name for name in both if name in values[part]]
-        if found and (len(found) == 1 or key in values[part]):
-            raise ChipError(f"{part}.{found[0]}: needs {' and '.join(both)}, and no {key} beside them")
+        found = [name for name in both if name in named[part]]
+        if found and (key in named[part] or not values[part].keys() >= {*both}):
+            beside = f"no {key} beside them" + ", nor in included" * (part == "energy")
+            raise ChipError(f"{part}.{found[0]}: needs {' and '.join(both)}, and {beside}")
     rules |= values.pop("rules", {})  # fixed by the kind of core
     return ChipSpec(rules=NeuronRules(**rules), **values)
 

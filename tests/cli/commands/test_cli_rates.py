@@ -21,6 +21,7 @@ def test_a_graded_network_becomes_one_for_a_chip_and_names_classes(neuromap, tmp
     assert [frame["frame"] for frame in found["frames"]] == [12, 24]
     assert found["frames"][1]["accuracy"] > 0.9
     neuromap(*shown, "--at", "12,x").assert_refused(2, "--at 12,x", "such as 16,32,64")
+    neuromap(*shown, "--frames", "3", "--at", "4").assert_refused(2, "--at 4: frame 4 is beyond --frames 3")
 
 
 def test_chips_without_graded_spikes_name_the_conversion(neuromap):

@@ -141,7 +141,8 @@ def test_optional_tables(timed):
     document["router"] = dict.fromkeys(router, 1) | dict.fromkeys(
         (key for key in router if key.startswith("hop_")), 1e-4
     )
-    document["energy"] = {**dict.fromkeys(energy, 2.5), "included": list(ENERGY_TERM_KEYS)}
+    included = [key for key in energy if key in ENERGY_TERM_KEYS]
+    document["energy"] = {**dict.fromkeys(energy, 2.5), "included": included}
     document["time"] |= dict.fromkeys(TIMING_KEYS, 3e-9)
     document["time"] |= {"ticks": "timed", "barrier_seconds": [[1, 1e-6], [3, 2e-6]]} if timed else {}
     chip = chip_from_document(document, "test")
@@ -151,7 +152,7 @@ def test_optional_tables(timed):
     assert set(chip.router) == set(router)
     assert (chip.is_timed, chip.barrier_seconds) == (timed, ((1, 1e-6), (3, 2e-6)) if timed else ())
     assert set(chip.energy.values()) == {2.5}
-    assert chip.energy_included == ENERGY_TERM_KEYS
+    assert chip.energy_included == tuple(included)
     assert dict(chip.timing) == dict.fromkeys(TIMING_KEYS, 3e-9)
     assert chip_document(chip)["time"] == document["time"]
     assert chip_document(chip)["energy"] == document["energy"]
@@ -234,6 +235,10 @@ def test_a_saved_program_carries_timing_and_what_is_included(random_program, tmp
         ({"energy__included": [1]}, ["energy.included: found [1]; allowed is a list"]),
         ({"energy__included": ["hop_joule"]}, ["energy.included: found 'hop_joule'", "did you mean 'hop_joules'?"]),
         ({"energy__included": ["supply_volts"]}, ["energy.included: found 'supply_volts'; allowed are "]),
+        ({"energy": {"hop_x_joules": 1, "hop_y_joules": 1, "included": ["hop_joules"]}},
+         ["energy.hop_x_joules: needs hop_x_joules and hop_y_joules, and no hop_joules beside them, nor in included"]),
+        ({"energy__included": ["hop_x_joules", "hop_y_joules"]}, ["energy.hop_x_joules: needs hop_x_joules and"]),
+        ({"energy__included": ["fire_joules"]}, ["energy.fire_joules: is counted where ticks are timed"]),
         ({"energy__included": ["spike_joules"] * 2}, ["energy.included: spike_joules is named twice"]),
         ({"energy__hop_joules": -1}, ["energy.hop_joules: found -1"]),
         ({"router__hop_seconds": 10**400}, ["router.hop_seconds: found 1000"]),
