@@ -14,6 +14,8 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 # Most processes of this machine.
 MOST_PROCESSES = 1024
+SCHEDULER = "ADDRESS  Let the workers of this Dask cluster do it (extra cluster), such as tcp://10.0.0.1:8786."
+"""Text of the option that names a cluster."""
 
 
 class Ahead(Generic[Job, Result]):

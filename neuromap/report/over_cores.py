@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from neuromap.errors import InputError
+from neuromap.mapping.legalise.legalised import needed_for
 from neuromap.network.network import Network
 from neuromap.render.document import EXECUTION, NUMBER, PATTERN, POSITIVE, TEXT, each, pair, record
 from neuromap.render.numbers import seconds as with_unit
@@ -254,13 +257,24 @@ def tables(over: SecondsOverCores, figures: Sequence[str] = ("first", "period"))
             for row in over.rows
         ),
     ]
+    spread = _spread(over.work.network)
     for figure in figures:
         lines = [
             [str(n), *(with_unit(getattr(row.figures[k], figure)) for row in over.rows)]
             for k, n in enumerate(over.cores)
         ]
-        title = f"{TITLES[figure].capitalize()} on {over.work.chip.name}, neurons evenly spread."
+        title = f"{TITLES[figure].capitalize()} on {over.work.chip.name}, {spread}."
         yield title, text_table(headers, lines, (), repeated=(0,))
+
+
+def _spread(network: Network) -> str:
+    """Say which neurons are spread: all, also those that the mapper leaves out, as no output depends on them."""
+    wanted = {name: np.full(node.size, name in network.outputs) for name, node in network.nodes.items()}
+    reads = ((*key, term.matrix.tocsr()) for key, edge in network.edges.items() for term in edge.terms)
+    needed = needed_for(wanted, reads)
+    idle = sum(int((~needed[name]).sum()) for name in network.nodes if name not in network.inputs)
+    told = f", with {idle:,} on which no output depends and which the mapper leaves out"
+    return f"neurons evenly spread{told if idle else ''}"
 
 
 def render_text(over: SecondsOverCores, width: int = 160) -> str:

@@ -12,12 +12,12 @@ from neuromap.explorer.answer.objectives import ACCURACY, Objective
 from neuromap.explorer.candidates.options import MAX_PERIOD
 from neuromap.files.argument_checks import whole_number
 from neuromap.files.messages import show
-from neuromap.jobs.ahead import MOST_PROCESSES
+from neuromap.jobs.ahead import MOST_PROCESSES, SCHEDULER
 from neuromap.jobs.runners import Workers
 from neuromap.jobs.silent import silent
 from neuromap.options import COMMON, Option, check_options, option
 from neuromap.render.quantities import parse_quantity
-from neuromap.rollout.schedule.execution import EXECUTIONS, read_execution
+from neuromap.rollout.schedule.execution import EXECUTIONS, executions_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,13 +59,10 @@ class SearchOptions(Value):
         needs="cores, energy, first-response, full-response, worst-case-reaction or sampling-frequency",
         group=COMMON,
     )
-    executions: Sequence[str] = option(
+    executions: Sequence[str] = executions_option(
         "EXECUTIONS  windowed, pipelined, pipelined:P, pipelined:best; separated by commas.",
         EXECUTIONS,
-        items="str",
-        needs="windowed, pipelined, pipelined:PERIOD or pipelined:best",
         within=(1, MAX_PERIOD),
-        reads=read_execution,
     )
     budget: int | None = option(
         "N  Epochs of all trainings together, for each seed.  [default: a quarter of what training every class fully "
@@ -105,9 +102,7 @@ class SearchOptions(Value):
     processes: int = option(
         "N  Trainings and mappings at the same time; results are the same.", 1, within=(1, MOST_PROCESSES)
     )
-    scheduler: str | None = option(
-        "ADDRESS  Let the workers of this Dask cluster do it (extra cluster), such as tcp://10.0.0.1:8786."
-    )
+    scheduler: str | None = option(SCHEDULER)
     progress: Callable[..., object] = silent
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from small_networks import network_of_any_names
 
@@ -41,6 +41,7 @@ def plain(cell):
 TEXTS = st.text() | st.builds("".join, st.tuples(st.sampled_from([*STARTS, "'", "''", "＝", " "]), st.text()))
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow])  # of a starved machine
 @given(
     st.lists(
         st.fixed_dictionaries({"name": TEXTS, "=x": st.integers() | st.floats(allow_nan=False, allow_infinity=False)})

@@ -5,10 +5,12 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import neuromap as nm
 from neuromap.errors import InputError, NotSupportedError
+from neuromap.network.build import build_network
 from neuromap.render.plot import log_ends
 from neuromap.report.over_cores import BEST, Lead, seconds_over_cores
 from neuromap.rollout.schedule.tick_seconds import FIGURES
@@ -34,6 +36,16 @@ def test_rows_are_the_patterns_and_what_bounds_them(over):
         # theorem 2, and streaming samples most often
         assert best.figures[k].first == rows[3].figures[k].first
         assert best.figures[k].period == rows[0].figures[k].period
+
+
+def test_titles_count_neurons_that_the_mapper_leaves_out(over):
+    weights = np.ones((4, 4), int)
+    nodes = {"I": (4, None), "H": (4, 1), "O": (4, 1)}
+    net = build_network(nodes, {("I", "H"): weights, ("H", "O"): weights * [1, 0, 1, 0]}, outputs=["O"])
+    spread = seconds_over_cores(count_frame_work(net, over.work.chip), ["streaming"], cores=[1])
+    assert nm.map_rollout(nm.Rollout(net, "streaming"), over.work.chip).left_out == {"H": 2}
+    assert "evenly spread, with 2 on which no output depends and which the mapper leaves out." in str(spread)
+    assert "evenly spread.\n" in str(over)
 
 
 def test_steps_of_several_ticks_are_left_to_what_is_mapped(over):

@@ -14,7 +14,7 @@ from neuromap.cli.arguments.command import Given
 from neuromap.errors import ChipError, InputError, NetworkError
 from neuromap.files.whole_file import check_target
 from neuromap.options import argument, option
-from neuromap.rollout.schedule.execution import read_execution
+from neuromap.rollout.schedule.execution import executions_option
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
@@ -94,16 +94,12 @@ EXECUTION = option(
     "mean frame period.",
     "windowed",
 )
-EXECUTIONS = option(
+EXECUTIONS = executions_option(
     "EXECUTIONS  windowed, pipelined, pipelined:P for a frame every P update steps, pipelined:best; separated by "
     "commas.  [default: windowed,pipelined]",
-    items="str",
-    reads=read_execution,
-    needs="windowed, pipelined, pipelined:PERIOD or pipelined:best",
 )
 CHIP = option(f"CHIP  A packaged chip (see neuromap chips) or a chip file.  [default: {DEFAULT_CHIP}]")
 EVERY = option("--all  Print every column and what it means; several tables where the terminal is narrow.", False)
-SCHEDULER = option("ADDRESS  Let the workers of this Dask cluster do it (extra cluster), such as tcp://10.0.0.1:8786.")
 SOURCES = "npz:FILE, folder:DIR (a folder for each class), mnist:PATH, cifar10:PATH, gtsrb:PATH or digits"
 STREAMS = "moving-digits, events, nmnist:PATH, dvs-gesture:PATH, shd:PATH"
 DATA = option(f"SOURCE  Labelled images: {SOURCES} (scikit-learn's); streams of them: {STREAMS}.", "digits")

@@ -26,7 +26,7 @@ from neuromap.cli.printing.text_output import give_shown, progress_bar, write_fo
 from neuromap.errors import InputError
 from neuromap.faults.options import StudyOptions
 from neuromap.options import option
-from neuromap.rollout.schedule.execution import read_execution
+from neuromap.rollout.schedule.execution import executions_option
 from neuromap.simulation.choose_frames import DEFAULT_STIMULI, MOST_STIMULI
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
@@ -58,12 +58,9 @@ def faults(
         "--patterns, --pattern PATTERNS  Names separated by commas, or the streaming edges of one pattern ('H1 -> O, "
         "H2 -> O'). May be repeated.  [default: streaming]"
     ),
-    executions: list[str] | None = option(
+    executions: list[str] | None = executions_option(
         "--executions, --execution EXECUTIONS  windowed, pipelined, pipelined:P, pipelined:best; separated by "
         "commas.  [default: windowed]",
-        items="str",
-        needs="windowed, pipelined, pipelined:PERIOD or pipelined:best",
-        reads=read_execution,
     ),
     *,
     onto: ChipFlags,

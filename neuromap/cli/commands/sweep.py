@@ -6,11 +6,11 @@ from pathlib import Path
 
 import neuromap as nm
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.options import AS_JSON, SCHEDULER, check_destinations, check_workers
+from neuromap.cli.arguments.options import AS_JSON, check_destinations, check_workers
 from neuromap.cli.printing.store_report import leave_with
 from neuromap.cli.printing.text_output import print_json, print_line, progress_bar, text_console
 from neuromap.files.messages import counted
-from neuromap.jobs.ahead import MOST_PROCESSES
+from neuromap.jobs.ahead import MOST_PROCESSES, SCHEDULER
 from neuromap.options import argument, option
 
 EXAMPLES = """\
@@ -29,7 +29,7 @@ class WorkerFlags(Given[None]):
         "N  Runs at the same time, each on one thread; the rows are the same.  [default: the cores of the machine]",
         within=(1, MOST_PROCESSES),
     )
-    scheduler: str | None = SCHEDULER
+    scheduler: str | None = option(SCHEDULER)
 
 
 @command

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from neuromap.jobs.ahead import MOST_PROCESSES
+from neuromap.jobs.ahead import MOST_PROCESSES, SCHEDULER
 from neuromap.mapping.options.options import MOST_TICKS, MOST_WIDE_TICKS, PHASES, SPLITTERS, WIDE
 from neuromap.options import COMMON, Option, check_options, option
-from neuromap.rollout.schedule.execution import EXECUTIONS, read_execution
+from neuromap.rollout.schedule.execution import EXECUTIONS, executions_option
 from neuromap.simulation.run.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -64,14 +64,11 @@ class ExploreOptions(RunOptions):
         needs="words",
         group=COMMON,
     )
-    executions: Sequence[str] = option(
+    executions: Sequence[str] = executions_option(
         "EXECUTIONS  windowed, pipelined, pipelined:P for a frame every P update steps, pipelined:best; separated by "
         "commas.",
         EXECUTIONS,
-        items="str",
-        needs="windowed, pipelined, pipelined:PERIOD or pipelined:best",
         within=(1, MAX_PERIOD),
-        reads=read_execution,
         group=COMMON,
     )
     splitters: Sequence[str] = option(
@@ -127,9 +124,7 @@ class ExploreOptions(RunOptions):
     processes: int = option(
         "N  Number of processes for mapping; results are the same.  [default: 1]", 1, within=(1, MOST_PROCESSES)
     )
-    scheduler: str | None = option(
-        "ADDRESS  Let the workers of this Dask cluster do it (extra cluster), such as tcp://10.0.0.1:8786."
-    )
+    scheduler: str | None = option(SCHEDULER)
     store: str | Path | None = option(
         "--store, --results FILE  Keep every row in this file (SQLite, on a disk of this machine) as soon as it is "
         "mapped, and reuse those that it holds."

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.files.messages import did_you_mean
-from neuromap.options import Option
+from neuromap.options import Option, option
 
 EXECUTIONS = ("windowed", "pipelined")
 """The executions; ``"pipelined:3"`` is pipelined with a frame every 3 update steps."""
@@ -62,7 +63,13 @@ def listed_executions(executions: Iterable[str] | str, most: int = MAX_PERIOD) -
     return found
 
 
-def read_execution(said: Option, word: str) -> str:
+def executions_option(text: str, default: Sequence[str] | None = None, **said: Any) -> Any:
+    """Define an option of several executions, separated by commas."""
+    needs = "windowed, pipelined, pipelined:PERIOD or pipelined:best"
+    return option(text, default, items="str", needs=needs, reads=_read_execution, **said)
+
+
+def _read_execution(said: Option, word: str) -> str:
     """Read an execution from the command line."""
     try:
         chosen_period(word, int(said.within[1] or MAX_PERIOD))

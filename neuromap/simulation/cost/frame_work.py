@@ -93,7 +93,7 @@ class FrameWork(ReadOnly, Card):
 
     @property
     def n_neurons(self) -> int:
-        """Number of neurons in all computed nodes."""
+        """Number of neurons in all computed nodes, also of those that the mapper leaves out."""
         return sum(node.size for name, node in self.network.nodes.items() if name not in self.network.inputs)
 
     @property
