@@ -133,10 +133,7 @@ class Option:
             if not all(found):
                 raise InputError(f"{self.flag} {show_name(','.join(words))}: has nothing between two commas; drop one")
             one = replace(self, items="", kind=self.items)
-            values = list(map(one.read, found))
-            if len({*values}) < len(values):
-                raise InputError(f"{self.flag} {show_name(','.join(words))}: names a value twice; name each once")
-            return values
+            return list(dict.fromkeys(map(one.read, found)))
         if self.reads is not None:
             return self.reads(self, words)
         if self.kind in ("int", "float"):

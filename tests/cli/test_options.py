@@ -68,14 +68,12 @@ def test_a_refusal_names_flag_value_and_bounds(value, low, span, word):
             said.read(word)
 
 
-@given(st.lists(st.integers(1, 9), min_size=1, unique=True), st.data())
+@given(st.lists(st.integers(1, 9), min_size=1), st.data())
 def test_a_list_is_the_same_in_one_word_and_in_several(numbers, data):
     said = Option("", flags=("--numbers",), items="int", within=(1, 9))
     cut = data.draw(st.integers(0, len(numbers)))
     words = [",".join(map(str, part)) for part in (numbers[:cut], numbers[cut:]) if part]
-    assert said.read(words) == numbers
-    with pytest.raises(InputError, match="names a value twice; name each once"):
-        said.read([*words, str(numbers[0])])
+    assert said.read(words) == list(dict.fromkeys(numbers))
     with pytest.raises(InputError, match="--numbers: is empty"):
         said.read([","])
     for word in ("1,,2", "1,", ",1"):
