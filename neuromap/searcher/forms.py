@@ -131,21 +131,22 @@ def headline(found: SearchResult) -> str:
 
 def point_table(found: SearchResult) -> Table[tuple[int, SearchPoint]]:
     """Make the table of the front."""
+    several = _several(found)
     columns: list[Column[tuple[int, SearchPoint]]] = [
         Column("#", lambda row: str(row[0])),
         Column("pattern", lambda row: row[1].pattern, left=True, wraps=True, least=12),
-        Column("execution", lambda row: row[1].execution, left=True),
+        Column("execution", lambda row: row[1].execution, left=True, rank=int(several)),
         Column("cores", lambda row: str(row[1].cores)),
-        Column("first response", lambda row: with_unit(row[1].first_response_seconds, "s")),
+        Column("first response", lambda row: with_unit(row[1].first_response_seconds, "s"), rank=int(several)),
         *(_accuracy_column(moment, 0 if moment == found.moments[-1] else 2) for moment in found.moments),
         Column(f"on chip, {found.points[0].part}\n[%]", lambda row: _percent(row[1].on_chip[-1].accuracy), rank=1),
         Column("best at", lambda row: ", ".join(with_unit(at, "s") for at in row[1].best_at), left=True, rank=2),
-        Column("class", lambda row: str(row[1].behaviour_class), rank=3),
+        Column("class", lambda row: str(row[1].behaviour_class), rank=4),
         Column("verified", lambda row: checks(row[1]), left=True, rank=1),
     ]
     if "energy" in found.objectives:
         columns.insert(5, Column("energy\n[per frame]", lambda row: joules(row[1].energy_joules)))
-    if _several(found):
+    if several:
         columns.insert(1, Column("network", lambda row: row[1].network.name, left=True, wraps=True, least=8))
     return Table(columns, list(enumerate(found.points, start=1)), "The front", (0, 1))
 
@@ -178,7 +179,7 @@ def class_table(found: SearchResult) -> Table[SearchedClass]:
         Column("patterns", lambda one: str(one.n_patterns), rank=2),
         Column("epochs", lambda one: str(one.epochs)),
         Column(f"right by {last}\n[%]", lambda one: _known(one.accuracy[-1])),
-        Column("spread\n[%]", lambda one: _known(one.spread[-1]), rank=1),
+        Column("spread\n[%]", lambda one: _known(one.spread[-1]), rank=1 if len(found.seeds) > 1 else 3),
         Column("nearest class", lambda one: _nearest(one), left=True, wraps=True, rank=3),
         Column("what became of it", lambda one: _told(one), left=True, wraps=True, least=24),
     ]

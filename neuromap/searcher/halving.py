@@ -57,9 +57,10 @@ def plan_of(budget: int, n_classes: int, full: int, trunks: int = 1) -> Plan:
     """Divide a budget: two fifths for the trunks, each at most a full training; the rest equally over rungs."""
     n_rungs, least = _n_rungs(n_classes), _least(n_classes, trunks)
     if budget < least:
+        shared = f" and {trunks} trunks" if trunks > 1 else ""
         raise InputError(
-            f"budget {budget}: {n_classes} behaviour classes in {counted(n_rungs, 'rung')} take {least} epochs or "
-            "more; give as many, or search fewer classes (--sample)"
+            f"budget {budget}: {n_classes} behaviour classes in {counted(n_rungs, 'rung')}{shared} take {least} epochs "
+            "or more; give as many, or search fewer classes (--sample)"
         )
     trunk = max(1, min(full, 2 * budget // 5 // trunks, (budget - n_rungs * n_classes) // trunks))
     each, more = divmod(budget - trunk * trunks, n_rungs)

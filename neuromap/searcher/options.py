@@ -79,8 +79,8 @@ class SearchOptions(Value):
         group=COMMON,
     )
     sample: int | None = option(
-        f"N  Search N behaviour classes: the first, or where there are more than {MOST_CLASSES}, some drawn around "
-        "streaming and the named patterns.",
+        f"N  Search N behaviour classes of each network: the first, or where there are more than {MOST_CLASSES}, some "
+        "drawn around streaming and the named patterns.",
         within=(1, 10_000),
     )
     margin: float = option(
@@ -96,7 +96,7 @@ class SearchOptions(Value):
     training: Mapping[str, Any] | None = None
     folder: str | Path | None = option(
         "-o, --output DIR  Keep trainings, mapped rows and the networks of the front in this folder; the same command "
-        "goes on with what it holds.  [default: NAME-search of NET's name]",
+        "goes on with what it holds.  [default: NAME-search of the files' names]",
         group=COMMON,
     )
     processes: int = option(

@@ -16,8 +16,9 @@ import numpy as np
 from neuromap.accuracy.measure import MOST_FRAMES, accuracy_on_chip
 from neuromap.arrays.array_types import Floats
 from neuromap.datasets.tracks import ImageSet
-from neuromap.errors import DoesNotFitError, InputError
+from neuromap.errors import DoesNotFitError, InputError, NeuromapError
 from neuromap.explorer.answer.advice import map_command, most_frequent_refusal
+from neuromap.explorer.answer.exploration import Exploration
 from neuromap.explorer.answer.objectives import CORES, ENERGY, FIRST, OBJECTIVES, SAMPLING, Objective
 from neuromap.explorer.answer.rows import ExploredRow
 from neuromap.explorer.explore import explore
@@ -50,6 +51,7 @@ from neuromap.searcher.rung import (
     claim_folder,
     first_images,
 )
+from neuromap.training.chip_training import checked_encoding
 from neuromap.training.network_training import require_parts
 from neuromap.training.options.node_settings import choose_for_chip
 from neuromap.training.options.training_options import HardwareOptions, chosen_options, require_torch
@@ -60,8 +62,8 @@ _AGAIN = 0.5
 TOGETHER = 8
 """Most classes between which the training of the trunk alternates."""
 _PROMISING = 16
-"""Rows of a class that are mapped with the trunk's weights, those of fewest cores by estimate for their times first:
-all are mapped in the end, with the weights that count. A limit on cores needs all of them at once."""
+"""Most rows of a class that are mapped with the trunk's weights, for each set of times those of the fewest estimated
+cores first. All are mapped in the end, with the weights that count; where a limit could drop a class, at once."""
 _MOST_MOMENTS, _FRAMES = 8, 4
 """Without a deadline: most moments at which classes are compared, and frames of every row that they cover."""
 _SEEN = (FIRST.title, SAMPLING.title)
@@ -146,19 +148,16 @@ def search(network: Network | Sequence[Network], asked: SearchOptions) -> Search
     chip, training = load_chip(asked.chip), dict(asked.training or {})
     named = {f.name: training[f.name] for f in fields(HardwareOptions) if f.name in training}
     hardware, train = HardwareOptions(**named), images["train"]
-    graded = {choose_for_chip(one, chip, train, hardware).network.is_graded for one in networks.values()}
+    graded = {_chosen(one, chip, images, hardware, several=len(networks) > 1).is_graded for one in networks.values()}
     if len(graded) > 1:
-        raise InputError(
-            f"search: networks {', '.join(networks)}: some send values, others spikes, which are trained for other "
-            "numbers of epochs; search them apart"
-        )
+        raise InputError(f"search: networks {', '.join(networks)}: some send values, others spikes; search them apart")
     full, *_ = chosen_options(training, len(train.images), train.shape, 1, graded=graded.pop())
     sampled_by = asked.executions if train.is_stream else None
     listed = [list_classes(one, asked.sample, asked.seeds[0], sampled_by) for one in networks.values()]
     places = [place for each in listed for place in each.places]
     entrants = _entrants(places, asked, chip, is_stream=train.is_stream)
-    names = [one.network for one in entrants if one.is_live]
-    n_live, n_trunks = len(names), len({*names})
+    of_live = [one.network for one in entrants if one.is_live]
+    n_live, n_trunks = len(of_live), len({*of_live})
     budget = default_budget(n_live, full.epochs, n_trunks) if asked.budget is None else asked.budget
     plan = full_plan(n_live, full.epochs) if asked.full else plan_of(budget, n_live, full.epochs, n_trunks)
     with ExitStack() as opened:
@@ -189,9 +188,7 @@ def search(network: Network | Sequence[Network], asked: SearchOptions) -> Search
             points=points,
             classes=tuple(
                 race.described(one)
-                for name in networks
-                for one in sorted(entrants, key=lambda one: one.place.number)
-                if one.network == name
+                for one in sorted(entrants, key=lambda one: ([*networks].index(one.network), one.place.number))
             ),
             is_exact=all(one.explored.gap.is_exact for one in race.live if one.explored is not None),
             folder="" if asked.folder is None else str(folder),
@@ -203,15 +200,28 @@ def search(network: Network | Sequence[Network], asked: SearchOptions) -> Search
 
 
 def _networks(given: Network | Sequence[Network]) -> dict[str, Network]:
-    """Name the networks."""
+    """Check the networks, and key them by name."""
     found = dict[str, Network]()
-    for one in [given] if isinstance(given, Network) else given:
+    for one in given if isinstance(given, Sequence) else [given]:
         needs("search", one, Network)
         require_frames(one, "search", "its one rollout is streaming, a frame a tick")
-        if found.setdefault(one.name, one) is not one:
+        if one.name in found:
             raise InputError(f"search: two networks have the name {one.name}; give each a name of its own")
+        found[one.name] = one
     if not found:
         raise InputError("search: no network is given; give one or more")
+    return found
+
+
+def _chosen(
+    network: Network, chip: ChipSpec, images: Mapping[str, ImageSet], hardware: HardwareOptions, *, several: bool
+) -> Network:
+    """Return a network as it is trained, checked against all images before anything is trained."""
+    try:
+        found = choose_for_chip(network, chip, images["train"], hardware).network
+        checked_encoding(found, images)
+    except NeuromapError as error:
+        raise type(error)(f"network {network.name}: {error}") if several else error from None
     return found
 
 
@@ -305,7 +315,7 @@ class _Race:
         self._tolerance = 0.0
         self._told = 0
         self._trunk: dict[tuple[str, int], Rung] = {}
-        self._networks = list(dict.fromkeys(one.network for one in entrants))
+        self._names = list(dict.fromkeys(one.network for one in entrants))
 
     @property
     def _tick(self) -> float | None:
@@ -416,24 +426,15 @@ class _Race:
 
     def _map(self, networks: Mapping[Entrant, Network], *, of_trunk: bool = False) -> None:
         """Map the rollouts of classes with the given weights, for their times, cores and energy."""
-        most, workers = self._asked.max_cores, self._asked.workers
-        at_first = _PROMISING if of_trunk and most is None else None
-        refusals = list[str]()
+        most = self._asked.max_cores
+        is_cut = of_trunk and most is None and self._asked.deadline is not None and not self._chip.is_timed
+        refusals, too_many = list[str](), dict[int, str]()
         for one, network in networks.items():
-            found = explore(
-                network,
-                self._chip,
-                RolloutPattern(network, one.place.pattern.values, one.place.pattern.name),
-                within="class",
-                executions=self._asked.executions,
-                objectives=list(dict.fromkeys([*_SEEN, *(cost.title for cost in self.costs)])),
-                limits=None if one.place.period is None else one.samples_as,
-                most_mapped=at_first,
-                verify=False,  # only the points need it
-                store=self._folder / ROWS,
-                processes=workers.processes,
-                scheduler=workers.scheduler,
-            )
+            found = self._explored(one, network, _PROMISING if is_cut else None)
+            if is_cut and not any(
+                row.on_class_front for row in found.rows
+            ):  # none of these fits: one of the others may
+                found = self._explored(one, network, None)
             mapped = [row for row in found.rows if row.on_class_front and one.samples_as(row)]
             one.rows = [row for row in mapped if most is None or (row.cores or 0) <= most]
             one.explored = found
@@ -446,12 +447,29 @@ class _Race:
                 one.leave("does not fit", refusals[-1])
             elif not one.rows:
                 least = min(row.cores or 0 for row in mapped)
-                refusals.append(f"takes {counted(least, 'core')}, with max_cores {most}; give {least} or more")
-                one.leave(
-                    "dropped", f"{refusals[-1]}, with the weights that it starts from" if of_trunk else refusals[-1]
-                )
+                why = f"takes {counted(least, 'core')}, with max_cores {most}; give {least} or more"
+                too_many[least] = why
+                one.leave("dropped", f"{why}, with the weights that it starts from" if of_trunk else why)
         if not self.live:
-            raise DoesNotFitError(f"search: no rollout is left: {most_frequent_refusal(refusals)}")
+            why = too_many[min(too_many)] if too_many else most_frequent_refusal(refusals)
+            raise DoesNotFitError(f"search: no rollout is left: {why}")
+
+    def _explored(self, one: Entrant, network: Network, most_mapped: int | None) -> Exploration:
+        workers = self._asked.workers
+        return explore(
+            network,
+            self._chip,
+            RolloutPattern(network, one.place.pattern.values, one.place.pattern.name),
+            within="class",
+            executions=self._asked.executions,
+            objectives=list(dict.fromkeys([*_SEEN, *(cost.title for cost in self.costs)])),
+            limits=None if one.place.period is None else one.samples_as,
+            most_mapped=most_mapped,
+            verify=False,  # only the points need it
+            store=self._folder / ROWS,
+            processes=workers.processes,
+            scheduler=workers.scheduler,
+        )
 
     def _moments(self) -> tuple[float, ...]:
         """Return the deadline, or moments at which frames become known, late enough for every class to have some."""
@@ -508,8 +526,8 @@ class _Race:
         margin, n_images = self._asked.margin, len(self._images["validation"].images)
         for one, better in zip(live, beaten_by(standings, margin, n_images), strict=True):
             if better is not None:
-                by, its = live[better].name, live[better].network
-                by = by if its == one.network else f"{by} of {its}"
+                of = "" if live[better].network == one.network else f" of {live[better].network}"
+                by = f"{live[better].name}{of}"
                 one.leave("dropped", f"after rung {rung + 1}: beaten by {by} by more than the margin")
 
     def _cost(self, row: ExploredRow) -> list[float]:
@@ -573,10 +591,13 @@ class _Race:
         """Save the network of a class and return its file; empty if nothing is kept."""
         if self._asked.folder is None:
             return ""
-        name = one.place.pattern.name or ""
-        stem = name if re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name) else f"class-{one.place.number}"
-        if len(self._networks) > 1:
-            stem = f"{self._networks.index(one.network) + 1}-{stem}"
+        name, alike = one.place.pattern.name or "", [each for each in self._entrants if each.network == one.network]
+        is_own = [each.place.pattern.name for each in alike].count(
+            name
+        ) == 1  # for streams, classes may share a pattern
+        stem = name if is_own and re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name) else f"class-{one.place.number}"
+        if len(self._names) > 1:
+            stem = f"{self._names.index(one.network) + 1}-{stem}"
         one.networks[one.kept].save(self._folder / f"{stem}.toml")
         return str(self._folder / f"{stem}.toml")
 

@@ -29,7 +29,7 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.jobs.ahead import not_failed, not_lost
 from neuromap.jobs.results_file import fingerprint_of_chip
 from neuromap.jobs.runners import Workers, job_runner
-from neuromap.network.network import Network
+from neuromap.network.network import Network, plain_table
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.searcher.options import ASKED
@@ -185,7 +185,7 @@ def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageS
     """Claim a folder for this search, or refuse that of another; return the digest of the setting."""
     used = {part: images[part] for part in ("train", "validation")}
     asked = {
-        "network": ", ".join(f"{name} {network_digest(one)}" for name, one in setting.networks.items()),
+        "network": ", ".join(f"{name} {_digest(one)}" for name, one in setting.networks.items()),
         "chip": f"{setting.chip.name} {fingerprint_of_chip(setting.chip)[:16]}",
         "data": f"{images['train'].name} {digest_of_parts(used)}{_ticks_of(images['train'])}",
         "training": json.dumps(dict(setting.training), sort_keys=True),
@@ -193,6 +193,11 @@ def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageS
     text = json.dumps({"format": _FORMAT, **asked}, indent=1) + "\n"
     file = folder / ASKED
     try:
+        if not file.exists() and any(folder.glob("*.toml")):
+            raise InputError(
+                f"folder {folder}: holds network files, but no search, whose front could overwrite them; name another "
+                "folder"
+            )
         (folder / TRAININGS).mkdir(parents=True, exist_ok=True)
         known = file.read_text(encoding="utf-8") if file.exists() else None
     except (OSError, UnicodeDecodeError) as error:
@@ -205,6 +210,12 @@ def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageS
     return sha256(text.encode()).hexdigest()
 
 
+def _digest(network: Network) -> str:
+    """Digest of all that a training for a chip depends on: bits of weights and codes of inputs too."""
+    tables = {name: plain_table(network.tables.get(name, {})) for name in ("inputs", "training")}
+    return sha256(f"{network_digest(network)} {tables!r}".encode()).hexdigest()[:16]
+
+
 def _holds_trainings(folder: Path) -> bool:
     return any((folder / TRAININGS).iterdir())
 
@@ -215,7 +226,7 @@ def _told(known: str, asked: Mapping[str, str]) -> str:
         if found["format"] != _FORMAT:
             raise ValueError
         name = next(name for name in asked if found[name] != asked[name])
-        return f"holds a search of another {name}, {str(found[name])[:60]} (now {asked[name][:60]})"
+        return f"holds a search of another {name}, {str(found[name])[:400]} (now {asked[name][:400]})"
     except (ValueError, KeyError, TypeError, StopIteration, RecursionError):
         return f"its {ASKED} is none of a search, or of one by another version of neuromap"
 

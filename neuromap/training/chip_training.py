@@ -276,7 +276,7 @@ def _task(
         choice, options, chosen = choose_for_chip(patterns[0].network, chip, None, hardware), given, ()
         hardware = HardwareOptions() if hardware is None else hardware
     network = choice.network
-    encoding = _encoding(network, images)
+    encoding = checked_encoding(network, images)
     asked_for = options
     require_onset(images, options)
     over_time, learning = objective_of(given_rollout, rollouts, options, chip, hardware.weight_cores)
@@ -348,7 +348,7 @@ def _repeated(found: list[NDArray[np.float64]], patterns: int, frames: int) -> l
     return [np.resize(accuracy, frames) for accuracy in (found if len(found) == patterns else found * patterns)]
 
 
-def _encoding(network: Network, images: Mapping[str, ImageSet]) -> InputEncoding:
+def checked_encoding(network: Network, images: Mapping[str, ImageSet]) -> InputEncoding:
     """Check images against network and encoding; return the encoding of the only input."""
     require_parts(images)
     require_labelled_nodes(network, len(images["train"].classes), "training")

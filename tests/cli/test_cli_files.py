@@ -31,6 +31,12 @@ WORDS = {
     "experiment file": ("experiment", "e.toml", "--csv", "e.toml"),
     "file of results": ("experiment", "e.toml", "--folder", "kept", "--csv", "kept/results"),
     "search.json of the search": ("search", "sr.toml", "--data", "digits", "-o", "kept", "--html", "kept/search.json"),
+    "weights file of the network file": (
+        "search", "sr.toml", "stored.toml", "--data", "digits", "--csv", "w.safetensors"
+    ),
+    "network file of an earlier front": (
+        "search", "sr.toml", "--data", "digits", "-o", "kept", "--html", "kept/streaming.toml"
+    ),
     "weights file of the trained network": (
         "explore", "sr.toml", "--deadline", "3ms", "--trained", "streaming=stored.toml", "--csv", "w.safetensors"
     ),
@@ -54,7 +60,7 @@ def place(folder, program, monkeypatch):
     )
     (folder / "images.npz").write_bytes(b"")
     (folder / "kept").mkdir()
-    for name in ("results", "search.json"):
+    for name in ("results", "search.json", "streaming.toml"):
         (folder / "kept" / name).write_text("kept")
     monkeypatch.chdir(folder)
     return folder

@@ -101,6 +101,16 @@ def test_points_on_streams_hold_on_the_chip(streamed):
             assert [at.accuracy for at in curve] == pytest.approx(told, abs=1e-12)
 
 
+def test_classes_that_share_a_pattern_have_files_of_their_own(streamed, skip, tmp_path):
+    films, *_ = streamed
+    asked = {"training": {**QUICK, "epochs": 1, "frames": 3}, "deadline": 7e-3, "full": True}
+    found = nm.search(skip(), images=films, objectives="sampling-frequency", folder=tmp_path, **asked)
+    assert len({one.pattern for one in found.classes}) < len(found.classes)
+    for point in found.points:
+        saved = nm.load_network(point.file)
+        assert all((saved.edges[key].matrix() != edge.matrix()).nnz == 0 for key, edge in point.network.edges.items())
+
+
 def test_a_rung_that_made_a_class_worse_is_not_kept(streamed, skip):
     """It happens here, in the second rung of seed 0: 92 % before, 67 % behind it."""
     _, _, measured = streamed
@@ -239,6 +249,7 @@ def test_networks_of_other_layers_and_bits_compete(skip, bars, tmp_path):
     assert len({point.file for point in found.points}) == len(kept)
     jsonschema.validate(json.loads(found.to_json()), nm.load_schema("search"))
     assert "network" in found.to_text(200).partition("\n\n")[2].splitlines()[1]
+    assert f"right by {1e3 * found.moments[-1]:g} ms" in found.to_text(80).partition("not shown")[0]
     assert ("no such edge" in found.to_html()) == (len({len(point.values) for point in found.points}) > 1)
     written = {path: path.stat().st_mtime_ns for path in (tmp_path / "trainings").iterdir()}
     again = nm.search(networks, images=bars, training={**QUICK, "epochs": 4}, folder=tmp_path, margin=0)
@@ -250,6 +261,22 @@ def test_networks_of_other_layers_and_bits_compete(skip, bars, tmp_path):
         nm.search([wide, replace(wide, edges=edges)], images=bars)
     with pytest.raises(InputError, match=r"^search: no network is given"):
         nm.search([], images=bars)
+    with pytest.raises(InputError, match=r"^search: needs a Network, got an int$"):
+        nm.search(5, images=bars)
+    others = {part: replace(one, images=one.images[:, :3]) for part, one in bars.items()}
+    with pytest.raises(InputError, match=r"^network skip: input I: "):
+        nm.search(networks, images=others, training=QUICK, folder=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_with_networks_of_somebody_else_is_left_alone(skip, bars, found, tmp_path):
+    (tmp_path / "streaming.toml").write_text("mine")
+    with pytest.raises(InputError, match="holds network files, but no search"):
+        nm.search(skip(), images=bars, training=QUICK, folder=tmp_path)
+    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("streaming.toml", "mine")]
+    bits = {**skip().tables, "training": {"edges": {"G -> O": {"weights": "4-bit"}}}}
+    with pytest.raises(InputError, match="holds a search of another network"):
+        nm.search(replace(skip(), tables=bits), images=bars, training=QUICK, folder=found.folder)
 
 
 @pytest.mark.parametrize("code", ["threshold", "bernoulli"])

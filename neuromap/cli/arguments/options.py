@@ -56,7 +56,7 @@ def _all_read(inputs: Mapping[str, str | Path | None]) -> dict[str, str | Path |
     for name, path in inputs.items():
         if name == "network file":
             found["weights file"] = _weights_file(path)
-        elif name.startswith("trained network"):
+        elif name.startswith(("network file", "trained network")):
             found[f"weights file of the {name}"] = _weights_file(path)
     return found
 

@@ -83,7 +83,7 @@ def search(
     hardware.made()
     kept = {f"{name} of the search": Path(folder) / name for name in KEPT}
     read = {
-        **{f"network file {path}": path for path in networks},
+        **{f"network file {path}": path for path in (*networks, *Path(folder).glob("*.toml"))},
         "image file": image_file_of(data),
         f"chip file {made.chip}": chip_file_of(str(made.chip)),
         **kept,
