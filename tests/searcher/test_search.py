@@ -274,6 +274,8 @@ def test_a_folder_with_networks_of_somebody_else_is_left_alone(skip, bars, found
     with pytest.raises(InputError, match="holds network files, but no search"):
         nm.search(skip(), images=bars, training=QUICK, folder=tmp_path)
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("streaming.toml", "mine")]
+    with pytest.raises(InputError, match=r"streaming\.toml: cannot be used \(.*\); name another one$"):
+        nm.search(skip(), images=bars, training=QUICK, folder=tmp_path / "streaming.toml")
     bits = {**skip().tables, "training": {"edges": {"G -> O": {"weights": "4-bit"}}}}
     with pytest.raises(InputError, match="holds a search of another network"):
         nm.search(replace(skip(), tables=bits), images=bars, training=QUICK, folder=found.folder)
