@@ -24,8 +24,6 @@ HAS_AVX2 = all(FEATURES.get(name, False) for name in AVX2)
 needs_avx2 = pytest.mark.skipif(not HAS_AVX2, reason="this processor has no AVX2")
 needs_avx512 = pytest.mark.skipif(not FEATURES.get("avx512bw", False), reason="this processor has no AVX-512 (BW)")
 needs_x86 = pytest.mark.skipif(not X86, reason="starts from the code that is made on x86-64")
-# compiled for another processor than this one, a tenth of a minute; where it is this one's code, it always runs
-other_processors = pytest.mark.thorough if FEATURES.get("avx512bw", False) else pytest.mark.slow
 
 
 # One small program; one group of lanes is the least to compile. What comes from a cache has no code to show.
@@ -82,7 +80,7 @@ def test_avx_512_adds_under_a_mask(make_chip, make_program):
     assert count(r"\bvpaddw\s.*%zmm\d+.*\{%k\d\}", assembly) >= 3  # weights in their three forms
 
 
-@other_processors
+@pytest.mark.slow
 @needs_avx2
 def test_avx2_uses_its_vectors_and_gives_the_same_results(without_avx512):
     assembly = (without_avx512 / "kernel.s").read_text()
@@ -101,7 +99,7 @@ def test_avx2_uses_its_vectors_and_gives_the_same_results(without_avx512):
     assert run.returncode == 0, run.stdout[-3000:]
 
 
-@other_processors
+@pytest.mark.slow
 @needs_x86
 def test_neon_uses_its_vectors(without_avx512):
     # Code for x86-64 names one instruction of its own, the pause of the barrier, which is only made there.
