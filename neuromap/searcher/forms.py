@@ -241,9 +241,10 @@ def to_drawing(found: SearchResult, *, narrow: bool = False) -> str:
     """Draw the accuracy of all points over the moments."""
     moments = [with_unit(moment, "s") for moment in found.moments]
     lines: dict[str, Sequence[Point]] = {}
+    several = _several(found)
     for number, point in enumerate(found.points, start=1):
         known = dict(point.curve)
-        of = f" of {point.network.name}" if _several(found) else ""
+        of = f" of {point.network.name}" if several else ""
         name = f"{number}: {point.pattern}{of}, {point.execution}, {counted(point.cores, 'core')}"
         lines[name] = [
             Point(text, known.get(at), f"{name}, {text}: {_percent(known[at]) if at in known else 'no answer yet'}")

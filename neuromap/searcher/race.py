@@ -431,10 +431,8 @@ class _Race:
         refusals, too_many = list[str](), dict[int, str]()
         for one, network in networks.items():
             found = self._explored(one, network, _PROMISING if is_cut else None)
-            if is_cut and not any(
-                row.on_class_front for row in found.rows
-            ):  # none of these fits: one of the others may
-                found = self._explored(one, network, None)
+            if is_cut and not any(row.on_class_front for row in found.rows):
+                found = self._explored(one, network, None)  # none of these fits: one of the others may
             mapped = [row for row in found.rows if row.on_class_front and one.samples_as(row)]
             one.rows = [row for row in mapped if most is None or (row.cores or 0) <= most]
             one.explored = found

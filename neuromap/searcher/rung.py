@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from neuromap.accuracy.accuracy import decide
 from neuromap.accuracy.measure import ImageFrames
 from neuromap.datasets.tracks import ImageSet, digest_of_parts
+from neuromap.encoding.input_tables import input_encodings
 from neuromap.errors import InputError
 from neuromap.experiments.experiment_run import epochs_done
 from neuromap.files.whole_file import write_whole
@@ -34,7 +35,7 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.searcher.options import ASKED
 from neuromap.simulation.run.simulate_batch import simulate_batch
-from neuromap.training.chip_training import train_for_chip
+from neuromap.training.chip_training import code_told, train_for_chip
 from neuromap.training.network_training import network_digest
 
 Key = TypeVar("Key", bound=Hashable)
@@ -212,8 +213,9 @@ def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageS
 
 def _digest(network: Network) -> str:
     """Digest of all that a training for a chip depends on: bits of weights and codes of inputs too."""
-    tables = {name: plain_table(network.tables.get(name, {})) for name in ("inputs", "training")}
-    return sha256(f"{network_digest(network)} {tables!r}".encode()).hexdigest()[:16]
+    codes = [(one.noise, one.frames, *code_told(one)) for one in input_encodings(network).values()]
+    training = plain_table(network.tables.get("training", {}))
+    return sha256(repr((network_digest(network), codes, training)).encode()).hexdigest()[:16]
 
 
 def _holds_trainings(folder: Path) -> bool:

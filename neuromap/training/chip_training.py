@@ -295,7 +295,7 @@ def _task(
     about["chip"] = f"{chip.name} {fingerprint_of_chip(chip)[:16]}"
     about |= {"kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
     about |= {"weight_cores": hardware.weight_cores} if hardware.weight_cores else {}
-    about["code"] = _code_told(encoding)
+    about["code"] = code_told(encoding)
     if network.is_graded:
         if hardware.no_bias:
             raise InputError(
@@ -317,7 +317,7 @@ def _task(
     )
 
 
-def _code_told(encoding: InputEncoding) -> list[Any]:
+def code_told(encoding: InputEncoding) -> list[Any]:
     """Describe the encoding, apart from images and noise, for the checkpoint."""
     given = [part.tobytes() for part in (encoding.weights, encoding.thresholds) if part is not None]
     digest = sha256(b"".join(given)).hexdigest()[:16] if given else ""
