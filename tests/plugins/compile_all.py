@@ -18,7 +18,7 @@ from neuromap.cores.synapse_list.list_fast_engine import ListFastEngine
 from neuromap.cores.synapse_list.program import CurrentTable, ListProgram, SynapseTable, TargetTable
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.program.ports import HostTable, OutputTable
-from neuromap.network import GradedNeuron, build_network
+from neuromap.network import Conv, CurrentNeuron, GradedNeuron, build_network
 from neuromap.simulation.cost.activity import measure_activity
 from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide
 from neuromap.simulation.engine.engine import HostEvents
@@ -64,8 +64,8 @@ def silent_program(chip):
     )
 
 
-def compile_engine(groups, words):
-    chip = replace(load_chip("truenorth"), axons=64 * words, neurons=32 * groups)
+def compile_engine(groups, words, **figures):
+    chip = replace(load_chip("truenorth"), axons=64 * words, neurons=32 * groups, **figures)
     FastEngine(silent_program(chip)).run(HostEvents.none(1))
 
 
@@ -120,11 +120,23 @@ def compile_mapper():
     measure_activity(program, random_frames(net, 2), engine="numpy")
 
 
-# Long ones first, and as long for one of two processes as for the other: 45 and 43 seconds of a busy machine.
+def compile_lists():
+    """Cores of lists in more work than loops are interpreted for, and ticks that last as long as their work."""
+    neuron = CurrentNeuron(threshold=12_800)
+    weights = np.random.default_rng(0).integers(-200, 201, (3, 3, 4, 8))
+    conv = Conv((12, 12, 4), (10, 10, 8), (3, 3), (1, 1), "valid", weights=weights)
+    net = build_network({"I": ((12, 12, 4), None), "O": ((10, 10, 8), neuron)}, {("I", "O"): conv})
+    chip = replace(load_chip("loihi1"), neurons=64)
+    program = nm.map_rollout(nm.Rollout(net, "streaming"), chip)
+    measure_activity(program, random_frames(net, 2), engine="numpy")
+
+
+# Long ones first, and as long for one of two processes as for the other.
 JOBS = [
     partial(compile_engine, 8, 4),
     compile_mapper,
-    partial(compile_engine, 4, 2),
+    compile_lists,
+    partial(compile_engine, 1, 1, potential_bits=32),
     partial(compile_engine, 2, 1),
     partial(compile_list_engine, LIST_WEIGHTS[0]),
     partial(compile_engine, 1, 1),
