@@ -237,7 +237,7 @@ def _folded(graph: OperatorGraph) -> OperatorGraph:
 
 def _with_affine(source: Operator, one: Operator) -> Operator | None:
     shape = one.shape
-    if shape is None or not source.constants or (source.setting("biased") and len(source.constants) < 2):
+    if shape is None or not source.constants:
         return None
     axis = len(shape) - 1 if source.kind == "dense" else 1
     parts = [np.moveaxis(part.reshape(shape), axis, 0).reshape(shape[axis], -1) for part in affine(one, shape)]
@@ -339,7 +339,7 @@ class _Quantising:
 
     def _integers(self, one: Operator) -> Operator:
         """Round weights, with a unit per output feature, or one unit for sums that leave the network."""
-        if not one.constants or (one.setting("biased") and len(one.constants) < 2):
+        if not one.constants:
             raise NotSupportedError(f"node {one.name}: its weights are missing; export the model with them")
         held = self._scales.get(one.reads[0])
         if held is None:

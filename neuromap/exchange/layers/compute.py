@@ -346,9 +346,7 @@ def _by_node(matrices: Iterable[tuple[str, csr_array]]) -> dict[str, csr_array]:
 def _with_bias(found: SpikeSums, one: Operator, axis: int) -> SpikeSums:
     """Add a bias as a pending function, so that it is added to an exact sum."""
     if len(one.constants) < 2:
-        if len(one.constants) == 1 or not one.setting("biased"):
-            return found
-        raise NotSupportedError("its bias is unknown")
+        return found
     bias = along(axis, one.constants[1], len(found.shape))
     spread = np.broadcast_to(bias, found.shape).reshape(-1).astype(np.float32)
     return replace(found, pending=(Pending("plus", (spread,)),))

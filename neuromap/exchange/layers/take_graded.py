@@ -32,7 +32,7 @@ from neuromap.exchange.layers.graded_nodes import (
 )
 from neuromap.exchange.layers.requantise import Meaning
 from neuromap.files.messages import show_name
-from neuromap.formats.layers import Operator, OperatorGraph, TensorShape, along
+from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorShape, along
 from neuromap.network.build import build_network
 from neuromap.network.edge import MatrixSource
 from neuromap.network.spiking_neuron import PAYLOAD, GradedNeuron
@@ -358,8 +358,6 @@ class _Walk(GradedNodes):
             exact = one.exact[1] if len(one.exact) > 1 else None
             bias = one.constants[1].astype(np.float64) if exact is None else exact[0] * exact[1].astype(np.float64)
             offset = np.array(np.broadcast_to(along(feature_axis, bias, len(shape)), shape).ravel())
-        elif one.setting("biased"):
-            raise NotSupportedError("its bias is unknown")
         return Sums(shape, (Part(node, link, found),), offset, np.ones(len(found), np.int64), first=first, made=one)
 
     @staticmethod
@@ -614,26 +612,14 @@ def _along(scale: NDArray[Any], axis: int, shape: TensorShape) -> Floats:
 def affine(one: Operator, shape: TensorShape) -> tuple[Floats, Floats]:
     """Factor and shift of a function that only scales and shifts."""
     constants = [np.broadcast_to(part.astype(np.float64), shape).ravel() for part in one.constants]
-    ones, zeros = np.ones(math.prod(shape)), np.zeros(math.prod(shape))
-    if one.setting("function") == "batch_norm":
-        mean, variance, scale, shift, epsilon = constants
-        factor = scale / np.sqrt(variance + epsilon)
-        return factor, shift - mean * factor
-    first = constants[0] if constants else zeros
-    match one.setting("function", ""):
-        case "negative":
-            return -ones, zeros
-        case "plus":
-            return ones, first
-        case "minus":
-            return ones, -first
-        case "from":
-            return -ones, first
-        case "times":
-            return first, zeros
-        case "divided_by" if first.all():
-            return 1 / first, zeros
-    raise NotSupportedError(f"{one.called} is not a bound, factor or shift, which graded neurons have; leave it out")
+    word = one.setting("function", "")
+    line = FUNCTIONS[word].line if word in FUNCTIONS else None
+    if line is None or (word == "divided_by" and not constants[0].all()):
+        raise NotSupportedError(
+            f"{one.called} is not a bound, factor or shift, which graded neurons have; leave it out"
+        )
+    factor, shift = (np.broadcast_to(np.asarray(part, np.float64), math.prod(shape)) for part in line(*constants))
+    return factor, shift
 
 
 def _seen(read: Sums) -> TensorShape:

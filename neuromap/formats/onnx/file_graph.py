@@ -16,8 +16,8 @@ import numpy as np
 from neuromap.errors import InputError
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import counted, show, show_name
-from neuromap.formats.layers import MAX_OPERATORS, OperatorGraph, TensorShape
-from neuromap.formats.onnx.folding import Reading, Stored, exact_of, folded, stored_array, stored_shape
+from neuromap.formats.layers import MAX_OPERATORS, GraphReading, OperatorGraph, TensorShape
+from neuromap.formats.onnx.folding import Stored, exact_of, folded, stored_array, stored_shape
 from neuromap.formats.onnx.inferred_shapes import tensor_shapes
 from neuromap.formats.onnx.operators import TRANSLATORS, take_other
 
@@ -58,10 +58,9 @@ def _read(path: Path) -> OperatorGraph:
     constants, sizes, unread = _stored(graph, path.parent)
     shapes, whole, not_found = tensor_shapes(model)
     batch = _batch_of([info.type.tensor_type.shape.dim for info in graph.input if info.name in inputs])
-    reading = Reading(shapes, constants, sizes)
+    reading = GraphReading(constants, shapes, sizes, types=dict(_types_of(graph)), whole=set(whole))
     reading.unread += [*unread, *not_found]
-    reading.types.update(_types_of(graph))
-    reading.whole.update(whole)
+    reading.origins.update((name, name) for name in sizes)
     known = {*inputs, *constants}
     for number, node in enumerate(graph.node):
         label = _label(node, reading, number)
@@ -105,12 +104,12 @@ def _types_of(graph: Any) -> Iterator[tuple[str, Any]]:
             continue
 
 
-def _label(node: Any, reading: Reading, number: int) -> str:
+def _label(node: Any, reading: GraphReading, number: int) -> str:
     weights = next((reading.origins[name] for name in node.input[1:] if name in reading.origins), None)
     return label_of(node, weights) or f"operator{number}"
 
 
-def _one(node: Any, label: str, reading: Reading, known: set[str], opset: int) -> None:
+def _one(node: Any, label: str, reading: GraphReading, known: set[str], opset: int) -> None:
     """Read one operator: constants are computed, others translated; all its outputs are known afterwards."""
     within = list(dict.fromkeys(_read_within(node)))
     for tensor in (*node.input, *within):
@@ -144,11 +143,11 @@ def _one(node: Any, label: str, reading: Reading, known: set[str], opset: int) -
             reading.add("part", [first], gives=tensor, called=f"output {place} of {node.op_type}")
 
 
-def _take(node: Any, reading: Reading, within: list[str], opset: int | None) -> None:
+def _take(node: Any, reading: GraphReading, within: list[str], opset: int | None) -> None:
     # opset: None for an operator of another domain than ONNX's own
     attributes, own = attributes_of(node), opset is not None
     if own and node.op_type in ("Shape", "Size"):
-        shape = reading.whole_shape(node.input[0])
+        shape = reading.shape(node.input[0])
         value = None if shape is None else np.asarray(shape if node.op_type == "Shape" else np.prod(shape), np.int64)
         first, last = attributes.get("start", 0), attributes.get("end")
         reading.constants[node.output[0]] = value if value is None or not value.ndim else value[first:last]
@@ -178,14 +177,14 @@ def _read_within(node: Any) -> Iterator[str]:
             yield from (info.name for info in graph.output if info.name not in inner)
 
 
-def _fold(node: Any, attributes: dict[str, Any], reading: Reading, opset: int | None) -> None:
+def _fold(node: Any, attributes: dict[str, Any], reading: GraphReading, opset: int | None) -> None:
     """Compute the results of constants; those not computed are constant all the same."""
     origin = next((reading.origins[name] for name in node.input if name in reading.origins), None)
     for tensor in node.output:
         reading.constants[tensor] = None
         if origin is not None:
             reading.origins[tensor] = origin
-        if (found := reading.whole_shape(tensor)) is not None:
+        if (found := reading.shape(tensor)) is not None:
             reading.constant_shapes[tensor] = found
     if opset is None or _has_graphs(node):
         return
@@ -196,10 +195,10 @@ def _fold(node: Any, attributes: dict[str, Any], reading: Reading, opset: int | 
             kind = np.float32 if node.attribute[0].name.startswith("value_float") else None
             reading.constants[node.output[0]] = np.asarray(value, kind)
         return
-    arrays = [reading.constant(tensor) for tensor in node.input]
+    arrays = [reading.array(tensor) for tensor in node.input]
     if any(tensor and array is None for tensor, array in zip(node.input, arrays, strict=True)):
         return
-    values = folded(node, attributes, arrays, reading.whole_shape(node.output[0]), opset)
+    values = folded(node, attributes, arrays, reading.shape(node.output[0]), opset)
     for tensor, value in zip(node.output, values, strict=False):
         if tensor:
             reading.constants[tensor] = value

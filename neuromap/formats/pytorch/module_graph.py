@@ -125,18 +125,19 @@ def read_program(program: Any, name: str) -> OperatorGraph:
 def _one(node: Any, call: Call) -> None:
     """Read one call: it is computed if its arguments are constants, else translated."""
     import torch
+    from torch.fx.node import map_arg
 
     if node.target is operator.getitem:
         _take_part(node, call)
         return
-    arguments = node.all_input_nodes
-    if all(part.name in call.constants for part in arguments):
+    arguments = [part.name for part in node.all_input_nodes]
+    call.node, call.args = node, map_arg(node.args, lambda part: part.name)
+    if all(name in call.constants for name in arguments):
         with torch.no_grad():
-            values = {part: call.constants[part.name] for part in arguments}
-            call.constants[node.name] = _computed(node, values)
+            call.constants[node.name] = _computed(node, call.constants)
         if (exact := _exact(node, call)) is not None:
             call.exact[node.name] = exact
-        origin = next((call.origins[part.name] for part in arguments if part.name in call.origins), None)
+        origin = next((call.origins[name] for name in arguments if name in call.origins), None)
         if origin is not None:
             call.origins[node.name] = origin
         return
@@ -145,33 +146,32 @@ def _one(node: Any, call: Call) -> None:
     translate = OPERATORS.get(word)
     if word in ("_assert_tensor_metadata", "sym_size", "_assert_scalar"):
         return
-    weights = [call.origins[part.name] for part in arguments if part.name in call.origins]
+    weights = [call.origins[name] for name in arguments if name in call.origins]
     call.begin(_label(node, word, weights), word, node.name)
-    if translate is None or translate(node, call) is None:
+    if translate is None or translate(call) is None:
         if translate is None:
             call.unread.append(f"operator {word}: is not known, and reads what it reads")
-        call.add("other", [part.name for part in arguments if part.name not in call.constants])
+        call.add("other", [name for name in arguments if name not in call.constants])
 
 
 def _exact(node: Any, call: Call) -> Exact:
     """Return integers and scale of a constant that is dequantised from them."""
     if not node.target.__name__.startswith("dequantize_per_"):
         return None
-    integers, scale, zero = (call.array(part) for part in node.args[:3])
+    integers, scale, zero = map(call.array, call.args[:3])
     if integers is None or scale is None or zero is None:
         return None
-    axis = int(node.args[3]) if "channel" in node.target.__name__ else 0
+    axis = int(call.args[3]) if "channel" in node.target.__name__ else 0
     return integers_and_scale(integers, scale.astype(np.float32), zero, axis)
 
 
-def _computed(node: Any, values: Mapping[Any, Any]) -> Any:
+def _computed(node: Any, constants: Mapping[str, Any]) -> Any:
     """Compute a constant as PyTorch does; ``None`` if an argument is not known."""
     from torch.fx.node import map_arg
 
-    if any(value is None for value in values.values()):
+    if any(constants[part.name] is None for part in node.all_input_nodes):
         return None
-    arguments = map_arg(node.args, lambda part: values[part])
-    keywords = map_arg(node.kwargs, lambda part: values[part])
+    arguments, keywords = (map_arg(given, lambda part: constants[part.name]) for given in (node.args, node.kwargs))
     return node.target(*arguments, **keywords)
 
 
@@ -185,7 +185,8 @@ def _take_part(node: Any, call: Call) -> None:
     call.shapes[node.name] = _shape(node)
     if source.name in call.parts:
         call.begin(_label(source, "split"), "split", node.name)
-        call.add("slice", [call.part_sources[source.name]], settings=call.parts[source.name][which])
+        split, parts = call.parts[source.name]
+        call.add("slice", [split], settings=parts[which])
         return
     word = _word(source)
     label = _label(source, word)
