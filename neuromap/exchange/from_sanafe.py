@@ -156,10 +156,7 @@ def _rails(computed: list[Node], edges: dict[EdgeKey, Edge], unit: int) -> list[
             text = f"voltages stop at +-{voltage:g}, currents beyond +-{current:g} wrap around; SANA-FE's go on"
             notes.append(Note("widths", text))
         matrices = [edge.matrix() for (_, target), edge in edges.items() if target == node.name]
-        signs = (
-            sum(part.maximum(0).sum(axis=1) for part in matrices),
-            sum(-part.minimum(0).sum(axis=1) for part in matrices),
-        )
+        signs = (sum((sign * part).maximum(0).sum(axis=1) for part in matrices) for sign in (1, -1))
         most = max(np.max(part, initial=0) for part in signs) / unit
         if most >= current:
             notes.append(Note(node.name, f"its weights may add up to {most:g} in a step, which is beyond"))
@@ -321,10 +318,8 @@ def _edges(found: tuple[Connection, ...], layouts: dict[str, _Layout], unit: int
             c = some[0].conv
             kernel, stride = (c["kernel_height"], c["kernel_width"]), (c["stride_height"], c["stride_width"])
             weight = _integers(some[0].weight * unit, some[0].label)
-            weight = weight.reshape(*kernel, c["input_channels"], c["kernel_count"])
-            edges[u, v] = Edge(
-                u, v, Conv(source.shape, target.shape, kernel, stride, "valid", weights=StoredWeights(weight))
-            )
+            weights = StoredWeights(weight.reshape(*kernel, c["input_channels"], c["kernel_count"]))
+            edges[u, v] = Edge(u, v, Conv(source.shape, target.shape, kernel, stride, "valid", weights=weights))
             continue
         entries += len(target.order) * len(source.order)
         if entries > MOST_WEIGHTS:
@@ -342,8 +337,8 @@ def _edges(found: tuple[Connection, ...], layouts: dict[str, _Layout], unit: int
             else:
                 np.add.at(matrix, (edge.pairs[:, 1], edge.pairs[:, 0]), edge.weight)
         turned = matrix[target.order][:, source.order]
-        weights = _integers(turned.ravel() * unit, some[0].label).reshape(turned.shape)
-        edges[u, v] = Edge(u, v, Dense(source.shape, target.shape, weights=StoredWeights(weights)))
+        weights = StoredWeights(_integers(turned.ravel() * unit, some[0].label).reshape(turned.shape))
+        edges[u, v] = Edge(u, v, Dense(source.shape, target.shape, weights=weights))
     return edges
 
 

@@ -479,6 +479,10 @@ class GraphReading:
         name, constant = (by_first, first) if self.is_constant(first) else (by_second, second)
         return self.function(reads[0], name, [constant])
 
+    def window(self, source: str, settings: Mapping[str, Any], mean: Mapping[str, Any] | None) -> str:
+        """Add the call as a maximum over windows or axes of a tensor, or as a mean or sum with settings of its own."""
+        return self.add("max_pool" if mean is None else "average", [source], settings={**settings, **(mean or {})})
+
     def where(self, condition: Any, yes: Any, no: Any) -> str:
         """Add the call as a choice between constants, or what combines tensors otherwise."""
         if self.is_constant(yes) and self.is_constant(no):

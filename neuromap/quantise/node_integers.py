@@ -39,47 +39,33 @@ class _Decays:
 
     def __init__(self, name: str, neuron: FloatNeuron, dt: float, chip: ChipSpec) -> None:
         self.over: Propagators = neuron.propagators(dt)
-        self._one = 1 << chip.lists.decay_bits
-        self.voltage = self._decay(self.over.voltage)
-        self.currents = [self._decay(kept) for kept in self.over.current]
-        taus = [("tau", neuron.tau, self.voltage), *_named(neuron, self.currents)]
+        one = 1 << chip.lists.decay_bits
+        kept = (self.over.voltage, *self.over.current)
+        self.voltage, *self.currents = (np.rint((1 - part) * one).astype(np.int64) for part in kept)
+        currents = zip(neuron.synapse_taus, self.currents, strict=True)
+        taus = [("tau", neuron.tau, self.voltage)]
+        taus += [(f"synapse_taus[{c}]", tau, decay) for c, (tau, decay) in enumerate(currents)]
         for what, tau, decay in taus:
             if ((decay == 0) & np.isfinite(tau)).any():
                 longest = float(tau[(decay == 0) & np.isfinite(tau)].max())
                 raise NetworkError(
                     f"node {name}: {what} of {longest:g} s is {longest / dt:.0f} ticks; {chip.name} decays by at least "
-                    f"1/{self._one} of a value in a tick: take a longer dt than {dt:g} s"
+                    f"1/{one} of a value in a tick: take a longer dt than {dt:g} s"
                 )
-        self.kept_voltage = 1 - self.voltage / self._one
-        self.kept_currents = [1 - decay / self._one for decay in self.currents]
-
-    def _decay(self, kept: Floats) -> Ints:
-        decay: Ints = np.rint((1 - kept) * self._one).astype(np.int64)
-        return decay
+        self.kept_voltage = 1 - self.voltage / one
+        self.kept_currents = [1 - decay / one for decay in self.currents]
 
     def units(self, neuron: FloatNeuron) -> Floats:
         """Increase of v per tick by a current of 1, so that the area under its effect on v is the float model's."""
-        units = []
-        leak = _by(1 - self.kept_voltage, 1 - self.over.voltage)
-        for c, pulse in enumerate(neuron.is_pulse):
-            if pulse:
-                units.append(neuron.gains[c] * self.kept_voltage)
-            else:
-                units.append(self.over.coupling[c] * leak * _by(1 - self.kept_currents[c], 1 - self.over.current[c]))
-        return np.array(units)
-
-    def tau_errors(self, neuron: FloatNeuron, dt: float) -> tuple[float, tuple[float, ...]]:
-        """Relative errors of the time constants of the membrane and of each current, the greatest over neurons."""
-        leak = _tau_error(neuron.tau, self.kept_voltage, dt)
-        pairs = zip(neuron.synapse_taus, self.kept_currents, strict=True)
-        return leak, tuple(_tau_error(tau, kept, dt) for tau, kept in pairs)
-
-
-def _named(neuron: FloatNeuron, decays: list[Ints]) -> list[tuple[str, Floats, Ints]]:
-    return [
-        (f"synapse_taus[{c}]", tau, decay)
-        for c, (tau, decay) in enumerate(zip(neuron.synapse_taus, decays, strict=True))
-    ]
+        leak, over = _by(1 - self.kept_voltage, 1 - self.over.voltage), self.over
+        return np.array(
+            [
+                neuron.gains[c] * self.kept_voltage
+                if is_pulse
+                else over.coupling[c] * leak * _by(1 - self.kept_currents[c], 1 - over.current[c])
+                for c, is_pulse in enumerate(neuron.is_pulse)
+            ]
+        )
 
 
 def _by(found: Floats, wanted: Floats) -> Floats:
@@ -125,15 +111,15 @@ def node_integers(network: FloatNetwork, name: str, synapses: SummedSynapses, ch
         more_current_decays=tuple(decays.currents[1:]),
         **chip.lists.neuron_widths(chip.potential_bits),
     )
-    tau_error, synapse_tau_errors = decays.tau_errors(neuron, dt)
+    kept_taus = zip(neuron.synapse_taus, decays.kept_currents, strict=True)
     worst = demand.worst_current * scale
     errors = NodeErrors(
         node=name,
         neurons=neuron.size,
         scale=scale,
         threshold=int(threshold.max(initial=0)),
-        tau_error=tau_error,
-        synapse_tau_errors=synapse_tau_errors,
+        tau_error=_tau_error(neuron.tau, decays.kept_voltage, dt),
+        synapse_tau_errors=tuple(_tau_error(tau, kept, dt) for tau, kept in kept_taus),
         threshold_error=float(np.abs(threshold / (demand.thresholds * scale) - 1).max(initial=0)),
         bias_error=greatest_error(demand.biases * scale, bias),
         truncation=_truncation(decays, integers),
@@ -302,9 +288,8 @@ def find_scale(demand: ScaleDemand, chip: ChipSpec) -> float:
     stride = -(-len(demand.weights) // MAX_SAMPLE) or 1
     _, source = np.unique(demand.source[::stride], return_inverse=True)
     sample = replace(demand, weights=demand.weights[::stride], source=source)
-    scales = scales_below(
-        _greatest(demand, chip), demand.node, demand.thresholds, 1 << chip.lists.threshold_shift, chip
-    )
+    least = 1 << chip.lists.threshold_shift
+    scales = scales_below(_greatest(demand, chip), demand.node, demand.thresholds, least, chip)
     return min(scales, key=lambda scale: round(_error(sample, scale, chip), 9))
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array, eye_array, hstack
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.even_spikes import even_spikes
@@ -33,7 +33,7 @@ from neuromap.network.build import require_weights
 from neuromap.network.edge import Edge, EdgeTerm
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, require_exact
+from neuromap.network.spiking_neuron import CurrentNeuron, GradedNeuron, LeakNeuron, require_exact
 from neuromap.network.transforms import MatrixTransform
 from neuromap.quantise.list_integers import greatest_weight, round_weights
 from neuromap.render.value import Card
@@ -139,7 +139,9 @@ def to_rates(
     frames = _checked_data(calibration, network)
     units = _affine_units(network, order)
     full, saturated = _full_values(network, order, units, frames, percentile)
-    depth = _depth(units, network.outputs)
+    ticks: dict[str, int] = {}  # along the longest path to a node
+    for name, unit in units.items():
+        ticks[name] = 1 + max((ticks.get(source, 0) for source in unit.weights), default=0)
     bounded: int | None = None
     if spec.kind.computes(LeakNeuron):
         made, full = _with_leak(network, units, full, frames, spec)
@@ -151,7 +153,7 @@ def to_rates(
         replace(made, tables=tables, outputs=network.outputs),
         spec.name,
         ReadOnlyMapping(full),
-        depth,
+        max(ticks[name] for name in network.outputs),
         ReadOnlyMapping(saturated),
         bounded,
     )
@@ -197,8 +199,7 @@ def _checked_data(calibration: Mapping[str, ArrayLike], network: Network) -> dic
                 f"calibration: input {name}: found {values.dtype}{list(values.shape)}; allowed are integers, 2 rows or "
                 f"more of {node.size} values"
             )
-        assert node.graded is not None, "all nodes of a graded network are"
-        low, high = node.graded.low, node.graded.high
+        low, high = _graded(network, name).low, _graded(network, name).high
         if not low <= values.min() <= values.max() <= high:
             raise InputError(
                 f"calibration: input {name}: found values from {values.min()} to {values.max()}; its node allows {low} "
@@ -212,21 +213,25 @@ def _checked_data(calibration: Mapping[str, ArrayLike], network: Network) -> dic
     return frames
 
 
-@dataclass(frozen=True, eq=False)
-class _Unit:
+class _Unit(NamedTuple):
     """Input that a node's neurons integrate, in units of its values, as a sum over nodes that have neurons."""
 
     weights: dict[str, csr_array]  # by source, (size, n_source) float64
     bias: Floats  # (size,)
 
 
+def _graded(network: Network, name: str) -> GradedNeuron:
+    neuron = network.nodes[name].graded
+    assert neuron is not None, "all nodes of a graded network are"
+    return neuron
+
+
 def _line_of(network: Network, name: str) -> tuple[Floats, Floats]:
     """Span and offset of every input neuron: its value is intensity times span plus offset."""
-    node = network.nodes[name]
-    assert node.graded is not None, "all nodes of a graded network are"
+    node, neuron = network.nodes[name], _graded(network, name)
     table = network.tables.get("inputs", {}).get(name, {})
     if "step" not in table and "mean" not in table:
-        (low, high), black = node.graded.value_range, -node.graded.zero_point
+        (low, high), black = neuron.value_range, -neuron.zero_point
         if low <= black and black + 255 <= high:  # pixels, of which the node's range may hold more
             low, high = black, black + 255
         return np.full(node.size, float(high - low) or 1.0), np.full(node.size, float(low))  # 0 to 0: always silent
@@ -246,20 +251,17 @@ def _affine_units(network: Network, order: list[str]) -> dict[str, _Unit]:
     units: dict[str, _Unit] = {}
     linear: dict[str, _Unit] = {}
     for name in network.inputs:
-        span, offset = _line_of(network, name)
-        linear[name] = _scaled(name, span, offset)
+        linear[name] = _scaled(name, *_line_of(network, name))
     for name in order:
-        node = network.nodes[name]
-        graded = node.graded
-        assert graded is not None, "all nodes of a graded network are"
-        per_value = np.broadcast_to(graded.multiplier / 2.0**graded.shift, node.size)
+        graded, size = _graded(network, name), network.nodes[name].size
+        per_value = np.broadcast_to(graded.multiplier / 2.0**graded.shift, size)
         weights: dict[str, csr_array] = {}
-        bias = np.broadcast_to(graded.bias.astype(np.float64), node.size)
+        bias = np.broadcast_to(graded.bias.astype(np.float64), size)
         for (u, v), edge in network.edges.items():
             if v != name:
                 continue
             matrix = csr_array(edge.matrix().astype(np.float64))
-            if u in network.outputs and network.nodes[u].graded.low < 0:  # type: ignore[union-attr] # it is graded
+            if u in network.outputs and _graded(network, u).low < 0:
                 raise NotSupportedError(
                     f"edge {u} -> {v}: {u} is an output with values below 0, which are lifted to be rates; give {v} an "
                     "edge from what feeds it"
@@ -281,8 +283,7 @@ def _full_values(
     """Find the values that become a rate of 1, and lift linear outputs above 0."""
     values: dict[str, Ints] = dict(frames)
     for name in order:
-        graded = network.nodes[name].graded
-        assert graded is not None, "all nodes of a graded network are"
+        graded = _graded(network, name)
         into = (edge.matrix() @ values[u].T for (u, v), edge in network.edges.items() if v == name)
         sums = (sum(into) + np.broadcast_to(graded.bias, network.nodes[name].size)[:, None]).T
         require_exact(name, sums)
@@ -290,8 +291,13 @@ def _full_values(
     full, saturated = {}, {}
     for name in units:
         found = values[name].astype(np.float64)
-        if network.nodes[name].graded.low < 0:  # type: ignore[union-attr] # it is graded; a linear output
-            found = _lifted(found, units, name)
+        if _graded(network, name).low < 0:  # a linear output
+            # One offset for all its neurons lifts the greatest of nearly every row well above 0: the predicted class
+            # does not change, but a row whose neurons are all below 0 would never spike.
+            least, most = np.percentile(found.max(axis=1), 1), float(np.abs(found).max())
+            offset = max(0.0, _MARGIN * most - float(least))
+            units[name] = _Unit(units[name].weights, units[name].bias + offset)
+            found = found + offset
         level = float(np.percentile(found, percentile))
         level = level if level > 0 else float(found.max())
         if level <= 0:
@@ -301,24 +307,6 @@ def _full_values(
             )
         full[name], saturated[name] = level, float((found > level).mean())
     return full, saturated
-
-
-def _lifted(values: Floats, units: dict[str, _Unit], name: str) -> Floats:
-    """Add one offset to all neurons of an output, so that the greatest of nearly every row is well above 0."""
-    # the predicted class does not change, but a row whose neurons are all below 0 would never spike
-    least, most = np.percentile(values.max(axis=1), 1), float(np.abs(values).max())
-    offset = max(0.0, _MARGIN * most - float(least))
-    unit = units[name]
-    units[name] = _Unit(unit.weights, unit.bias + offset)
-    return values + offset
-
-
-def _depth(units: Mapping[str, _Unit], outputs: tuple[str, ...]) -> int:
-    """Count the ticks along the longest path to an output."""
-    ticks: dict[str, int] = {}
-    for name, unit in units.items():
-        ticks[name] = 1 + max((ticks.get(source, 0) for source in unit.weights), default=0)
-    return max(ticks[name] for name in outputs)
 
 
 def _relative(unit: _Unit, name: str, full: Mapping[str, float]) -> tuple[dict[str, csr_array], Floats]:
@@ -510,15 +498,8 @@ def _with_currents(
     for name in units:
         into = csr_array(hstack([edge.matrix() for (_, v), edge in edges.items() if v == name]))
         most = max(most, int(into.maximum(0).sum(axis=1).max()), -int(into.minimum(0).sum(axis=1).min()))
-    for name in units:
-        edges[name, name] = _own_spikes(name, sizes[name], threshold)
+    for name in units:  # by its own edge every spike subtracts the threshold from the neuron's current
+        share = MatrixTransform(csr_array(eye_array(sizes[name], dtype=np.int64) * -_SHARE))
+        edges[name, name] = Edge(name, name, share, also=(EdgeTerm(share),) * (threshold // _SHARE - 1))
     bounded = ((1 << (widths.get("current_bits", CurrentNeuron.current_bits) - 1)) - 1 - threshold) // most
     return Network(network.name, nodes, edges, outputs=network.outputs), bounded
-
-
-def _own_spikes(name: str, size: int, threshold: int) -> Edge:
-    """Make the edge by which every spike subtracts the threshold from the neuron's own current."""
-    numbers = np.arange(size)
-    matrix = csr_array((np.full(size, -_SHARE), (numbers, numbers)), shape=(size, size))
-    share = MatrixTransform(matrix)
-    return Edge(name, name, share, also=(EdgeTerm(share),) * (threshold // _SHARE - 1))

@@ -66,7 +66,11 @@ def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, p
     if isinstance(given, ImageSet):
         given, labels = _of_images(graph, given)
     elif isinstance(given, str | Path):
-        given = _from_file(Path(given))
+        try:
+            content = read_bytes(Path(given), "calibration set (.npz)", _MOST_BYTES, InputError)
+            given = read_npz(content, _MOST_BYTES, InputError)
+        except InputError as error:
+            raise InputError(f"{show_name(str(given))}: {error}") from None
     arrays = dict(given) if isinstance(given, Mapping) else {next(iter(graph.inputs)): given}
     labels = arrays.pop("labels", labels)
     if len(graph.inputs) == 1 and len(arrays) == 1:
@@ -162,13 +166,6 @@ def _finite(tensor: str, given: Any) -> Reals:
     return reals
 
 
-def _from_file(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        return read_npz(read_bytes(path, "calibration set (.npz)", _MOST_BYTES, InputError), _MOST_BYTES, InputError)
-    except InputError as error:
-        raise InputError(f"{show_name(str(path))}: {error}") from None
-
-
 def quantised(graph: OperatorGraph, calibration: Calibration) -> OperatorGraph:
     """Quantise a float graph."""
     for one in graph.operators:
@@ -177,8 +174,8 @@ def quantised(graph: OperatorGraph, calibration: Calibration) -> OperatorGraph:
     graph = _folded(graph)
     ends = _ends(graph)
     points = _points(graph, ends)
-    ranges = _observed(graph, calibration, [*graph.inputs, *points])
-    return _Quantising(graph, ends, points, ranges).quantised()
+    ranges = _observed(graph, calibration, [*graph.inputs, *points], ends)
+    return _Quantising(graph, ends, set(points), ranges).quantised()
 
 
 def price(integers: OperatorGraph, calibration: Calibration) -> tuple[Note, ...]:
@@ -280,11 +277,10 @@ def _points(graph: OperatorGraph, ends: set[str]) -> list[str]:
     found = []
     for one in graph.operators:
         by = readers.get(one.gives, [])
-        is_open = (
-            len(by) == 1 and by[0].kind in ("function", "max_pool") and (by[0].kind != "function" or _is_known(by[0]))
-        )
+        into = by[0] if len(by) == 1 and one.gives not in graph.outputs else None
+        is_open = into is not None and (into.kind == "max_pool" or (into.kind == "function" and _is_known(into)))
         moves = one.kind in MOVES and one.kind != "concat"
-        if one.gives not in ends and by and not (is_open and one.gives not in graph.outputs) and not moves:
+        if one.gives not in ends and by and not is_open and not moves:
             found.append(one.gives)
     return found
 
@@ -293,13 +289,13 @@ class _Quantising:
     """Rebuilds a graph with integers at its points."""
 
     def __init__(
-        self, graph: OperatorGraph, ends: set[str], points: list[str], ranges: Mapping[str, tuple[float, float]]
+        self, graph: OperatorGraph, ends: set[str], points: set[str], ranges: Mapping[str, tuple[float, float]]
     ) -> None:
-        self._graph, self._ends, self._points, self._ranges = graph, ends, set(points), ranges
+        self._graph, self._ends, self._points, self._ranges = graph, ends, points, ranges
         self._operators: list[Operator] = []
         self._now: dict[str, str] = {}
+        # scale and zero point of reals that are integers times one scale
         self._scales: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
-        """Scale and zero point of reals that are integers times one scale."""
 
     def quantised(self) -> OperatorGraph:
         """Walk the graph."""
@@ -331,9 +327,11 @@ class _Quantising:
         zero = np.asarray(np.clip(np.rint(-low / scale), 0, 255), np.int64)
         integers, reals = f"{tensor}.integers", f"{tensor}.reals"
         numbers = numbers or (np.asarray(scale), zero)
-        for read, gives, what in ((tensor, integers, "quantises"), (integers, reals, "dequantises")):
+        for read, gives, what, called in (
+            (tensor, integers, "quantises", "QuantizeLinear"),
+            (integers, reals, "dequantises", "DequantizeLinear"),
+        ):
             settings = {what: True, "low": 0, "high": 255, "axis": 1}
-            called = what.removesuffix("s").capitalize().replace("ise", "ize") + "Linear"
             self._operators.append(Operator(name, "function", (read,), gives, shape, 0, called, settings, numbers))
         self._now[tensor], self._scales[reals] = reals, numbers
 
@@ -348,34 +346,31 @@ class _Quantising:
         axis = 1 if one.kind == "conv_transpose" else 0
         others = tuple(k for k in range(weights.ndim) if k != axis)
         greatest = np.abs(weights).max(axis=others, keepdims=True)
-        if one.gives in self._ends or self._leaves(one.gives) or (axis == 1 and one.setting("groups", 1) != 1):
+        by = [other for other in self._graph.operators if one.gives in other.reads]
+        leaves = len(by) == 1 and by[0].kind == "function" and by[0].gives in self._ends  # through bounds
+        if one.gives in self._ends or leaves or (axis == 1 and one.setting("groups", 1) != 1):
             greatest = np.full_like(greatest, np.abs(weights).max())
         scale = (np.where(greatest > 0, greatest, 127.0) / 127).astype(np.float32)
         integers = np.rint(weights / scale).clip(-127, 127).astype(np.int64)
-        spread = np.broadcast_to(scale, integers.shape)
-        constants = [(integers * spread).astype(np.float32)]
-        exact: list[tuple[NDArray[Any], NDArray[Any]]] = [(integers, spread)]
+        exact = [(integers, np.broadcast_to(scale, integers.shape))]
         if len(one.constants) > 1:
             unit = scale.ravel().astype(np.float64) * np.float64(held[0])
             bias = np.rint(one.constants[1].astype(np.float64).ravel() / unit).astype(np.int64)
-            constants.append((bias * unit).astype(np.float32))
             exact.append((bias, np.broadcast_to(unit, bias.shape)))
-        return replace(one, constants=tuple(constants), exact=tuple(exact))
-
-    def _leaves(self, tensor: str) -> bool:
-        """Whether sums leave the network, through bounds at most."""
-        by = [one for one in self._graph.operators if tensor in one.reads]
-        return len(by) == 1 and by[0].kind == "function" and by[0].gives in self._ends
+        constants = tuple((whole * each).astype(np.float32) for whole, each in exact)
+        return replace(one, constants=constants, exact=tuple(exact))
 
 
 # Evaluation of a float graph.
 
 
-def _observed(graph: OperatorGraph, calibration: Calibration, points: list[str]) -> dict[str, tuple[float, float]]:
+def _observed(
+    graph: OperatorGraph, calibration: Calibration, points: list[str], outputs: set[str]
+) -> dict[str, tuple[float, float]]:
     """Find the range of every point, and keep the results of the graph."""
     lows, highs = dict.fromkeys(points, 0.0), dict.fromkeys(points, 0.0)
     samples: dict[str, list[Reals]] = {tensor: [] for tensor in points}
-    ends: dict[str, list[Reals]] = {tensor: [] for tensor in _ends(graph)}
+    ends: dict[str, list[Reals]] = {tensor: [] for tensor in outputs}
     for shown in _batches(graph, calibration):
         for tensor, found in _computed(graph, shown, {*points, *ends}):
             if tensor in lows:
@@ -517,15 +512,12 @@ def _windows(one: Operator, x: Reals, shape: TensorShape, outside: float) -> NDA
 
 
 def _convolved(one: Operator, x: Reals, shape: TensorShape) -> NDArray[Any]:
-    weights, groups = one.constants[0].astype(np.float32), int(one.setting("groups", 1))
-    windows, per = _windows(one, x, shape, 0.0), len(one.constants[0]) // groups
-    n, made = len(one.settings["kernel"]), []
-    for group in range(groups):
-        mine = windows[:, group * weights.shape[1] : (group + 1) * weights.shape[1]]
-        axes = (1, *range(2 + n, 2 + 2 * n))
-        part = np.tensordot(mine, weights[group * per : (group + 1) * per], (axes, tuple(range(1, n + 2))))
-        made.append(np.moveaxis(part, -1, 1))
-    found: NDArray[Any] = np.concatenate(made, axis=1)
+    groups, n = int(one.setting("groups", 1)), len(one.settings["kernel"])
+    windows = np.split(_windows(one, x, shape, 0.0), groups, axis=1)
+    weights = np.split(one.constants[0].astype(np.float32), groups)
+    cells = ((1, *range(2 + n, 2 + 2 * n)), tuple(range(1, n + 2)))
+    made = [np.tensordot(mine, kernels, cells) for mine, kernels in zip(windows, weights, strict=True)]
+    found: NDArray[Any] = np.moveaxis(np.concatenate(made, axis=-1), -1, 1)
     if len(one.constants) > 1:
         found = found + along(1, one.constants[1].astype(np.float32), n + 2)
     return found

@@ -165,8 +165,7 @@ class _Growing:
     def begin(self, one: Operator, number: int, *, is_sum: bool) -> _Group:
         """Begin a group with an operator, whose tensor is its value."""
         group = self.groups[number] = _Group([one], is_sum)
-        self.held[one.gives] = (_Part(number),)
-        self.ends[one.gives] = number
+        self.give(one.gives, number)
         return group
 
     def read(self, group: _Group, tensor: str, into: Operator, place: int) -> None:
@@ -176,12 +175,10 @@ class _Growing:
             if len(ways) < _MOST_WAYS:
                 ways.append(Way(part.folds, into, place))
 
-    def extend(self, tensor: str, one: Operator) -> None:
-        """Append an operator to the group whose value is a tensor."""
-        number = self.ends.pop(tensor)
-        self.groups[number].operators.append(one)
-        self.held[one.gives] = (_Part(number),)
-        self.ends[one.gives] = number
+    def give(self, tensor: str, number: int) -> None:
+        """Make a tensor the value of a group."""
+        self.held[tensor] = (_Part(number),)
+        self.ends[tensor] = number
 
 
 def find_structure(graph: OperatorGraph) -> Structure:
@@ -196,8 +193,14 @@ def find_structure(graph: OperatorGraph) -> Structure:
     for number, one in enumerate(graph.operators, start=n_inputs):
         _take(growing, one, number)
     for tensor in graph.outputs:
-        if tensor not in growing.ends and any(part.source < n_inputs for part in growing.held[tensor]):
-            _end_of_input(growing, graph, tensor)
+        if tensor in growing.ends or tensor in graph.inputs:
+            continue
+        parts = growing.held[tensor]
+        if any(part.source < n_inputs for part in parts):  # it is not the value of a node; its last operator makes one
+            number, made = next((k, one) for k, one in enumerate(graph.operators) if one.gives == tensor)
+            group = growing.begin(made, n_inputs + number, is_sum=False)
+            for part in parts:
+                group.ways.setdefault(part.source, []).append(Way(part.folds[:-1], made, 0))
     return _named(graph, growing)
 
 
@@ -212,12 +215,12 @@ def _take(growing: _Growing, one: Operator, number: int) -> None:
         _take_sum(growing, one, number)
         return
     own = growing.own(one.reads[0])
-    if own is not None and one.kind == "function":
-        growing.extend(one.reads[0], one)
-        own.is_sum &= _is_linear(one)
-        return
-    if own is not None and own.is_sum and one.kind == "average":
-        growing.extend(one.reads[0], one)
+    if own is not None and (one.kind == "function" or (one.kind == "average" and own.is_sum)):
+        number = growing.ends.pop(one.reads[0])  # it ends in the node whose value it takes
+        own.operators.append(one)
+        growing.give(one.gives, number)
+        function = FUNCTIONS.get(one.setting("function", ""))
+        own.is_sum &= one.kind == "average" or (function is not None and function.linear)
         return
     parts = {}
     for tensor in one.reads:
@@ -243,23 +246,6 @@ def _take_sum(growing: _Growing, one: Operator, number: int) -> None:
     group.operators = [*before, one]
 
 
-def _is_linear(one: Operator) -> bool:
-    function = FUNCTIONS.get(one.setting("function", ""))
-    return function is not None and function.linear
-
-
-def _end_of_input(growing: _Growing, graph: OperatorGraph, tensor: str) -> None:
-    """Make a node of an output that is not the value of one."""
-    made = next(one for one in graph.operators if one.gives == tensor) if tensor not in graph.inputs else None
-    if made is None:
-        return
-    number = len(graph.inputs) + graph.operators.index(made)
-    parts = growing.held[tensor]
-    group = growing.begin(made, number, is_sum=False)
-    for part in parts:
-        group.ways.setdefault(part.source, []).append(Way(part.folds[:-1], made, 0))
-
-
 def _named(graph: OperatorGraph, growing: _Growing) -> Structure:
     read = {source for group in growing.groups.values() for source in group.ways}
     names: dict[int, str] = {}
@@ -274,7 +260,9 @@ def _named(graph: OperatorGraph, growing: _Growing) -> Structure:
             left.append(tensor)
     order = sorted(growing.groups)
     for number in order:
-        names[number] = node_name(_label(growing.groups[number].operators), taken)
+        operators = growing.groups[number].operators  # named after the addition that it ends in, else after the first
+        sums = [one for one in operators if one.kind == "add"]
+        names[number] = node_name((sums[-1] if sums else operators[0]).name, taken)
         taken.add(names[number])
     layers = tuple(
         Layer(
@@ -293,12 +281,6 @@ def _named(graph: OperatorGraph, growing: _Growing) -> Structure:
         tensor: tuple(dict.fromkeys(one for part in parts for one in part.folds)) for tensor, parts in ends.items()
     }
     return Structure(inputs, layers, tuple(outputs), readout, tuple(left))
-
-
-def _label(operators: list[Operator]) -> str:
-    """Name a node after the addition that it ends in, else after what begins it."""
-    sums = [one for one in operators if one.kind == "add"]
-    return (sums[-1] if sums else operators[0]).name
 
 
 # Names of nodes: unique, after those of the source, in the letters of network files.

@@ -197,16 +197,13 @@ class _Writer:
         transform, source = edge.transform, self._reals[edge.source]
         if isinstance(transform, Identity):
             return source
+        if not isinstance(transform, Conv | Pool):
+            return self._matrix(edge, source)
+        features = transform.source_shape[2]
+        kernel, groups = np.ones((features, 1, *transform.kernel), np.int64), features
         if isinstance(transform, Conv) and transform.weights is not None:
-            kernel = transform.weights.tensor(transform.weight_shape).transpose(3, 2, 0, 1)
-            return self._convolution(edge, transform, kernel, transform.groups)
-        if isinstance(transform, Pool):
-            kernel = np.ones((transform.source_shape[2], 1, *transform.kernel), np.int64)
-            return self._convolution(edge, transform, kernel, transform.source_shape[2])
-        return self._matrix(edge, source)
-
-    def _convolution(self, edge: Edge, transform: Conv | Pool, kernel: Ints, groups: int) -> str:
-        reads = [self._reals[edge.source], self._integers(kernel, edge.target)]
+            kernel, groups = transform.weights.tensor(transform.weight_shape).transpose(3, 2, 0, 1), transform.groups
+        reads = [source, self._integers(kernel, edge.target)]
         return self._op("Conv", reads, edge.target, **_windows(transform), group=groups)
 
     def _matrix(self, edge: Edge, source: str) -> str:
@@ -371,10 +368,7 @@ def _float_scale(neuron: GradedNeuron, multiplier: int, shift: int, low: int, hi
     best = (math.inf, nominal)
     for _ in range(_TRIED):
         for trial in dict.fromkeys((up, down)):
-            one, zero = np.ones(1), np.zeros(1)
-            meaning = Meaning(
-                one, np.ones(1, np.int64), zero, zero - np.inf, zero + np.inf, one * trial, 0, neuron.low, neuron.high
-            )
+            meaning = Meaning(np.ones(1), np.array([float(trial)]), 0, neuron.low, neuron.high)
             missed = int(np.abs(least_totals(meaning.values, guess, *ends, steps) - wanted).sum())
             best = min(best, (missed, trial))
             if not missed:

@@ -74,7 +74,6 @@ class _Walk(GradedNodes):
         self._tensors: dict[str, Held | Sums] = {}
         self._opaque: dict[str, str] = {}
         self._inputs: dict[str, str] = {}
-        self._places: dict[str, Held] = {}
         self._tail = tail_of(graph)
 
     def taken(self, name: str) -> TakenGraded:
@@ -104,8 +103,8 @@ class _Walk(GradedNodes):
         except NetworkError as error:
             raise NotSupportedError(str(error)) from None
         opaque = {tensor: why for tensor, why in self._opaque.items() if tensor in self._graph.outputs}
-        costs = (self._differ, self._off, self._wide)
-        return TakenGraded(network, self._places, self._inputs, reals, opaque, *costs)
+        places = {tensor: held for tensor, held in self._tensors.items() if isinstance(held, Held)}
+        return TakenGraded(network, places, self._inputs, reals, opaque, self._differ, self._off, self._wide)
 
     def _end(self, tensor: str) -> Held | Sums:
         """Return the values that an output consists of."""
@@ -129,9 +128,7 @@ class _Walk(GradedNodes):
                 raise NotSupportedError("its shape is not known; give the source's inputs fixed sizes")
             if math.prod(one.shape) > MAX_NEURONS:
                 raise NotSupportedError(f"it has {math.prod(one.shape)} elements; at most 2**24 are taken")
-            self._tensors[one.gives] = found = self._computed(one)
-            if isinstance(found, Held):
-                self._places[one.gives] = found
+            self._tensors[one.gives] = self._computed(one)
         except NotSupportedError as reason:
             if one.gives in self._tail and one.kind in ("function", "other"):
                 self._opaque[one.gives] = str(reason)
@@ -154,7 +151,11 @@ class _Walk(GradedNodes):
             return self._greatest(one)
         if one.kind == "concat":
             return self._joined(one)
-        read = [self._sums(tensor) for tensor in one.reads]
+        read: list[Sums] = []
+        for found in map(self._read, one.reads):
+            if isinstance(found, Held):
+                raise NotSupportedError("it computes with integers as if they were numbers; dequantise them")
+            read.append(found)
         if one.kind == "function":
             return self._applied(one, read[0])
         if one.kind == "add":
@@ -174,17 +175,11 @@ class _Walk(GradedNodes):
             if tensor not in self._graph.inputs or front.isdisjoint(one.reads):
                 continue
             if one.setting("dequantises"):
-                self._tensors[tensor] = self._places[tensor] = held = self._input(tensor, one)
+                self._tensors[tensor] = held = self._input(tensor, one)
                 return held
             if one.kind in (*_MOVES, "max_pool", "concat"):
                 front.add(one.gives)
         raise NotSupportedError("it reads an input that nothing quantises; quantise the input, or calibrate")
-
-    def _sums(self, tensor: str) -> Sums:
-        found = self._read(tensor)
-        if isinstance(found, Held):
-            raise NotSupportedError("it computes with integers as if they were numbers; dequantise them")
-        return found
 
     def _dequantised(self, one: Operator) -> Sums:
         scale, zero = _positive(one.constants[0]), one.constants[1]
@@ -240,23 +235,30 @@ class _Walk(GradedNodes):
             raise NotSupportedError(f"it pads with {constant:g}; only 0 is no value of a neuron")
         if one.kind == "reshape" and not found.is_plain:
             return reshaped(found, shape)
-        if found.is_bounded or not found.has_elements:
-            found = self._raw(found)
-        inside = elements >= 0
-        parts = tuple(
-            replace(part, link=np.where(inside, np.asarray(part.link)[elements], -1), unit=part.unit[elements])
-            for part in found.parts
-        )
-        offset = np.where(inside, found.offset[elements], 0.0)
-        return replace(found, shape=shape, parts=parts, offset=offset, count=found.count[elements], first=False)
+        return self._arranged([found], elements, shape)
+
+    def _arranged(self, read: list[Sums], elements: Ints, shape: TensorShape, made: Operator | None = None) -> Sums:
+        """Move elements of tensors, numbered one tensor after the other; -1 stands for 0."""
+        plain = [self._raw(part) if part.is_bounded or not part.has_elements else part for part in read]
+        starts = np.cumsum([0, *(len(part.offset) for part in plain)])
+        parts = []
+        for found, start, end in zip(plain, starts[:-1], starts[1:], strict=True):
+            inside = (elements >= start) & (elements < end)
+            at = np.where(inside, elements - start, 0)
+            parts += [
+                replace(part, link=np.where(inside, np.asarray(part.link)[at], -1), unit=part.unit[at])
+                for part in found.parts
+            ]
+        offset = np.where(elements < 0, 0.0, np.concatenate([part.offset for part in plain])[elements])
+        count = np.concatenate([part.count for part in plain])[elements]
+        return Sums(shape, tuple(parts), offset, count, made=made or plain[0].made)
 
     def _applied(self, one: Operator, read: Sums) -> Sums:
         """Apply an element-wise function: scales and shifts go into units, bounds wait for integers."""
         word = one.setting("function", "")
-        if word == "relu":
-            return replace(read, floor=np.maximum(read.floor, 0.0), ceiling=np.maximum(read.ceiling, 0.0))
-        if word == "clip":
-            low, high = (part.astype(np.float64) for part in one.constants)
+        if word in ("relu", "clip"):
+            bounds = one.constants if word == "clip" else (np.zeros(1), np.full(1, np.inf))
+            low, high = (part.astype(np.float64) for part in bounds)
             if max(low.size, high.size) > 1:  # after a maximum there are as many bounds as it has elements
                 low, high = (np.broadcast_to(part, _seen(read)).ravel() for part in (low, high))
                 read = self._raw(read) if read.pool is not None else read
@@ -302,21 +304,9 @@ class _Walk(GradedNodes):
             _plain(Part(p.node, p.elements, np.ones(len(p.elements))), p.shape) if isinstance(p, Held) else p
             for p in given
         ]
-        plain = [self._raw(part) if part.is_bounded or not part.has_elements else part for part in read]
         shape = one.shape or ()
-        elements, _ = moved_elements(one, [part.shape for part in plain], shape)
-        starts = np.cumsum([0, *(math.prod(part.shape) for part in plain)])
-        parts = []
-        for part, start, end in zip(plain, starts[:-1], starts[1:], strict=True):
-            mine = (elements >= start) & (elements < end)
-            at = np.where(mine, elements - start, 0)
-            parts += [
-                replace(of, link=np.where(mine, np.asarray(of.link)[at], -1), unit=np.where(mine, of.unit[at], 0.0))
-                for of in part.parts
-            ]
-        offset = np.concatenate([part.offset for part in plain])[elements]
-        count = np.concatenate([part.count for part in plain])[elements]
-        found = Sums(shape, tuple(parts), offset, count, made=one)
+        elements, _ = moved_elements(one, [_seen(part) for part in read], shape)
+        found = self._arranged(read, elements, shape, one)
         if not neurons:
             return found
         low, high, zero = neurons[0].low, neurons[0].high, neurons[0].zero_point
@@ -411,7 +401,8 @@ class _Walk(GradedNodes):
         matrix = window_matrix(one, source, one.shape or ())
         counts = cells_counted(one, matrix, source, one.shape or ())
         units = np.asarray((matrix @ unit) / np.maximum(np.asarray(matrix.sum(axis=1)), 1))
-        if not _same_units(matrix, unit, units):
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        if not np.allclose(unit[matrix.indices], units[rows], rtol=1e-12, atol=0):
             raise NotSupportedError("it puts values of different scales together; give the tensor one scale")
         before, after = self._nodes[node][0], shape_of(one.shape or (), first)
         straight = before == shape_of(source, first) and (elements == self._of_node(node, source, first).elements).all()
@@ -434,14 +425,14 @@ class _Walk(GradedNodes):
             return replace(found, pool=one, made=found.made or one)
         neuron = self._nodes[found.node][1]
         greatest = GradedNeuron(neuron.low, neuron.high, maximum=1, zero_point=neuron.zero_point, scale=neuron.scale)
-        return self._pooled(one, found, self._name(one), greatest, found.shape)
+        return self._pooled(one, found, self._name(one), greatest)
 
-    def _pooled(self, one: Operator, held: Held, name: str, neuron: GradedNeuron, source: TensorShape) -> Held:
+    def _pooled(self, one: Operator, held: Held, name: str, neuron: GradedNeuron) -> Held:
         """Make a node that takes maxima."""
         if (held.elements < 0).any():
             raise NotSupportedError("it takes the greatest of values and of padding; pad in the operator itself")
-        unit = np.ones(math.prod(source))
-        link, _, _, first = self._windows(one, held.node, held.elements, source, unit)
+        unit = np.ones(math.prod(held.shape))
+        link, _, _, first = self._windows(one, held.node, held.elements, held.shape, unit)
         shape = one.shape or ()
         if isinstance(link, Conv) and one.setting("dilation", (1, 1)) in ((1, 1), (1,)):
             link = Pool(link.source_shape, link.target_shape, link.kernel, link.stride, link.padding)
@@ -460,17 +451,15 @@ class _Walk(GradedNodes):
             raise NotSupportedError("it quantises what are not reals")
         zero = _single(one.constants[1])
         low, high = one.settings["low"] - zero, one.settings["high"] - zero
-        size = math.prod(read.shape)
         scale = _along(_positive(one.constants[0]), one.setting("axis", 1), _seen(read))
-        is_fused, is_inverse = bool(one.setting("fused")), bool(one.setting("inverse"))
         if read.view is not None:
             held = self._quantised_of(replace(one, name=self._label(one)), replace(read, view=None), scale)
             return Held(read.view, held.node, held.elements)
         if read.pool is not None:
             return self._quantised_pool(one, read, (low, high, zero), scale)
-        floor, ceiling = (np.broadcast_to(part, size) for part in (read.floor, read.ceiling))
-        numbers = (read.parts[0].unit, read.count, np.zeros(size), floor, ceiling, scale)
-        meaning = Meaning(*numbers, zero, low, high, is_fused, is_inverse)
+        ways = {way: bool(one.setting(way)) for way in ("fused", "inverse")}
+        numbers = {"count": read.count, "floor": read.floor, "ceiling": read.ceiling}
+        meaning = Meaning(read.parts[0].unit, scale, zero, low, high, **ways, **numbers)
         if read.is_plain and (same := self._same(read, meaning)) is not None:
             return same
         single = float(scale[0]) if (scale == scale[0]).all() else None
@@ -482,30 +471,20 @@ class _Walk(GradedNodes):
         assert pool is not None
         _require_one(scale)
         low, high, zero = values
-        inner = replace(read, pool=None)
-        if inner.is_plain:
-            return self._requantised_pool(one, inner, pool, (low, high, zero), scale)
-        before = self._quantised_of(replace(one, name=self._label(read.made or pool)), inner, scale[:1])
-        neuron = GradedNeuron(low, high, maximum=1, zero_point=zero, scale=float(scale[0]))
-        return self._pooled(pool, before, self._name(one), neuron, inner.shape)
-
-    def _requantised_pool(
-        self, one: Operator, read: Sums, pool: Operator, values: tuple[int, int, int], scale: Floats
-    ) -> Held:
-        """Make a node that takes maxima of values and rounds them to another unit."""
-        low, high, zero = values
-        (part,) = read.parts
-        _require_one(part.unit)
-        before, name = self._nodes[part.node][1], self._name(one)
-        ends, one_row = np.array([-np.inf]), (np.ones(1, np.int64), np.zeros(1))
-        numbers = (part.unit[:1], *one_row, ends, -ends, scale[:1])
-        meaning = Meaning(*numbers, zero, low, high, inverse=bool(one.setting("inverse")))
-        reach = (np.array([float(before.low)]), np.array([float(before.high)]))
-        ratio = self._ratio(name, meaning, reach, None, 1)
-        neuron = GradedNeuron(
-            low, high, ratio.multiplier[0], ratio.shift[0], maximum=1, zero_point=zero, scale=float(scale[0])
-        )
-        return self._pooled(pool, Held(read.shape, part.node, np.asarray(part.link)), name, neuron, read.shape)
+        inner, rounding = replace(read, pool=None), tuple[Ints, ...]()
+        if inner.is_plain:  # the node that takes the greatest of values rounds it to another unit
+            (part,) = inner.parts
+            _require_one(part.unit)
+            before, name = Held(read.shape, part.node, np.asarray(part.link)), self._name(one)
+            meaning = Meaning(part.unit[:1], scale[:1], zero, low, high, inverse=bool(one.setting("inverse")))
+            held = self._nodes[part.node][1]
+            ratio = self._ratio(name, meaning, (np.array([float(held.low)]), np.array([float(held.high)])), None, 1)
+            rounding = (ratio.multiplier[0], ratio.shift[0])
+        else:
+            before = self._quantised_of(replace(one, name=self._label(read.made or pool)), inner, scale[:1])
+            name = self._name(one)
+        neuron = GradedNeuron(low, high, *rounding, maximum=1, zero_point=zero, scale=float(scale[0]))
+        return self._pooled(pool, before, name, neuron)
 
     def _quantised_of(self, one: Operator, inner: Sums, scale: Floats) -> Held:
         """Quantise the input of another operator first."""
@@ -539,9 +518,8 @@ class _Walk(GradedNodes):
             _require_one(part.unit)
             neuron = self._nodes[part.node][1]
             greatest = GradedNeuron(neuron.low, neuron.high, maximum=1, scale=float(part.unit[0]))
-            held = self._pooled(
-                read.pool, Held(plain.shape, part.node, np.asarray(part.link)), name, greatest, plain.shape
-            )
+            inner_values = Held(plain.shape, part.node, np.asarray(part.link))
+            held = self._pooled(read.pool, inner_values, name, greatest)
             return _plain(Part(held.node, held.elements, np.full(len(held.elements), part.unit[0])), held.shape)
         name = self._current = (
             self._name(one) if one is not None else node_name(f"{read.parts[0].node}.sums", self._nodes)
@@ -625,8 +603,3 @@ def affine(one: Operator, shape: TensorShape) -> tuple[Floats, Floats]:
 def _seen(read: Sums) -> TensorShape:
     """Shape in which a tensor is read."""
     return read.view or (read.shape if read.pool is None else read.pool.shape or ())
-
-
-def _same_units(matrix: csr_array, unit: Floats, units: Floats) -> bool:
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    return bool(np.allclose(unit[matrix.indices], units[rows], rtol=1e-12, atol=0))

@@ -57,13 +57,17 @@ def _read(path: Path) -> OperatorGraph:
     graph, inputs, opset = model.graph, list(input_names(model)), opset_of(model)
     constants, sizes, unread = _stored(graph, path.parent)
     shapes, whole, not_found = tensor_shapes(model)
-    batch = _batch_of([info.type.tensor_type.shape.dim for info in graph.input if info.name in inputs])
+    # The batch size that a file is written for is the length of the first axis, if all inputs share it. Axes that the
+    # file leaves open have length 0 there, except the batch, which is one frame by now.
+    axes_of_inputs = [info.type.tensor_type.shape.dim for info in graph.input if info.name in inputs]
+    firsts = {int(axes[0].dim_value) for axes in axes_of_inputs if len(axes) >= 2}
     reading = GraphReading(constants, shapes, sizes, types=dict(_types_of(graph)), whole=set(whole))
     reading.unread += [*unread, *not_found]
     reading.origins.update((name, name) for name in sizes)
     known = {*inputs, *constants}
     for number, node in enumerate(graph.node):
-        label = _label(node, reading, number)
+        weights = next((reading.origins[name] for name in node.input[1:] if name in reading.origins), None)
+        label = label_of(node, weights) or f"operator{number}"
         gives = [tensor for tensor in node.output if tensor]
         for place, tensor in enumerate(gives):
             if tensor in known or tensor in gives[:place]:
@@ -76,7 +80,7 @@ def _read(path: Path) -> OperatorGraph:
         graph.name if graph.name and graph.name.isprintable() and len(graph.name) <= 100 else path.stem,
         inputs,
         outputs,
-        batch=batch,
+        batch=max(1, *firsts) if len(firsts) == 1 else 1,
         producer=producer if producer.isprintable() else "",
     )
     return replace(found, scales=_scales_of(model))
@@ -102,11 +106,6 @@ def _types_of(graph: Any) -> Iterator[tuple[str, Any]]:
             yield info.name, onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
         except (KeyError, ValueError):
             continue
-
-
-def _label(node: Any, reading: GraphReading, number: int) -> str:
-    weights = next((reading.origins[name] for name in node.input[1:] if name in reading.origins), None)
-    return label_of(node, weights) or f"operator{number}"
 
 
 def _one(node: Any, label: str, reading: GraphReading, known: set[str], opset: int) -> None:
@@ -239,13 +238,6 @@ def _has_graphs(node: Any) -> bool:
     return any(one.HasField("g") or one.graphs for one in node.attribute)
 
 
-def _batch_of(axes_of_inputs: list[Any]) -> int:
-    """Find the batch size that a file is written for: the length of the first axis, if all inputs share it."""
-    # Axes that the file leaves open have length 0 there, except the batch, which is one frame by now.
-    firsts = {int(axes[0].dim_value) for axes in axes_of_inputs if len(axes) >= 2}
-    return max(1, firsts.pop()) if len(firsts) == 1 else 1
-
-
 # Attributes of ONNX operators: numbers, texts, lists of numbers, and arrays.
 def attributes_of(node: Any) -> dict[str, Any]:
     """Read the attributes of an operator; subgraphs and tensors of texts are left out."""
@@ -338,14 +330,11 @@ def load_model(path: Path) -> Any:
 def _is_text(message: Any) -> bool:
     """Whether all texts of a message, and of nested ones, are texts: damaged ones come as bytes."""
     for field, value in message.ListFields():
-        if field.type == field.TYPE_MESSAGE:
-            parts = value if hasattr(value, "__len__") else [value]
-            if not all(_is_text(part) for part in parts):
-                return False
-        elif field.type == field.TYPE_STRING:
-            parts = [value] if isinstance(value, str | bytes) else value
-            if any(isinstance(part, bytes) for part in parts):
-                return False
+        parts = [value] if isinstance(value, str | bytes) or not hasattr(value, "__len__") else value
+        if field.type == field.TYPE_MESSAGE and not all(_is_text(part) for part in parts):
+            return False
+        if field.type == field.TYPE_STRING and any(isinstance(part, bytes) for part in parts):
+            return False
     return True
 
 

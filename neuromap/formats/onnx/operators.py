@@ -68,10 +68,9 @@ def _integers(node: Any, reading: GraphReading, kind: str, settings: Mapping[str
     # kind: of the sums; the matrix of dense ones is stored transposed
     # returns None if a number is not available, or has a type that the operator does not have
     fused = node.op_type.startswith("QLinear")
-    places = {"x": 0, "x_scale": 1, "x_zero": 2, "w": 3, "w_scale": 4, "w_zero": 5, "y_scale": 6, "y_zero": 7, "b": 8}
-    if not fused:
-        places = {"x": 0, "w": 1, "x_zero": 2, "w_zero": 3}
-    named = {key: node.input[k] for key, k in places.items() if k < len(node.input) and node.input[k]}
+    names = ["x", "x_scale", "x_zero", "w", "w_scale", "w_zero", "y_scale", "y_zero", "b"]
+    names = names if fused else ["x", "w", "x_zero", "w_zero"]
+    named = {name: tensor for name, tensor in zip(names, node.input, strict=False) if tensor}
     held = {key: reading.array(tensor) for key, tensor in named.items() if key != "x"}
     given = {key: array for key, array in held.items() if array is not None}
     zeros = (given[key].dtype for key in ("x_zero", "w_zero", "y_zero") if key in given)
@@ -83,9 +82,7 @@ def _integers(node: Any, reading: GraphReading, kind: str, settings: Mapping[str
     if "b" in given:
         exact.append((given["b"].astype(np.int64), x_scale.astype(np.float64) * w_scale.astype(np.float64)))
     arrays = [(part[0] * part[1]).astype(np.float32) for part in exact if part is not None]
-    zero = given.get("x_zero")
-    if zero is None and node.input[0] in reading.types:
-        zero = np.zeros((), reading.types[node.input[0]])
+    zero = given.get("x_zero", _zero_of(node.input[0], reading))
     if kind == "dense":
         arrays = [array.T for array in arrays]
         exact = [None if part is None else (part[0].T, part[1].T) for part in exact]
@@ -156,32 +153,29 @@ def _pool(node: Any, a: Attributes, reading: GraphReading) -> str | None:
         return None
     kernel = ints(a, "kernel_shape", len(kernel), 1, 1)
     settings = _window(node, a, kernel, reading.shape(node.input[0]))
-    mean = node.op_type != "MaxPool"
-    settings |= {"mean": True, "counts_padding": bool(a.get("count_include_pad", 0))} if mean else {}
-    return reading.add("average" if mean else "max_pool", [node.input[0]], settings=settings)
+    mean = {"mean": True, "counts_padding": bool(a.get("count_include_pad", 0))}
+    return reading.window(node.input[0], settings, None if node.op_type == "MaxPool" else mean)
 
 
 def _global_pool(node: Any, a: Attributes, reading: GraphReading) -> str:
     shape = reading.shape(node.input[0])
     settings: Mapping[str, Any] = {} if shape is None else {"axes": tuple(range(2, len(shape)))}
-    mean = node.op_type == "GlobalAveragePool"
-    kind = "average" if mean else "max_pool"
-    return reading.add(kind, [node.input[0]], settings={**settings, **({"mean": True} if mean else {})})
+    return reading.window(node.input[0], settings, {"mean": True} if node.op_type == "GlobalAveragePool" else None)
 
 
 def _reduce(node: Any, a: Attributes, reading: GraphReading) -> str:
-    given, shape = _input(node, 1), reading.shape(node.input[0])
-    axes = reading.array(given) if given else a.get("axes", ())
+    source, given = node.input[0], _input(node, 1)
+    shape, axes = reading.shape(source), reading.array(given) if given else a.get("axes", ())
     settings: dict[str, Any] = {}
-    is_rounded = node.op_type == "ReduceMean" and node.input[0] in reading.whole  # and ONNX does not say how
+    is_rounded = node.op_type == "ReduceMean" and source in reading.whole  # and ONNX does not say how
     if shape is not None and axes is not None and not is_rounded:  # else they are not known
         chosen = {int(n) % max(len(shape), 1) for n in np.ravel(axes)}
         if not chosen and a.get("noop_with_empty_axes"):
-            return reading.function(node.input[0], "same")
+            return reading.function(source, "same")
         settings["axes"] = tuple(sorted(chosen or range(len(shape))))
-    if node.op_type != "ReduceMax":
-        settings["mean"] = node.op_type == "ReduceMean"
-    return reading.add("max_pool" if node.op_type == "ReduceMax" else "average", [node.input[0]], settings=settings)
+    return reading.window(
+        source, settings, None if node.op_type == "ReduceMax" else {"mean": node.op_type == "ReduceMean"}
+    )
 
 
 # Operators that take sums or maxima of their inputs.

@@ -41,10 +41,6 @@ class Call(GraphReading):
         """Return an argument by its place or keyword."""
         return self.args[place] if len(self.args) > place else self.node.kwargs.get(key, default)
 
-    def window(self, settings: Mapping[str, Any], mean: Mapping[str, Any] | None) -> str:
-        """Add the call as a maximum over windows or axes of a tensor, or as a mean or sum with settings of its own."""
-        return self.add("max_pool" if mean is None else "average", self.args[:1], settings={**settings, **(mean or {})})
-
 
 def _named(call: Call) -> str:
     if call.node.kwargs.get("decimals", 0):
@@ -336,7 +332,7 @@ def _pool(call: Call) -> str | None:
         "dilation": (1,) * n if is_mean else _each(call.given(4, "dilation", 1), n, 1),
     }
     mean = {"mean": True, "counts_padding": bool(call.given(5, "count_include_pad", True))}
-    return call.window(settings, mean if is_mean else None)
+    return call.window(call.args[0], settings, mean if is_mean else None)
 
 
 def _adaptive(call: Call) -> str | None:
@@ -352,7 +348,7 @@ def _adaptive(call: Call) -> str | None:
         settings = {"kernel": kernel, "stride": kernel, "pads": (0,) * 2 * n, "dilation": (1,) * n}
     else:
         mean = None if mean is None else {}
-    return call.window(settings, mean)
+    return call.window(call.args[0], settings, mean)
 
 
 def _reduce(call: Call) -> str | None:
@@ -362,7 +358,9 @@ def _reduce(call: Call) -> str | None:
         return None
     axes = call.given(1, "dim")
     chosen = range(len(shape)) if axes is None or axes == [] else sorted(int(a) % len(shape) for a in _each(axes, 1, 0))
-    return call.window({"axes": tuple(chosen)}, None if call.word == "amax" else {"mean": call.word == "mean"})
+    return call.window(
+        call.args[0], {"axes": tuple(chosen)}, None if call.word == "amax" else {"mean": call.word == "mean"}
+    )
 
 
 def _embedding(call: Call) -> str | None:

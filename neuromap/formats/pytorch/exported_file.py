@@ -14,6 +14,7 @@ import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,10 +128,7 @@ def _members(data: bytes) -> dict[str, Callable[[], bytes]]:
     total, most = sum(info.file_size for info in infos), most_unpacked(len(data), _MOST_BYTES)
     if total > most:
         raise InputError(f"unpacks to {total} bytes; at most {most} are read")
-    found: dict[str, Callable[[], bytes]] = {}
-    for info in infos:
-        found[info.filename.partition("/")[2]] = lambda info=info: archive.read(info)  # type: ignore[misc]
-    return found
+    return {info.filename.partition("/")[2]: partial(archive.read, info) for info in infos}
 
 
 def _parsed(text: bytes) -> dict[str, Any]:

@@ -58,25 +58,19 @@ def read_module(module: torch.nn.Module, example_input: Any) -> OperatorGraph:
             f"from_torch: example_input: found {show(example_input)}; give a tensor, or a tuple of those that forward "
             "takes"
         )
-    program = _exported(module, inputs)
     name = type(module).__name__
-    with foreign_boundary(f"a graph of module {name}", NotSupportedError, remedy="export it to ONNX and import that"):
-        return read_program(program, name)
-
-
-def _exported(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
-    import torch
-
     with _evaluating(module), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of torch about itself
         try:
-            return torch.export.export(module, inputs).run_decompositions({})
+            program = torch.export.export(module, inputs).run_decompositions({})
         except Exception as error:  # of many classes, several of them private
             first = " ".join(str(error).strip().splitlines()[:1])
             raise NotSupportedError(
-                f"module {type(module).__name__}: torch.export cannot make a graph of it ({type(error).__name__}: "
-                f"{first[:200]}); try torch.export.export on it, or import it from ONNX"
+                f"module {name}: torch.export cannot make a graph of it ({type(error).__name__}: {first[:200]}); try "
+                "torch.export.export on it, or import it from ONNX"
             ) from error
+    with foreign_boundary(f"a graph of module {name}", NotSupportedError, remedy="export it to ONNX and import that"):
+        return read_program(program, name)
 
 
 @contextmanager
@@ -104,18 +98,15 @@ def read_program(program: Any, name: str) -> OperatorGraph:
     users = list(signature.user_inputs)
     call = Call({name: held[target].detach() for name, target in targets.items() if target in held})
     call.origins.update(targets)
-    inputs: list[str] = []
+    inputs = [node.name for node in program.graph.nodes if node.op == "placeholder" and node.name in users]
     outputs: list[str] = []
     for node in program.graph.nodes:
-        if node.op == "placeholder":
-            if node.name in users:
-                inputs.append(node.name)
-                call.shapes[node.name] = _shape(node)
+        if node.name in inputs:
+            call.shapes[node.name] = _shape(node)
         elif node.op == "call_function":
             _one(node, call)
         elif node.op == "output":
-            given = [part.name for part in node.all_input_nodes if part.name not in call.constants]
-            outputs = [part for part in given if part in call.shapes]
+            outputs = [part.name for part in node.all_input_nodes if part.name in call.shapes]
     batch = next((shape[0] for shape in map(call.shapes.get, inputs) if shape and len(shape) > 1), 1)
     import torch
 
@@ -189,13 +180,12 @@ def _take_part(node: Any, call: Call) -> None:
         call.add("slice", [split], settings=parts[which])
         return
     word = _word(source)
-    label = _label(source, word)
-    if which == 0:  # what a call computes is named after it, and that is the first result
-        call.begin(label, "same", node.name)
+    # what a call computes is named after it, and that is the first result
+    call.begin(_label(source, word), "same" if which == 0 else f"output {which + 1} of {word}", node.name)
+    if which == 0:
         call.add("function", [source.name], settings={"function": "same"})
-        return
-    call.begin(label, f"output {which + 1} of {word}", node.name)
-    call.add("part", [source.name])
+    else:
+        call.add("part", [source.name])
 
 
 def _label(node: Any, word: str, weights: Sequence[str] = ()) -> str:
