@@ -103,12 +103,8 @@ def _taken(found: SanafeNetwork, chip: ChipSpec, path: Path) -> Imported:
     own = all(s.is_whole for s in somas.values()) and all((w == np.rint(w)).all() for w in weights)
     unit = 1 if own else STEPS
     narrower = STEPS.bit_length() - 1 if own else 0
-    nodes = {
-        name: Node(
-            name, layout.shape, neuron=somas[name].neuron(unit, chip, narrower, layout) if name in somas else None
-        )
-        for name, layout in layouts.items()
-    }
+    neurons = {name: soma.neuron(unit, chip, narrower, layouts[name]) for name, soma in somas.items()}
+    nodes = {name: Node(name, layout.shape, neuron=neurons.get(name)) for name, layout in layouts.items()}
     edges = _edges(found.edges, layouts, unit)
     used = {name for key in edges for name in key}
     unused = [name for name in nodes if name not in used]
@@ -129,21 +125,16 @@ def _taken(found: SanafeNetwork, chip: ChipSpec, path: Path) -> Imported:
     cores, lost = _cores(found, layouts, chip)
     cores = {name: table for name, table in cores.items() if name in nodes}
     if cores:
-        kept.append(
-            Note("mappings", f"the core of {counted(len(cores), 'group')} on {chip.name}; --pins FILE writes it")
-        )
+        text = f"the core of {counted(len(cores), 'group')} on {chip.name}; --pins FILE writes it"
+        kept.append(Note("mappings", text))
     refused = [Note(name, "has no edge, so that it plays no part", "connect it") for name in unused]
-    refused += [
-        Note(name, "its spikes come from outside; their trains are not part of a network", "give frames to a run")
-        for name in nodes
-        if name not in somas
-    ]
+    text = "its spikes come from outside; their trains are not part of a network"
+    refused += [Note(name, text, "give frames to a run") for name in nodes if name not in somas]
     if lost:
         refused.append(Note(f"mappings of {', '.join(lost)}", f"lie beyond the tiles of {chip.name}, or are not whole"))
     approximated = [*(note for soma in somas.values() for note in soma.notes), *rails]
-    return Imported(
-        network, "sanafe", str(path), "SANA-FE", tuple(kept), tuple(approximated), tuple(refused), cores=cores
-    )
+    notes = (tuple(kept), tuple(approximated), tuple(refused))
+    return Imported(network, "sanafe", str(path), "SANA-FE", *notes, cores=cores)
 
 
 def _rails(computed: list[Node], edges: dict[EdgeKey, Edge], unit: int) -> list[Note]:
@@ -244,11 +235,9 @@ class _Somas:
         if (kept != v["leak_decay"] * whole).any():
             error = float(np.abs(kept / whole - v["leak_decay"]).max())
             near = ", ".join(f"{int(k)}/{whole}" for k in np.unique(kept)[:3])
-            self.notes.append(
-                Note(self._name, f"leak_decay is {near} as the chip's", error=error, unit="of the potential")
-            )
-        # SANA-FE counts down in the step of the spike already
-        refractory = np.maximum(v["refractory_delay"] - 1, 0)
+            text = f"leak_decay is {near} as the chip's"
+            self.notes.append(Note(self._name, text, error=error, unit="of the potential"))
+        # SANA-FE counts a rest down in the step of the spike already
         values = {
             "threshold": np.floor(v["threshold"] * unit),
             "bias": v["bias"] * unit,
@@ -256,7 +245,7 @@ class _Somas:
             "reset": v["reset"] * unit * (self._modes["reset_mode"] == "hard"),
             "floor": -v["reverse_threshold"] * unit if self._has_floor else np.full_like(kept, NO_FLOOR),
             "voltage_decay": whole - kept,
-            "refractory": refractory,
+            "refractory": np.maximum(v["refractory_delay"] - 1, 0),
         }
         where = f"group {show_name(self._name)}"
         integers: dict[str, Any] = {k: _integers(a, f"{where}: {k}")[layout.order] for k, a in values.items()}

@@ -80,9 +80,8 @@ def _price(price: Quantisation) -> tuple[str, ...]:
     errors = []
     if price.edges:
         worst = max(price.edges, key=lambda edge: edge.weight_error)
-        errors.append(
-            f"weights are off by {error_percent(worst.weight_error)} at most ({worst.edge}, sums over the edge)"
-        )
+        most = error_percent(worst.weight_error)
+        errors.append(f"weights are off by {most} at most ({worst.edge}, sums over the edge)")
     if price.nodes:
         for word, value in (("time constants", "tau_error"), ("thresholds", "threshold_error")):
             node = max(price.nodes, key=lambda row: float(getattr(row, value)))
@@ -181,18 +180,10 @@ def _rows(found: Quantisation) -> list[tuple[str, tuple[float | None, ...]]]:
     for edge in found.edges:
         target = edge.edge.rpartition(" -> ")[2]
         worst[target] = max(worst.get(target, 0.0), edge.weight_error)
-    rows: list[tuple[str, tuple[float | None, ...]]] = [
-        (
-            node.node,
-            (
-                worst.get(node.node),
-                node.tau_error,
-                max(node.synapse_tau_errors, default=None),
-                node.threshold_error,
-            ),
-        )
-        for node in found.nodes
-    ]
+    rows: list[tuple[str, tuple[float | None, ...]]] = []
+    for node in found.nodes:
+        currents = max(node.synapse_tau_errors, default=None)
+        rows.append((node.node, (worst.get(node.node), node.tau_error, currents, node.threshold_error)))
     if len(rows) <= MOST_ROWS:
         return rows
     greatest = sorted(rows, key=lambda row: -max(value or 0.0 for value in row[1]))[:MOST_ROWS]
@@ -303,10 +294,8 @@ def _work(work: Mapping[str, int]) -> str | None:
         parts.append(label(_BARS_LEFT - 12, y + 4.5, shorten(name, 21), "name", "end", name))
         parts.append(element("rect", x=_BARS_LEFT, y=y - 6, width=length, height=12, class_="bar", title=tip))
         parts.append(label(_BARS_LEFT + length + 8, y + 4.5, f"{work[name]:,}", "figure", anchor="start"))
-    height = 38 + _BARS_ROW * len(shown)
-    return drawing(
-        _BARS_LEFT + _BARS_WIDTH + 150, height, parts, f"Multiply-accumulates per frame of {len(shown)} nodes"
-    )
+    width, height = _BARS_LEFT + _BARS_WIDTH + 150, 38 + _BARS_ROW * len(shown)
+    return drawing(width, height, parts, f"Multiply-accumulates per frame of {len(shown)} nodes")
 
 
 # The tables of an import's page, and the same as CSV.
@@ -390,7 +379,5 @@ def nodes_csv(found: Imported) -> str:
 def notes_csv(found: Imported) -> str:
     """Write all notes as CSV, with what became of each part."""
     groups = {"kept": found.kept, "approximated": found.approximated, "left out": found.refused}
-    columns = ("became", "about", "text", "error", "unit", "remedy")
-    return csv_text(
-        [{"became": word, **note} for word, notes in groups.items() for note in NOTES.write(notes)], columns
-    )
+    lines = [{"became": word, **note} for word, notes in groups.items() for note in NOTES.write(notes)]
+    return csv_text(lines, ("became", "about", "text", "error", "unit", "remedy"))

@@ -109,8 +109,7 @@ def _checked(trace: Trace, program: ChipProgram | None) -> Trace:
     is_its = len(labels) == 1 and trace.is_timed == program.chip.is_timed
     is_its &= trace.is_timed or trace.tick_seconds == program.chip.tick_seconds
     if is_its and trace.core is not None and trace.neuron is not None:
-        shape = program.shape
-        inside = bool(((trace.core < shape[0]) & (trace.neuron < shape[1])).all())
+        inside = bool(((trace.core < program.shape[0]) & (trace.neuron < program.shape[1])).all())
         is_its = inside and _are_labelled(trace, program)
     if not is_its:
         raise InputError(
@@ -153,11 +152,9 @@ def _text(trace: Trace, program: ChipProgram | None, shown: Shown) -> str:
 def _unsaid(trace: Trace, program: ChipProgram | None, shown: Shown) -> tuple[Note, ...]:
     notes = []
     if shown.left_out:
-        text = (
-            f"{counted(shown.left_out, 'event')} from tick {shown.n_ticks} on are left out; a file has at most "
-            f"{MAX_EVENTS:,}"
-        )
-        notes.append(Note("ticks", text, "simulate fewer frames, or record fewer neurons"))
+        text = f"{counted(shown.left_out, 'event')} from tick {shown.n_ticks} on are left out"
+        way = "simulate fewer frames, or record fewer neurons"
+        notes.append(Note("ticks", f"{text}; a file has at most {MAX_EVENTS:,}", way))
     if trace.potential_table is not None:
         notes.append(Note("potentials", "are left out", "to_neo and the trace's own file have them"))
     if program is None:

@@ -71,22 +71,16 @@ def export_neo(source: Path) -> Exported:
         )
     block = _block(trace)
     (segment,) = block.segments
+    groups = [(group.name, counted(len(group.spiketrains), "spike train")) for group in block.groups]
+    trains = [Note(f"node {name}", f"group {name}: {number}") for name, number in groups]
+    signals = [(one.name, counted(len(one.annotations["channels"]), "neuron")) for one in segment.analogsignals]
+    potentials = [Note(name, f"{number} after every tick") for name, number in signals]
     return Exported(
         trace.name,
         "neo",
         {f"{source.stem}.mat": mat_bytes(block)},
         figures={**figures_of(trace), "spike trains": len(segment.spiketrains)},
-        kept=(
-            *(
-                Note(f"node {group.name}", f"group {group.name}: {counted(len(group.spiketrains), 'spike train')}")
-                for group in block.groups
-            ),
-            Note("frames", "the epochs of a node cut its spike trains into frames"),
-            *(
-                Note(one.name, f"{counted(len(one.annotations['channels']), 'neuron')} after every tick")
-                for one in segment.analogsignals
-            ),
-        ),
+        kept=(*trains, Note("frames", "the epochs of a node cut its spike trains into frames"), *potentials),
         refused=notes_of_trace(trace),
     )
 

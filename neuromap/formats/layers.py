@@ -47,6 +47,7 @@ class PointFunction:
     compute: Callable[..., Array]  # of an array and constants
     line: Callable[..., tuple[Any, Any]] | None = None  # of the constants: factor and shift, if it does nothing else
     turns: Callable[..., Any] = lambda *_: 1  # of the constants: the slope of others
+    decides: bool = False  # whether it may leave two values
 
     @property
     def linear(self) -> bool:
@@ -69,22 +70,22 @@ FUNCTIONS: Mapping[str, PointFunction] = ReadOnlyMapping(
         "times": PointFunction(lambda x, c: x * c, lambda c: (c, 0)),
         "divided_by": PointFunction(lambda x, c: x / c, lambda c: (1 / c, 0)),
         "batch_norm": PointFunction(_normalised, _normal_line),
-        "greater": PointFunction(lambda x, c: _float(x > c, x)),
-        "greater_or_equal": PointFunction(lambda x, c: _float(x >= c, x)),
-        "less": PointFunction(lambda x, c: _float(x < c, x), turns=_falling),
-        "less_or_equal": PointFunction(lambda x, c: _float(x <= c, x), turns=_falling),
+        "greater": PointFunction(lambda x, c: _float(x > c, x), decides=True),
+        "greater_or_equal": PointFunction(lambda x, c: _float(x >= c, x), decides=True),
+        "less": PointFunction(lambda x, c: _float(x < c, x), turns=_falling, decides=True),
+        "less_or_equal": PointFunction(lambda x, c: _float(x <= c, x), turns=_falling, decides=True),
         "not": PointFunction(lambda x: _float(x == 0, x), turns=_falling),
         "where": PointFunction(
             lambda x, yes, no: np.where(x != 0, yes, no).astype(x.dtype), turns=lambda a, b: np.sign(a - b)
         ),
-        "sign": PointFunction(np.sign),
-        "heaviside": PointFunction(lambda x, at: np.heaviside(x, at).astype(x.dtype)),
+        "sign": PointFunction(np.sign, decides=True),
+        "heaviside": PointFunction(lambda x, at: np.heaviside(x, at).astype(x.dtype), decides=True),
         "relu": PointFunction(lambda x: np.maximum(x, 0)),
-        "clip": PointFunction(lambda x, low, high: np.clip(x, low, high)),
-        "floor": PointFunction(np.floor),
-        "ceil": PointFunction(np.ceil),
-        "round": PointFunction(np.round),
-        "truncate": PointFunction(np.trunc),
+        "clip": PointFunction(lambda x, low, high: np.clip(x, low, high), decides=True),
+        "floor": PointFunction(np.floor, decides=True),
+        "ceil": PointFunction(np.ceil, decides=True),
+        "round": PointFunction(np.round, decides=True),
+        "truncate": PointFunction(np.trunc, decides=True),
         "sigmoid": PointFunction(lambda x: 1 / (1 + np.exp(-x))),
         "tanh": PointFunction(np.tanh),
     }
@@ -228,16 +229,15 @@ def _same_as(one: Operator, made: dict[str, Operator]) -> str | None:
     if one.kind == "function" and one.setting("function") == "same":
         return one.reads[0]
     terms = dict(_terms(one))
-    for tensor in tuple(terms):
+    for tensor, sign in terms.items():
         inner = made.get(tensor)
-        if inner is not None and inner.kind == "add" and abs(terms.get(tensor, 0)) == 1:
-            opened = dict(terms)
-            sign = opened.pop(tensor)
+        if inner is not None and inner.kind == "add":
+            opened = {name: count for name, count in terms.items() if name != tensor}
             for name, count in _terms(inner):
                 opened[name] = opened.get(name, 0) + sign * count
-            left = {name: count for name, count in opened.items() if count}
-            if len(left) == 1 and len(opened) == 2 and set(left.values()) == {1}:
-                return next(iter(left))
+            left = [name for name, count in opened.items() if count]
+            if len(left) == 1 and len(opened) == 2 and opened[left[0]] == 1:
+                return left[0]
     return None
 
 
@@ -415,7 +415,7 @@ class GraphReading:
 
     def array(self, part: Any) -> NDArray[Any] | None:
         """Return the numbers of an argument; ``None`` if it has none, or they are not available."""
-        value = self.constants.get(part) if isinstance(part, str) else part
+        value: Any = self.constants.get(part) if isinstance(part, str) else part
         if hasattr(value, "detach"):  # a tensor of PyTorch
             return np.asarray(value.detach().cpu().numpy())
         return value if value is None or isinstance(value, np.ndarray) else np.asarray(value, np.float32)
@@ -528,11 +528,10 @@ class GraphReading:
         if self.is_constant(right) and matrix is not None and len(matrix) == 2:
             return self.weighed("dense", left, right, is_turned=True)
         reads = [part for part in (left, right) if not self.is_constant(part)]
-        lengths = [shape[-1 if k == 0 else max(len(shape) - 2, 0)]
-                   for k, shape in enumerate((self.shape(left), matrix)) if shape]  # fmt: skip
-        return self.add(
-            "product" if len(reads) == 2 else "dense", reads, work=self.work(self.gives, [*lengths, None][0])
-        )
+        shapes = self.shape(left), matrix
+        lengths = [shape[-1 if k == 0 else max(len(shape) - 2, 0)] for k, shape in enumerate(shapes) if shape]
+        work = self.work(self.gives, lengths[0] if lengths else None)
+        return self.add("product" if len(reads) == 2 else "dense", reads, work=work)
 
     def cast(self, source: str, kind: str) -> str:
         """Add the call as a change of type: to floats, numbers stay the same; to wide integers, they are truncated."""
@@ -544,22 +543,19 @@ class GraphReading:
             return self.function(source)  # others say whether it is 0, or wrap around: neither is monotone
         return self.function(source, "same")
 
-    def to_reals(
-        self, source: str, scale: NDArray[Any], zero: NDArray[Any] | None, gives: str = "", **more: Any
+    def rounded(
+        self, word: str, source: str, scale: NDArray[Any], zero: NDArray[Any] | None, gives: str = "", **more: Any
     ) -> str:
-        """Add the call, or a part of it, as a function that dequantises the integers of a tensor."""
+        """Add the call, or a part of it, as a function that quantises a tensor, or dequantises one of integers."""
+        # word: quantises, dequantises
         constants = [_of_floats(scale), np.zeros((), np.int64) if zero is None else zero.astype(np.int64)]
-        found = {"dequantises": True, **_range(zero), **more}
-        shape, called = self.shapes.get(source), "DequantizeLinear"
+        told = {word: True, **_range(zero), **more}
+        called, shape = "QuantizeLinear", None
+        if word == "dequantises":
+            called, shape = "DequantizeLinear", self.shapes.get(source)
         return self.add(
-            "function", [source], settings=found, constants=constants, gives=gives, shape=shape, called=called
+            "function", [source], settings=told, constants=constants, gives=gives, shape=shape, called=called
         )
-
-    def to_integers(self, source: str, scale: NDArray[Any], zero: NDArray[Any], **more: Any) -> str:
-        """Add the call, or a part of it, as a function that quantises the reals of a tensor."""
-        settings = {"quantises": True, **_range(zero), **more}
-        constants = [_of_floats(scale), zero.astype(np.int64)]
-        return self.add("function", [source], settings=settings, constants=constants, called="QuantizeLinear")
 
     def graph(
         self, name: str, inputs: Iterable[str], outputs: Iterable[str], *, batch: int, producer: str

@@ -58,14 +58,9 @@ class _Decays:
     def units(self, neuron: FloatNeuron) -> Floats:
         """Increase of v per tick by a current of 1, so that the area under its effect on v is the float model's."""
         leak, over = _by(1 - self.kept_voltage, 1 - self.over.voltage), self.over
-        return np.array(
-            [
-                neuron.gains[c] * self.kept_voltage
-                if is_pulse
-                else over.coupling[c] * leak * _by(1 - self.kept_currents[c], 1 - over.current[c])
-                for c, is_pulse in enumerate(neuron.is_pulse)
-            ]
-        )
+        pulses = np.array(neuron.gains) * self.kept_voltage
+        currents = np.array(over.coupling) * leak * _by(1 - np.array(self.kept_currents), 1 - np.array(over.current))
+        return np.where(np.array(neuron.is_pulse)[:, None], pulses, currents)
 
 
 def _by(found: Floats, wanted: Floats) -> Floats:
@@ -162,12 +157,8 @@ def _worst(network: FloatNetwork, synapses: SummedSynapses, weights: Floats, dec
     """Greatest current if all sources of one sign fire as often as they can."""
     if not len(weights):
         return 0.0
-    period = np.concatenate(
-        [
-            *(np.ones(n) for n in network.inputs.values()),
-            *(1 + k.rest_ticks(network.dt) for k in network.nodes.values()),
-        ]
-    )
+    rests = [neuron.rest_ticks(network.dt) for neuron in network.nodes.values()]
+    period = 1 + np.concatenate([np.zeros(sum(network.inputs.values())), *rests])
     kept = np.array(decays.kept_currents)[synapses.current, synapses.target_neuron]
     gap = 1 - kept ** period[synapses.source]
     amount = weights / np.where(gap == 0, 1.0, gap)
@@ -240,11 +231,9 @@ def sum_synapses(network: FloatNetwork, target: str) -> SummedSynapses:
     weight, error = np.zeros(len(unique)), np.zeros(len(unique))
     np.add.at(weight, number, np.concatenate(weights))
     np.maximum.at(error, number, np.concatenate(errors))
-    at = np.array([first[name] for name in names], np.int64)
-    source = (at[unique[:, 0]] if len(at) else unique[:, 0]) + unique[:, 4]
-    return SummedSynapses(
-        names, unique[:, 0], source, unique[:, 4], unique[:, 3], unique[:, 1], unique[:, 2], weight, error
-    )
+    node, steps, current, target_neuron, source_neuron = unique.T
+    source = np.array([first[name] for name in names], np.int64)[node] + source_neuron
+    return SummedSynapses(names, node, source, source_neuron, target_neuron, steps, current, weight, error)
 
 
 # Search for the scale of a node: units of the chip's voltage per unit of the float model's.
@@ -322,12 +311,9 @@ def _greatest(demand: ScaleDemand, chip: ChipSpec) -> float:
 def _error(demand: ScaleDemand, scale: float, chip: ChipSpec) -> float:
     weights = demand.weights * scale
     rounded = round_weights(weights, demand.source, int(demand.source.max(initial=-1)) + 1, chip)
-    parts = (
-        (weights, rounded),
-        (demand.thresholds * scale, round_thresholds(demand.thresholds * scale, chip)),
-        (demand.biases * scale, round_biases(demand.biases * scale, chip)),
-    )
-    return sum(relative_error(wanted, found) for wanted, found in parts)
+    thresholds, biases = demand.thresholds * scale, demand.biases * scale
+    whole = (rounded, round_thresholds(thresholds, chip), round_biases(biases, chip))
+    return sum(relative_error(*pair) for pair in zip((weights, thresholds, biases), whole, strict=True))
 
 
 def greatest_error(wanted: Floats, found: Ints) -> float:

@@ -294,5 +294,6 @@ def _search(name: str, above: Floats, leak: Floats, weights: Floats, levels: Int
         held = np.rint(wanted[2]) if levels is None else levels[np.abs(wanted[2][:, None] - levels).argmin(axis=1)]
         whole = np.rint(wanted[0]), np.rint(wanted[1]), held
         errors = [relative_error(exact, near) for exact, near in zip(wanted, whole, strict=True)]
-        found.append(_Rounded(scale, *(part.astype(np.int64) for part in whole), errors))
+        threshold, lost, synapses = (part.astype(np.int64) for part in whole)
+        found.append(_Rounded(scale, threshold, lost, synapses, errors))
     return min(found, key=lambda rounded: round(sum(rounded.errors), 9))

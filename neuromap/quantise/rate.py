@@ -149,14 +149,9 @@ def to_rates(
         made, bounded = _with_currents(network, units, full, spec)
     tables: dict[str, dict[str, object]] = {"inputs": {name: {"code": "rate"} for name in made.inputs}}
     tables["made_for"] = {"chip": spec.name}
-    return RateNetwork(
-        replace(made, tables=tables, outputs=network.outputs),
-        spec.name,
-        ReadOnlyMapping(full),
-        max(ticks[name] for name in network.outputs),
-        ReadOnlyMapping(saturated),
-        bounded,
-    )
+    made = replace(made, tables=tables, outputs=network.outputs)
+    depth = max(ticks[name] for name in network.outputs)
+    return RateNetwork(made, spec.name, ReadOnlyMapping(full), depth, ReadOnlyMapping(saturated), bounded)
 
 
 def _require_convertible(network: Network, chip: ChipSpec) -> list[str]:
@@ -311,10 +306,8 @@ def _full_values(
 
 def _relative(unit: _Unit, name: str, full: Mapping[str, float]) -> tuple[dict[str, csr_array], Floats]:
     """Return spike weights and bias as fractions of the threshold."""
-    weights = {
-        source: csr_array(matrix * (full.get(source, 1.0) / full[name])) for source, matrix in unit.weights.items()
-    }
-    return weights, unit.bias / full[name]
+    worth = {source: full.get(source, 1.0) / full[name] for source in unit.weights}
+    return {u: csr_array(matrix * worth[u]) for u, matrix in unit.weights.items()}, unit.bias / full[name]
 
 
 # Crossbar cores: a neuron has one weight for each type of axon, so a source takes an axon for each digit of its weight.
@@ -349,24 +342,17 @@ def _with_leak(
         headroom = min(max(1.0, float(rise)), _HEADROOM)
         full[name] *= headroom
         node = _whole_node(name, {u: csr_array(m / headroom) for u, m in weights.items()}, bias / headroom, chip)
-        drive = np.stack(
-            [sum(m @ spikes[u][t].astype(np.int32) for u, m in node.weights.items()) for t in range(_TICKS)]
-        )
+        into = node.weights.items()
+        drive = np.stack([sum(m @ spikes[u][t].astype(np.int32) for u, m in into) for t in range(_TICKS)])
         # neurons of a feature have the same weights; outputs are compared, so all of them have one threshold
         shape = network.nodes[name].shape
         groups = 1 if name in network.outputs or shape is None else shape[2]
         threshold = node.threshold if node.is_soft else _calibrated(drive, node, groups)
         spikes[name] = _fired(drive, node.leak, threshold, is_soft=node.is_soft)[0]
-        floor = chip.threshold_range[1]
-        neuron = LeakNeuron(
-            threshold=threshold,
-            leak=node.leak,
-            floor=np.full(len(bias), floor),
-            potential=threshold // 2,
-            subtract=int(node.is_soft),
-        )
+        floor, start = np.full(len(bias), chip.threshold_range[1]), threshold // 2
+        neuron = LeakNeuron(threshold, node.leak, floor, start, subtract=int(node.is_soft))
         nodes[name] = Node(name, network.nodes[name].shape, neuron=neuron)
-        edges |= {(u, name): Edge(u, name, MatrixTransform(m)) for u, m in node.weights.items()}
+        edges |= {(u, name): Edge(u, name, MatrixTransform(m)) for u, m in into}
     return Network(network.name, nodes, edges, outputs=network.outputs), full
 
 
@@ -461,10 +447,8 @@ def _with_currents(
         parts.append((clock, name, csr_array(bias[:, None])))
     wanted = [matrix.tocoo() for _, _, matrix in parts]
     # a weight takes the least power of 2 that its source's greatest weight allows
-    numbers = [
-        np.full(entries.nnz, sum(sizes.values())) if source == clock else first[source] + entries.coords[1]
-        for (source, _, _), entries in zip(parts, wanted, strict=True)
-    ]
+    first[clock] = n_sources = sum(sizes.values())
+    numbers = [first[source] + entries.coords[1] for (source, _, _), entries in zip(parts, wanted, strict=True)]
     relative = np.concatenate([entries.data for entries in wanted])
     step, threshold = max(_SHARE, 1 << chip.lists.threshold_shift), _THRESHOLD
     greatest, bound = float(np.abs(relative).max(initial=0)), greatest_weight(chip)
@@ -475,9 +459,8 @@ def _with_currents(
             f"network {network.name}: a spike adds up to {greatest:.3g} thresholds to a neuron, {chip.name} holds "
             f"{bound / step:.3g}; give data on which its nodes are more alike, or a greater percentile"
         )
-    rounded = round_weights(
-        relative * threshold, np.concatenate(numbers).astype(np.int64), sum(sizes.values()) + 1, chip
-    )
+    source_of = np.concatenate(numbers).astype(np.int64)
+    rounded = round_weights(relative * threshold, source_of, n_sources + 1, chip)
     widths = chip.lists.neuron_widths(chip.potential_bits)
     zero, decay = np.array(0), np.array(1 << chip.lists.decay_bits)  # the voltage is the current
     ticking = CurrentNeuron(threshold=zero, bias=zero + 1, voltage_decay=decay, **widths)

@@ -417,7 +417,7 @@ def test_a_sum_of_two_scales_is_proven_for_all_pairs(scales, zeros):
     reals = values[0].astype(np.float32)[:, None] * first + values[1].astype(np.float32)[None] * second
     bounds = -zeros[2], 255 - zeros[2]
     made = np.clip(np.rint(reals / scale), *bounds).astype(np.int64)
-    found = joined(made, values, (float(first), float(second)), float(scale), bounds, 2**22)
+    found = joined(made, values, (float(first), float(second)), float(scale), bounds)
     total = found.weights[0] * values[0][:, None] + found.weights[1] * values[1][None]
     neuron = GradedNeuron(*bounds, *found.ratio)
     assert np.count_nonzero(neuron.respond(total.ravel()) != made.ravel()) == found.differ

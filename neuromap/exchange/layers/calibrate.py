@@ -32,6 +32,8 @@ from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorSh
 from neuromap.network.weights import MAX_NEURONS, show_count
 
 Reals = NDArray[np.float32]
+# Scale and zero point.
+Numbers = tuple[NDArray[Any], NDArray[Any]]
 # Most inputs computed at a time, and most values of their windows, unless one input has more.
 _AT_ONCE, _VALUES_AT_ONCE = 32, 2**26
 # Most values of the windows of one input.
@@ -102,13 +104,14 @@ def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, p
         seen = min(0.0, float(array.min())), max(0.0, float(array.max()))
     if percentile is not None and not 50 < percentile <= 100:
         raise InputError(f"percentile: found {percentile!r:.40}; allowed are numbers above 50 and up to 100")
-    rows = len(next(iter(found.values())))
-    numbers = None if labels is None else np.asarray(labels)
-    if numbers is not None and (numbers.shape != (rows,) or numbers.dtype.kind not in "iu"):
+    if labels is None:
+        return Calibration(found, None, percentile, seen)
+    rows, numbers = len(next(iter(found.values()))), np.asarray(labels)
+    if numbers.shape != (rows,) or numbers.dtype.kind not in "iu":
         raise InputError(f"calibration: labels: found shape {list(numbers.shape)}; give {rows} integers, one an input")
-    if numbers is not None and numbers.min() < 0:
+    if numbers.min() < 0:
         raise InputError(f"calibration: labels: found {numbers.min()}; give the numbers of classes, from 0 on")
-    return Calibration(found, None if numbers is None else numbers.astype(np.int64), percentile, seen)
+    return Calibration(found, numbers.astype(np.int64), percentile, seen)
 
 
 def _of_images(graph: OperatorGraph, images: ImageSet) -> tuple[dict[str, Reals], NDArray[np.int64]]:
@@ -127,22 +130,19 @@ def _of_images(graph: OperatorGraph, images: ImageSet) -> tuple[dict[str, Reals]
     first = np.moveaxis(shown, -1, 1)
     # one image a row may stand for any layout; with rows and columns it has to be that of the network
     flat = rows * columns == 1 or (shape is not None and len(shape) == 2)
-    as_stored = next(
-        (
-            found
-            for found in (first, shown)
-            if shape is not None
-            and (math.prod(shape[1:]) == features * rows * columns if flat else _long(found.shape) == _long(shape))
-        ),
-        None,
-    )
-    if shape is None or as_stored is None:
+    fits = [
+        found
+        for found in (first, shown)
+        if shape is not None
+        and (math.prod(shape[1:]) == features * rows * columns if flat else _long(found.shape) == _long(shape))
+    ]
+    if shape is None or not fits:
         wanted = "of unknown size" if shape is None else " x ".join(map(str, shape[1:]))
         raise InputError(
             f"calibration: images of {images.name} have {rows} x {columns} pixels and {counted(features, 'feature')}; "
             f"the network's input {show_name(tensor)} is {wanted}; give images of that size"
         )
-    return {tensor: as_stored.reshape(len(which), *shape[1:])}, images.labels[which]
+    return {tensor: fits[0].reshape(len(which), *shape[1:])}, images.labels[which]
 
 
 def _long(shape: Sequence[int]) -> list[int]:
@@ -294,8 +294,7 @@ class _Quantising:
         self._graph, self._ends, self._points, self._ranges = graph, ends, points, ranges
         self._operators: list[Operator] = []
         self._now: dict[str, str] = {}
-        # scale and zero point of reals that are integers times one scale
-        self._scales: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
+        self._scales: dict[str, Numbers] = {}  # of reals that are integers times one scale
 
     def quantised(self) -> OperatorGraph:
         """Walk the graph."""
@@ -314,13 +313,7 @@ class _Quantising:
                 self._round(one.gives, one.name, one.shape, numbers)
         return replace(self._graph, operators=tuple(self._operators))
 
-    def _round(
-        self,
-        tensor: str,
-        name: str,
-        shape: TensorShape | None,
-        numbers: tuple[NDArray[Any], NDArray[Any]] | None = None,
-    ) -> None:
+    def _round(self, tensor: str, name: str, shape: TensorShape | None, numbers: Numbers | None = None) -> None:
         """Quantise a tensor, and dequantise the result."""
         low, high = self._ranges[tensor]
         scale = np.float32(max((high - low) / 255, 1e-12))
@@ -368,14 +361,14 @@ def _observed(
     graph: OperatorGraph, calibration: Calibration, points: list[str], outputs: set[str]
 ) -> dict[str, tuple[float, float]]:
     """Find the range of every point, and keep the results of the graph."""
-    lows, highs = dict.fromkeys(points, 0.0), dict.fromkeys(points, 0.0)
+    ranges = dict.fromkeys(points, (0.0, 0.0))
     samples: dict[str, list[Reals]] = {tensor: [] for tensor in points}
     ends: dict[str, list[Reals]] = {tensor: [] for tensor in outputs}
     for shown in _batches(graph, calibration):
         for tensor, found in _computed(graph, shown, {*points, *ends}):
-            if tensor in lows:
-                lows[tensor] = min(lows[tensor], float(found.min()))
-                highs[tensor] = max(highs[tensor], float(found.max()))
+            if tensor in ranges:
+                low, high = ranges[tensor]
+                ranges[tensor] = min(low, float(found.min())), max(high, float(found.max()))
                 if calibration.percentile is not None:
                     samples[tensor].append(found.ravel()[:: max(1, found.size // _SAMPLES)])
             if tensor in ends:
@@ -384,10 +377,9 @@ def _observed(
     if calibration.percentile is not None:
         outside = (100 - calibration.percentile) / 2
         for tensor, parts in samples.items():
-            values = np.concatenate(parts)
-            lows[tensor] = min(0.0, float(np.percentile(values, outside))) if lows[tensor] < 0 else 0.0
-            highs[tensor] = max(0.0, float(np.percentile(values, 100 - outside)))
-    return {tensor: (lows[tensor], highs[tensor]) for tensor in points}
+            low, high = (np.percentile(np.concatenate(parts), part) for part in (outside, 100 - outside))
+            ranges[tensor] = min(0.0, float(low)) if ranges[tensor][0] < 0 else 0.0, max(0.0, float(high))
+    return ranges
 
 
 def _batches(graph: OperatorGraph, calibration: Calibration) -> Iterator[dict[str, Reals]]:

@@ -13,7 +13,7 @@ from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.layers.find_structure import element_order, node_shape
-from neuromap.exchange.layers.requantise import Joined, Meaning, Ratio, common_unit, fitted, joined
+from neuromap.exchange.layers.requantise import WIDEST, Joined, Meaning, Ratio, common_unit, fitted, joined
 from neuromap.formats.layers import Operator, TensorShape
 from neuromap.network.edge import MatrixSource
 from neuromap.network.network import Network
@@ -22,9 +22,7 @@ from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, 
 from neuromap.network.weights import Padding, StoredWeights, cells_before, output_length
 from neuromap.render.value import Card
 
-# Greatest weight of an addend: with 8-bit values, sums stay far below 31 bits.
-_WIDEST = 2**22
-# The same where the sum is a value itself, of 24 bits.
+# Greatest weight of an addend where the sum is a value itself, of 24 bits.
 _WIDEST_WHOLE = 2**15
 # Most pairs of values that are tried one by one.
 _PAIRS = 2**18
@@ -114,23 +112,18 @@ class GradedNodes:
     def _of_node(name: str, shape: TensorShape, first: bool) -> Held:
         return Held(shape, name, _inverse(element_order(shape, features_first=first)))
 
-    @staticmethod
-    def _placed(matrix: csr_array, elements: Ints, n_source: int, order: Ints) -> MatrixTransform:
-        """Convert a matrix on elements to one on neurons."""
+    def _placed(self, node: str, matrix: csr_array, elements: Ints, order: Ints) -> MatrixTransform:
+        """Convert a matrix on elements to one on neurons, those of a node and those in an order."""
         entries = matrix.tocoo()
         columns = elements[entries.col]
         kept = columns >= 0
         rows = _inverse(order)[entries.row[kept]]
         data = np.rint(entries.data[kept]).astype(np.int64)
-        found = csr_array((data, (rows, columns[kept])), shape=(len(order), n_source))
-        return MatrixTransform(found)
+        size = len(order), math.prod(self._nodes[node][0])
+        return MatrixTransform(csr_array((data, (rows, columns[kept])), shape=size))
 
     def _close(
-        self,
-        read: Sums,
-        name: str,
-        meaning: Meaning | None,
-        values: tuple[int, int, int, float | None],
+        self, read: Sums, name: str, meaning: Meaning | None, values: tuple[int, int, int, float | None]
     ) -> Held:
         """Make a node of sums; without a meaning, its values are the sums themselves."""
         low, high, zero, scale = values
@@ -201,17 +194,10 @@ class GradedNodes:
         shift = 14 - np.floor(np.log2(each / common)).astype(np.int64)
         multiplier = np.rint(each / common * 2.0**shift).astype(np.int64)
         low, high = (int(np.rint(end / common)) for end in (min(0.0, least.min()), max(0.0, most.max())))
-        self._nodes[name] = (
-            shape,
-            replace(
-                neuron,
-                low=0 if neuron.low == 0 else low - 1,
-                high=high + 1,
-                multiplier=_short(multiplier, shape),
-                shift=_short(shift, shape),
-                scale=common,
-            ),
-        )
+        multiplier, shift = _short(multiplier, shape), _short(shift, shape)
+        low, high = 0 if neuron.low == 0 else low - 1, high + 1
+        neuron = replace(neuron, low=low, high=high, multiplier=multiplier, shift=shift, scale=common)
+        self._nodes[name] = shape, neuron
         return np.full(len(unit), common)
 
     def _bounds(self, meaning: Meaning) -> tuple[int, int]:
@@ -254,9 +240,7 @@ class GradedNodes:
     ) -> tuple[dict[str, MatrixSource], Floats, Joined | None]:
         """Return edges whose sums have one unit per neuron, that unit, and the proof of two addends, if any."""
         order = element_order(read.shape, features_first=read.first)
-        links = [
-            part.link if not isinstance(part.link, np.ndarray) else self._identity(part, read) for part in read.parts
-        ]
+        links = [self._identity(part, read) if isinstance(part.link, np.ndarray) else part.link for part in read.parts]
         signs = [part.sign for part in read.parts]
         if len(links) == 1 and signs == [1]:
             return {read.parts[0].node: links[0]}, read.parts[0].unit, None
@@ -269,7 +253,7 @@ class GradedNodes:
         else:
             ends = [self._reach({part.node: link}, len(order)) for part, link in zip(read.parts, links, strict=True)]
             reach = np.abs(np.array(ends)).max(axis=1).T
-            scale, most = (None, _WIDEST_WHOLE) if meaning is None else (meaning.scale, _WIDEST)
+            scale, most = (None, _WIDEST_WHOLE) if meaning is None else (meaning.scale, WIDEST)
             weights, unit, off = common_unit(units, reach[_inverse(order)], scale, most)
             if np.isinf(off).any():
                 raise NotSupportedError("it adds numbers whose scales are too far apart; quantise one of them first")
@@ -305,7 +289,7 @@ class GradedNodes:
         made = np.clip(meaning.of_reals(total, scale), *bounds).astype(np.int64)
         low, high = self._bounds(meaning)
         signed = (values[0] * one.sign, values[1] * two.sign)
-        return joined(made, signed, (float(one.unit[0]), float(two.unit[0])), float(scale[0]), (low, high), _WIDEST)
+        return joined(made, signed, (float(one.unit[0]), float(two.unit[0])), float(scale[0]), (low, high))
 
     def _identity(self, part: Part, read: Sums) -> MatrixSource:
         """Express which neuron feeds which as a transform: an identity, a 1 x 1 convolution, or a matrix."""

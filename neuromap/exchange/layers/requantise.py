@@ -24,6 +24,8 @@ from neuromap.errors import NotSupportedError
 from neuromap.network.spiking_neuron import rounded
 from neuromap.render.value import Card
 
+# Greatest weight of an addend: with 8-bit values, sums stay far below 31 bits.
+WIDEST = 2**22
 # Most bits of a multiplier.
 _MOST_BITS = 31
 # Most thresholds sought at a time, and of one neuron: a value of b bits has 2**b - 1.
@@ -230,20 +232,15 @@ class Joined:
 
 
 def joined(
-    values: Ints,
-    addends: tuple[Ints, Ints],
-    units: tuple[float, float],
-    scale: float,
-    bounds: tuple[int, int],
-    most: int,
+    values: Ints, addends: tuple[Ints, Ints], units: tuple[float, float], scale: float, bounds: tuple[int, int]
 ) -> Joined:
     """Find integer weights of two addends, and a ratio, that give the graph's values for all pairs."""
     # Weights of few bits first: chips have 8. Pairs with equal weighted sums must have one value in the graph, which
     # must not fall as the weighted sum rises; then thresholds determine the ratio, as for single sums.
-    # values: of the graph (n_first, n_second); addends: with their signs; bounds: of values; most: greatest weight
+    # values: of the graph (n_first, n_second); addends: with their signs; bounds: of values
     given, (first, second), (low, high) = values.ravel(), addends, (int(values.min()), int(values.max()))
     best: Joined | None = None
-    for weights in _weights(Fraction(units[0]) / Fraction(units[1]), most):
+    for weights in _weights(Fraction(units[0]) / Fraction(units[1]), WIDEST):
         total = (weights[0] * first[:, None] + weights[1] * second[None, :]).ravel()
         near = nearest(units[1] / (weights[1] * scale))
         missed = _differ(total, near, given, bounds)
@@ -266,7 +263,7 @@ def joined(
             return best
     if best is None:
         raise NotSupportedError(
-            f"it adds values of scales {units[0]:.3g} and {units[1]:.3g}; neurons weigh one at most {most} times the "
+            f"it adds values of scales {units[0]:.3g} and {units[1]:.3g}; neurons weigh one at most {WIDEST} times the "
             "other, give it closer scales"
         )
     return best

@@ -8,6 +8,7 @@ multiplier and shift. Values are counted from the zero point, so that padding an
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -170,16 +171,20 @@ class _Walk(GradedNodes):
         """Return a tensor; an input of integers becomes a node, with the zero point with which it is dequantised."""
         if tensor in self._tensors:
             return self._tensors[tensor]
-        front = {tensor}
-        for one in self._graph.operators:
-            if tensor not in self._graph.inputs or front.isdisjoint(one.reads):
-                continue
+        for one in self._after(tensor, (*_MOVES, "max_pool", "concat")) if tensor in self._graph.inputs else ():
             if one.setting("dequantises"):
                 self._tensors[tensor] = held = self._input(tensor, one)
                 return held
-            if one.kind in (*_MOVES, "max_pool", "concat"):
-                front.add(one.gives)
         raise NotSupportedError("it reads an input that nothing quantises; quantise the input, or calibrate")
+
+    def _after(self, tensor: str, through: Collection[str]) -> Iterator[Operator]:
+        """Yield the operators that read a tensor, or what operators of some kinds make of it."""
+        front = {tensor}
+        for one in self._graph.operators:
+            if not front.isdisjoint(one.reads):
+                yield one
+                if one.kind in through:
+                    front.add(one.gives)
 
     def _dequantised(self, one: Operator) -> Sums:
         scale, zero = _positive(one.constants[0]), one.constants[1]
@@ -200,27 +205,15 @@ class _Walk(GradedNodes):
             raise NotSupportedError(f"input {tensor}: its shape or type is not known")
         scale, zero = _positive(one.constants[0]), _single(one.constants[1])
         low, high = one.settings["low"] - zero, one.settings["high"] - zero
-        first = self._reads_sequences(tensor)
+        # a convolution over sequences reads it with its features first
+        windows = [one for one in self._after(tensor, ("function",)) if one.kind in ("conv", "max_pool", "average")]
+        first = any(len(one.setting("kernel", ())) == 1 for one in windows)
         name = node_name(self._input_names.get(tensor, tensor), self._nodes)
         found = shape_of(shape, first)
-        self._nodes[name] = (
-            found,
-            GradedNeuron(low, high, zero_point=zero, scale=float(scale.ravel()[0]) if scale.size == 1 else None),
-        )
+        unit = float(scale.ravel()[0]) if scale.size == 1 else None
+        self._nodes[name] = (found, GradedNeuron(low, high, zero_point=zero, scale=unit))
         self._inputs[name] = tensor
         return self._of_node(name, shape, first)
-
-    def _reads_sequences(self, tensor: str) -> bool:
-        """Whether a convolution over sequences reads a tensor, so that its features come first."""
-        front = {tensor}
-        for one in self._graph.operators:
-            if front.isdisjoint(one.reads):
-                continue
-            if one.kind in ("conv", "max_pool", "average") and len(one.setting("kernel", ())) == 1:
-                return True
-            if one.kind == "function":
-                front.add(one.gives)
-        return False
 
     def _moved(self, one: Operator) -> Held | Sums:
         found = self._read(one.reads[0])
@@ -376,11 +369,10 @@ class _Walk(GradedNodes):
         if one.kind == "dense" and straight and len(source) <= 3:
             return Conv(before, after, (1, 1), (1, 1), "valid", 1, weights.T[None, None])  # type: ignore[arg-type]
         if one.kind == "conv_transpose":
-            turned = replace(one, kind="conv")
-            matrix = csr_array(conv_matrix(turned, shape, source).T)
+            matrix = csr_array(conv_matrix(replace(one, kind="conv"), shape, source).T)
         else:
             matrix = conv_matrix(one, source, shape) if one.kind == "conv" else dense_matrix(one, source)
-        return self._placed(matrix, elements, math.prod(before), element_order(shape, features_first=first))
+        return self._placed(node, matrix, elements, element_order(shape, features_first=first))
 
     def _mean(self, one: Operator, read: Sums) -> Sums:
         node, elements, unit = self._operand(read)
@@ -408,13 +400,10 @@ class _Walk(GradedNodes):
         straight = before == shape_of(source, first) and (elements == self._of_node(node, source, first).elements).all()
         if "kernel" in one.settings and straight and len(source) in (3, 4):
             ones = np.ones((source[1], 1, *one.settings["kernel"]), np.int64)
-            found: MatrixSource = conv_of(
-                replace(one, settings={**one.settings, "groups": source[1]}), before, after, ones
-            )
+            depthwise = replace(one, settings={**one.settings, "groups": source[1]})
+            found: MatrixSource = conv_of(depthwise, before, after, ones)
         else:
-            found = self._placed(
-                matrix, elements, math.prod(before), element_order(one.shape or (), features_first=first)
-            )
+            found = self._placed(node, matrix, elements, element_order(one.shape or (), features_first=first))
         return found, counts, units, first
 
     def _greatest(self, one: Operator) -> Held | Sums:
@@ -457,9 +446,9 @@ class _Walk(GradedNodes):
             return Held(read.view, held.node, held.elements)
         if read.pool is not None:
             return self._quantised_pool(one, read, (low, high, zero), scale)
-        ways = {way: bool(one.setting(way)) for way in ("fused", "inverse")}
-        numbers = {"count": read.count, "floor": read.floor, "ceiling": read.ceiling}
-        meaning = Meaning(read.parts[0].unit, scale, zero, low, high, **ways, **numbers)
+        ways = bool(one.setting("fused")), bool(one.setting("inverse"))
+        bounds = read.floor, read.ceiling
+        meaning = Meaning(read.parts[0].unit, scale, zero, low, high, *ways, read.count, 0.0, *bounds)
         if read.is_plain and (same := self._same(read, meaning)) is not None:
             return same
         single = float(scale[0]) if (scale == scale[0]).all() else None
@@ -471,7 +460,7 @@ class _Walk(GradedNodes):
         assert pool is not None
         _require_one(scale)
         low, high, zero = values
-        inner, rounding = replace(read, pool=None), tuple[Ints, ...]()
+        inner, rounding = replace(read, pool=None), {}
         if inner.is_plain:  # the node that takes the greatest of values rounds it to another unit
             (part,) = inner.parts
             _require_one(part.unit)
@@ -479,11 +468,11 @@ class _Walk(GradedNodes):
             meaning = Meaning(part.unit[:1], scale[:1], zero, low, high, inverse=bool(one.setting("inverse")))
             held = self._nodes[part.node][1]
             ratio = self._ratio(name, meaning, (np.array([float(held.low)]), np.array([float(held.high)])), None, 1)
-            rounding = (ratio.multiplier[0], ratio.shift[0])
+            rounding = {"multiplier": ratio.multiplier[0], "shift": ratio.shift[0]}
         else:
             before = self._quantised_of(replace(one, name=self._label(read.made or pool)), inner, scale[:1])
             name = self._name(one)
-        neuron = GradedNeuron(low, high, *rounding, maximum=1, zero_point=zero, scale=float(scale[0]))
+        neuron = GradedNeuron(low, high, maximum=1, zero_point=zero, scale=float(scale[0]), **rounding)
         return self._pooled(pool, before, name, neuron)
 
     def _quantised_of(self, one: Operator, inner: Sums, scale: Floats) -> Held:
@@ -521,9 +510,8 @@ class _Walk(GradedNodes):
             inner_values = Held(plain.shape, part.node, np.asarray(part.link))
             held = self._pooled(read.pool, inner_values, name, greatest)
             return _plain(Part(held.node, held.elements, np.full(len(held.elements), part.unit[0])), held.shape)
-        name = self._current = (
-            self._name(one) if one is not None else node_name(f"{read.parts[0].node}.sums", self._nodes)
-        )
+        name = node_name(f"{read.parts[0].node}.sums", self._nodes) if one is None else self._name(one)
+        self._current = name
         floor = np.unique(read.floor)
         if len(floor) > 1 or floor[0] not in (-math.inf, 0.0) or np.any(read.ceiling < math.inf):
             raise NotSupportedError("it is bounded, and read without being quantised; quantise it there")

@@ -117,9 +117,8 @@ def _graded(taken: TakenGraded, structure: Structure) -> Imported:
     """Return a graded network, with notes on what it computes and where it differs from the source."""
     network = taken.network
     computed = len(network.nodes) - len(network.inputs)
-    kept = [
-        Note("integers", f"{counted(computed, 'graded node')}, with the source's integers, counted from zero points")
-    ]
+    text = f"{counted(computed, 'graded node')}, with the source's integers, counted from zero points"
+    kept = [Note("integers", text)]
     for name in network.inputs:
         neuron = network.nodes[name].graded
         assert neuron is not None
@@ -131,20 +130,14 @@ def _graded(taken: TakenGraded, structure: Structure) -> Imported:
         each = f"{unit[0]:g}" if one_unit else "a unit of their feature's own"
         text = f"is the sums of {name}, in units of {each}"
         kept.append(Note(f"output {tensor}", text + ("" if one_unit else "; the host scales them before it compares")))
-    approximated = [
-        Note(name, "rounds otherwise than the source where no multiplier and shift do", error=float(number), unit=what)
-        for name, (number, what) in taken.differ.items()
-    ]
+    text = "rounds otherwise than the source where no multiplier and shift do"
+    approximated = [Note(name, text, error=float(n), unit=what) for name, (n, what) in taken.differ.items()]
     text = "units of what it adds up are not small multiples of each other; its sum is off"
     approximated += [Note(name, text, error=off, unit="values") for name, off in taken.off.items()]
-    kept += [
-        Note(edge, f"has weights of up to {greatest}, wider than 8 bits, so that all sums are exact")
-        for edge, greatest in taken.wide.items()
-    ]
-    refused = [
-        Note(f"output {tensor}", f"is left to the host: {why}", "compute it from the values of the last node")
-        for tensor, why in taken.opaque.items()
-    ]
+    text = "wider than 8 bits, so that all sums are exact"
+    kept += [Note(edge, f"has weights of up to {greatest}, {text}") for edge, greatest in taken.wide.items()]
+    way = "compute it from the values of the last node"
+    refused = [Note(f"output {tensor}", f"is left to the host: {why}", way) for tensor, why in taken.opaque.items()]
     return _taken(network, structure, kept, approximated, refused)
 
 
@@ -152,16 +145,9 @@ def _taken(
     network: Network, structure: Structure, kept: Iterable[Note], approximated: Iterable[Note], refused: Iterable[Note]
 ) -> Imported:
     """Return a network that computes what the graph does, with the work of its nodes."""
-    work = _work(structure, network)
-    return Imported(
-        replace(network, tables={"work": work} if work else {}),
-        format="",
-        source="",
-        kept=tuple(kept),
-        approximated=tuple(approximated),
-        refused=(*refused, *_unread(structure)),
-        work=work,
-    )
+    work, told = _work(structure, network), (*refused, *_unread(structure))
+    network = replace(network, tables={"work": work} if work else {})
+    return Imported(network, "", "", kept=tuple(kept), approximated=tuple(approximated), refused=told, work=work)
 
 
 def _work(structure: Structure, network: Network) -> dict[str, int]:
@@ -199,15 +185,12 @@ def _structural(graph: OperatorGraph, structure: Structure, reason: str, chip: C
     network = Network(name=node_text(graph.name), nodes=nodes, edges=edges, outputs=structure.outputs)
     work = _work(structure, network)
     kept, approximated, refused = structure_notes(graph, structure, reason)
-    return Imported(
-        replace(network, tables={"work": work} if any(work.values()) else {}),
-        format="",
-        source="",
-        kept=kept,
-        approximated=approximated if chip is None else (*approximated, estimate_note(structure, shapes, chip)),
-        refused=(*refused, *open_shapes),
-        work={layer.name: layer.work for layer in structure.layers if layer.work is not None},
-    )
+    if chip is not None:
+        approximated = (*approximated, estimate_note(structure, shapes, chip))
+    network = replace(network, tables={"work": work} if any(work.values()) else {})
+    known = {layer.name: layer.work for layer in structure.layers if layer.work is not None}
+    told = (*refused, *open_shapes)
+    return Imported(network, "", "", kept=kept, approximated=approximated, refused=told, work=known)
 
 
 def node_text(name: str) -> str:
@@ -225,11 +208,9 @@ def _fitting_shapes(shapes: Mapping[str, Shape | None]) -> tuple[dict[str, Shape
         except NetworkError as error:
             found[name] = None
             notes.append(Note(name, str(error), "export it for smaller inputs"))
-    open_ones = [name for name, shape in shapes.items() if shape is None]
-    if open_ones:
-        text = (
-            f"{counted(len(open_ones), 'node')} of {len(shapes)} whose shape the file leaves open; all others keep it"
-        )
+    if open_ones := [name for name, shape in shapes.items() if shape is None]:
+        some = f"{counted(len(open_ones), 'node')} of {len(shapes)}"
+        text = f"{some} whose shape the file leaves open; all others keep it"
         notes.append(Note(_some(open_ones), text, "give the source's inputs fixed sizes, and export it again"))
     return found, tuple(notes)
 
@@ -247,16 +228,13 @@ def _in_frame_code(taken: TakenWeights, structure: Structure) -> Imported:
     ]
     for name, (low, high) in taken.values.items():
         if (low, high) != (0.0, 1.0):
-            kept.append(
-                Note(name, f"silence stands for {low:g} and a spike for {high:g}; weights of its readers hold that")
-            )
+            text = f"silence stands for {low:g} and a spike for {high:g}; weights of its readers hold that"
+            kept.append(Note(name, text))
     readouts = [_readout(end, found, taken) for end, found in taken.readout.items()]
     kept += [note for note in readouts if note is not None and not note.remedy]
     refused = [note for note in readouts if note is not None and note.remedy]
-    approximated = [
-        Note(name, "float weights are integers times a unit but for rounding", error=error, unit="of a unit")
-        for name, error in taken.rounded.items()
-    ]
+    text = "float weights are integers times a unit but for rounding"
+    approximated = [Note(name, text, error=error, unit="of a unit") for name, error in taken.rounded.items()]
     for name, number in taken.unsure.items():
         text = (
             f"{counted(number, 'neuron')} of {network.nodes[name].size} lie so near a tie that the order of rounding "
@@ -300,15 +278,12 @@ def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> 
     moves = [one for one in folded.values() if one.kind not in ("function", "average")]
     means = [one for one in folded.values() if one.kind == "average"]
     kept = [Note("nodes", f"{counted(len(structure.layers), 'node')} that sum or decide, of {_counted(starts)}")]
-    kept += [
-        Note(about, f"{_counted(operators)}: {text}")
-        for about, operators, text in (
-            ("in nodes", ends, "end in the node whose value they take"),
-            ("on edges", moves, "are not nodes, edges read through them"),
-            ("on edges", means, "are linear, edges carry them"),
-        )
-        if operators
-    ]
+    for about, operators, text in (
+        ("in nodes", ends, "end in the node whose value they take"),
+        ("on edges", moves, "are not nodes, edges read through them"),
+        ("on edges", means, "are linear, edges carry them"),
+    ):
+        kept += [Note(about, f"{_counted(operators)}: {text}")] if operators else []
     approximated = []
     if functions:
         text = f"{_counted(functions)}: stand before what reads them, where others read the same value without"
@@ -370,12 +345,12 @@ def estimate_note(structure: Structure, shapes: Mapping[str, Shape | None], chip
 def _cores(layer: Layer, shapes: Mapping[str, Shape], inputs: Collection[str], chip: ChipSpec) -> int:
     """Try patches of all sizes, and return the fewest cores."""
     best, target = None, shapes[layer.name]
+    all_ways = [(name, way) for name, ways in layer.ways.items() for way in ways]
     feeding = sum(math.prod(shapes[name]) for name in layer.ways if name not in inputs)
     places = target[0] * target[1]
     for side in range(1, max(target[0], target[1]) + 1):
         rows, columns = min(side, target[0]), min(side, target[1])
-        axons = sum(_read(way.into, shapes[name], target, (rows, columns))
-                    for name, ways in layer.ways.items() for way in ways)  # fmt: skip
+        axons = sum(_read(way.into, shapes[name], target, (rows, columns)) for name, way in all_ways)
         parts = -(-axons // chip.axons)
         if best is not None and parts > 1:
             break
@@ -402,10 +377,8 @@ def _read(one: Operator, source: Shape, target: Shape, patch: tuple[int, int]) -
         return patch[0] * patch[1] * source[2]
     if one.kind == "dense" and one.setting("weight_shape") and target[0] * target[1] > 1:
         return patch[0] * patch[1] * int(one.settings["weight_shape"][1])
-    if one.kind == "product" and one.work:
-        return int(
-            -(-(patch[0] + patch[1]) * target[2] * one.work // math.prod(target) // 2)
-        )  # half of it from each factor
+    if one.kind == "product" and one.work:  # half of it from each factor
+        return int(-(-(patch[0] + patch[1]) * target[2] * one.work // math.prod(target) // 2))
     return math.prod(source)
 
 

@@ -23,28 +23,13 @@ from neuromap.exchange.layers.find_structure import (
     node_shape,
 )
 from neuromap.exchange.layers.graded_nodes import padding_of
-from neuromap.formats.layers import Operator, OperatorGraph, TensorShape
+from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorShape
 from neuromap.network.build import build_network
 from neuromap.network.edge import MatrixSource
 from neuromap.network.network import Network
 from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, Pool, Shape, Transform
 from neuromap.network.weights import MAX_NEURONS, StoredWeights, Windows, output_length
 from neuromap.render.value import Card
-
-# Functions that may leave two values; a node needs one of them.
-_DECIDES = (
-    "greater",
-    "greater_or_equal",
-    "less",
-    "less_or_equal",
-    "sign",
-    "heaviside",
-    "clip",
-    "floor",
-    "ceil",
-    "round",
-    "truncate",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +57,9 @@ def take_weights(graph: OperatorGraph, structure: Structure, name: str) -> Taken
 
 
 def _decides(layer: Layer) -> bool:
-    return any(one.kind == "max_pool" or one.setting("function", "") in _DECIDES for one in layer.operators)
+    """Whether a node may have two values: one of its operators is a maximum or decides."""
+    found = (FUNCTIONS.get(one.setting("function", "")) for one in layer.operators)
+    return any(one.kind == "max_pool" for one in layer.operators) or any(f is not None and f.decides for f in found)
 
 
 def _check_decides(layer: Layer) -> None:
@@ -109,8 +96,15 @@ class _Taking:
         """Walk the graph."""
         inputs = {tensor: name for name, tensor in self._structure.inputs.items()}
         for tensor, shape in self._graph.inputs.items():
-            if tensor in inputs:
-                self._add_input(inputs[tensor], tensor, shape)
+            if (name := inputs.get(tensor)) is not None:
+                first = input_features_first(self._structure, name)
+                found = node_shape(shape, features_first=first)
+                if shape is None or found is None:
+                    raise NotSupportedError(f"input {name}: its shape is not known")
+                if math.prod(shape) > MAX_NEURONS:
+                    raise NotSupportedError(f"input {name}: it has more than 2**24 elements")
+                self._nodes[name], self._values[name] = (found, None), (0.0, 1.0)
+                self._tensors[tensor] = _of_node(name, shape, element_order(shape, features_first=first), 0.0, 1.0)
         for one in self._graph.operators:
             self._add(one)
         outputs = tuple(dict.fromkeys(name for end in self._graph.outputs for name in self._tensors[end].weights))
@@ -147,17 +141,6 @@ class _Taking:
             if target == name:
                 self._edges[source, target] = MatrixTransform(transform.matrix()[order])
         return replace(found, weights={node: csr_array(part.tocsc()[:, order]) for node, part in found.weights.items()})
-
-    def _add_input(self, name: str, tensor: str, shape: TensorShape | None) -> None:
-        first = input_features_first(self._structure, name)
-        found = node_shape(shape, features_first=first)
-        if shape is None or found is None:
-            raise NotSupportedError(f"input {name}: its shape is not known")
-        if math.prod(shape) > MAX_NEURONS:
-            raise NotSupportedError(f"input {name}: it has more than 2**24 elements")
-        self._nodes[name] = (found, None)
-        self._values[name] = (0.0, 1.0)
-        self._tensors[tensor] = _of_node(name, shape, element_order(shape, features_first=first), 0.0, 1.0)
 
     def _add(self, one: Operator) -> None:
         if any(tensor not in self._tensors for tensor in one.reads):
@@ -269,7 +252,6 @@ def _convs(matrix: csr_array, one: Operator, source: Shape, target: Shape) -> It
     groups = int(one.setting("groups", 1))
     if n == 1:
         before = (before[0], 0)
-        stride = (stride[0], 1)
     if source[2] % groups or target[2] % groups:
         groups = 1
     if not any(before):

@@ -53,6 +53,8 @@ def read_onnx(path: str | Path) -> OperatorGraph:
 
 
 def _read(path: Path) -> OperatorGraph:
+    import onnx
+
     model = load_model(path)
     graph, inputs, opset = model.graph, list(input_names(model)), opset_of(model)
     constants, sizes, unread = _stored(graph, path.parent)
@@ -61,7 +63,10 @@ def _read(path: Path) -> OperatorGraph:
     # file leaves open have length 0 there, except the batch, which is one frame by now.
     axes_of_inputs = [info.type.tensor_type.shape.dim for info in graph.input if info.name in inputs]
     firsts = {int(axes[0].dim_value) for axes in axes_of_inputs if len(axes) >= 2}
-    reading = GraphReading(constants, shapes, sizes, types=dict(_types_of(graph)), whole=set(whole))
+    known_types = onnx.helper.get_all_tensor_dtypes()
+    kinds = {info.name: info.type.tensor_type.elem_type for info in graph.input}
+    types = {name: onnx.helper.tensor_dtype_to_np_dtype(kind) for name, kind in kinds.items() if kind in known_types}
+    reading = GraphReading(constants, shapes, sizes, types=types, whole=set(whole))
     reading.unread += [*unread, *not_found]
     reading.origins.update((name, name) for name in sizes)
     known = {*inputs, *constants}
@@ -95,17 +100,6 @@ def _scales_of(model: Any) -> dict[str, float]:
         return {}
     known = scales.items() if isinstance(scales, dict) else ()
     return {name: scale for name, scale in known if isinstance(scale, float) and 0 < scale < math.inf}
-
-
-def _types_of(graph: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the types of inputs, where NumPy has them."""
-    import onnx
-
-    for info in graph.input:
-        try:
-            yield info.name, onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
-        except (KeyError, ValueError):
-            continue
 
 
 def _one(node: Any, label: str, reading: GraphReading, known: set[str], opset: int) -> None:

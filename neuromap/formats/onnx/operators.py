@@ -86,13 +86,13 @@ def _integers(node: Any, reading: GraphReading, kind: str, settings: Mapping[str
     if kind == "dense":
         arrays = [array.T for array in arrays]
         exact = [None if part is None else (part[0].T, part[1].T) for part in exact]
-    real = reading.to_reals(node.input[0], x_scale, zero, gives=f"{out}.reals")
+    real = reading.rounded("dequantises", node.input[0], x_scale, zero, f"{out}.reals")
     sums, shape = f"{out}.sums" if fused else out, reading.shape(out)
     reading.add(kind, [real], settings=settings, constants=arrays, exact=exact, gives=sums, shape=shape)
     if not fused:
         return sums
     y_zero = given["y_zero"] if "y_zero" in given else np.zeros((), np.uint8 if zero is None else zero.dtype)
-    return reading.to_integers(f"{out}.sums", given["y_scale"], y_zero, fused=True)
+    return reading.rounded("quantises", f"{out}.sums", given["y_scale"], y_zero, fused=True)
 
 
 def _quantised_conv(node: Any, a: Attributes, reading: GraphReading) -> str | None:
@@ -106,11 +106,12 @@ def _quantised_conv(node: Any, a: Attributes, reading: GraphReading) -> str | No
 
 
 def _gemm(node: Any, a: Attributes, reading: GraphReading) -> str | None:
-    shape = reading.shape(node.input[1])
+    source, weight = node.input[:2]
+    shape = reading.shape(weight)
     if a.get("transA") or shape is None or len(shape) != 2:
         return None
     factors, is_turned = (a.get("alpha", 1.0), a.get("beta", 1.0)), not a.get("transB")
-    return reading.weighed("dense", *node.input[:2], _input(node, 2), is_turned=is_turned, factors=factors)
+    return reading.weighed("dense", source, weight, _input(node, 2), is_turned=is_turned, factors=factors)
 
 
 def _matmul(node: Any, a: Attributes, reading: GraphReading) -> str | None:
@@ -255,7 +256,7 @@ def _quantise(node: Any, a: Attributes, reading: GraphReading) -> str | None:
     plain = scale is not None and scale.dtype == np.float32 and not a.get("block_size") and not a.get("precision")
     if scale is None or zero is None or not plain or not is_integer(zero):
         return reading.function(source)
-    return reading.to_integers(source, scale, zero, axis=a.get("axis", 1))
+    return reading.rounded("quantises", source, scale, zero, axis=a.get("axis", 1))
 
 
 def _dequantise(node: Any, a: Attributes, reading: GraphReading) -> str:
@@ -266,7 +267,7 @@ def _dequantise(node: Any, a: Attributes, reading: GraphReading) -> str:
     plain = scale is not None and scale.dtype == np.float32 and not a.get("block_size")
     if scale is None or not is_known or not plain or (zero is not None and not is_integer(zero)):
         return reading.function(source)
-    return reading.to_reals(source, scale, zero, gives=node.output[0], axis=a.get("axis", 1))
+    return reading.rounded("dequantises", source, scale, zero, axis=a.get("axis", 1))
 
 
 def _zero_of(source: str, reading: GraphReading) -> NDArray[Any] | None:
@@ -308,13 +309,14 @@ def _binary(node: Any, a: Attributes, reading: GraphReading) -> str | None:
     reads = [tensor for tensor in node.input if not reading.is_constant(tensor)]
     word = node.op_type.lower()
     if len(node.input) == 2:
+        first, second = node.input
         if len(reads) == 1 and word in ("max", "min"):
             return _bound(node, reading, reads[0])
         if word == "sum":
-            return reading.binary(*node.input, "add", is_plain=False)
-        constant = reading.array(next((tensor for tensor in node.input if reading.is_constant(tensor)), ""))
+            return reading.binary(first, second, "add", is_plain=False)
+        constant = reading.array(first if reading.is_constant(first) else second)
         is_rounded = word == "div" and constant is not None and constant.dtype.kind in "iu"  # of integers: truncated
-        return reading.binary(*node.input, word, is_plain=not is_rounded)
+        return reading.binary(first, second, word, is_plain=not is_rounded)
     if len(reads) == 1:
         return reading.function(reads[0], "same" if len(node.input) == 1 else "")
     if len(reads) < len(node.input):

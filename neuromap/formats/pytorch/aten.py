@@ -92,7 +92,7 @@ def _batch_norm(call: Call) -> str | None:
 def _binary(call: Call) -> str | None:
     if call.given(2, "alpha", 1) != 1:
         return None
-    return call.binary(*call.args[:2], call.word, is_plain="rounding_mode" not in call.node.kwargs)
+    return call.binary(call.args[0], call.args[1], call.word, is_plain="rounding_mode" not in call.node.kwargs)
 
 
 def _heaviside(call: Call) -> str | None:
@@ -288,11 +288,11 @@ def _conv(call: Call) -> str | None:
         "groups": int(groups),
     }
     kind = "conv_transpose" if transposed else "conv"
-    return call.weighed(kind, *call.args[:2], call.given(2, "bias"), settings=settings)
+    return call.weighed(kind, call.args[0], call.args[1], call.given(2, "bias"), settings=settings)
 
 
 def _linear(call: Call) -> str | None:
-    return call.weighed("dense", *call.args[:2], call.given(2, "bias"))
+    return call.weighed("dense", call.args[0], call.args[1], call.given(2, "bias"))
 
 
 def _addmm(call: Call) -> str | None:

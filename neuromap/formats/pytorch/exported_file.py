@@ -13,7 +13,6 @@ import re
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -53,7 +52,7 @@ def file_graph(path: str) -> Answer:
         arrays[name] = array
         return name
 
-    operators = [{part.name: getattr(one, part.name) for part in fields(one)} for one in graph.operators]
+    operators = [dict(vars(one)) for one in graph.operators]
     for one in operators:
         one["settings"] = dict(one["settings"])
         one["constants"] = [put(array) for array in one["constants"]]
