@@ -7,6 +7,7 @@ with current and voltage in units of 1/64; if nothing leaks and all values are w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -137,21 +138,19 @@ def _taken(found: SanafeNetwork, chip: ChipSpec, path: Path) -> Imported:
     return Imported(network, "sanafe", str(path), "SANA-FE", *notes, cores=cores)
 
 
-def _rails(computed: list[Node], edges: dict[EdgeKey, Edge], unit: int) -> list[Note]:
+def _rails(computed: list[Node], edges: dict[EdgeKey, Edge], unit: int) -> Iterator[Note]:
     """Say where voltages and currents end, which SANA-FE's do not, and in which groups a step's weights go beyond."""
-    notes: list[Note] = []
-    for node in computed:
+    for k, node in enumerate(computed):
         assert isinstance(node.neuron, CurrentNeuron)
         voltage, current = ((1 << n - 1) / unit for n in (node.neuron.voltage_bits, node.neuron.current_bits))
-        if not notes:
+        if k == 0:
             text = f"voltages stop at +-{voltage:g}, currents beyond +-{current:g} wrap around; SANA-FE's go on"
-            notes.append(Note("widths", text))
+            yield Note("widths", text)
         matrices = [edge.matrix() for (_, target), edge in edges.items() if target == node.name]
         signs = (sum((sign * part).maximum(0).sum(axis=1) for part in matrices) for sign in (1, -1))
         most = max(np.max(part, initial=0) for part in signs) / unit
         if most >= current:
-            notes.append(Note(node.name, f"its weights may add up to {most:g} in a step, which is beyond"))
-    return notes
+            yield Note(node.name, f"its weights may add up to {most:g} in a step, which is beyond")
 
 
 def _is_fed(group: Group) -> bool:

@@ -78,7 +78,7 @@ def to_perfetto(trace: Trace, path: str | Path, *, program: ChipProgram | None =
     found = _checked(trace_given("to_perfetto", trace), program)
     shown = shown_ticks(found)
     write_whole(path, _text(found, program, shown))
-    return _unsaid(found, program, shown)
+    return tuple(_unsaid(found, program, shown))
 
 
 def export_perfetto(source: Path, *, program: str | Path | None = None) -> Exported:
@@ -96,7 +96,7 @@ def export_perfetto(source: Path, *, program: str | Path | None = None) -> Expor
             Note("nodes", "a thread for each: a slice for every frame, and a counter of spikes per tick"),
             Note("cores", "a thread for each that spiked: a slice for every tick in which it did"),
         ),
-        refused=_unsaid(trace, loaded, shown),
+        refused=tuple(_unsaid(trace, loaded, shown)),
     )
 
 
@@ -149,18 +149,17 @@ def _text(trace: Trace, program: ChipProgram | None, shown: Shown) -> str:
     return f'{{"displayTimeUnit":"ms","otherData":{said},"traceEvents":[\n{lines}\n]}}\n'
 
 
-def _unsaid(trace: Trace, program: ChipProgram | None, shown: Shown) -> tuple[Note, ...]:
-    notes = []
+def _unsaid(trace: Trace, program: ChipProgram | None, shown: Shown) -> Iterator[Note]:
     if shown.left_out:
         text = f"{counted(shown.left_out, 'event')} from tick {shown.n_ticks} on are left out"
         way = "simulate fewer frames, or record fewer neurons"
-        notes.append(Note("ticks", f"{text}; a file has at most {MAX_EVENTS:,}", way))
+        yield Note("ticks", f"{text}; a file has at most {MAX_EVENTS:,}", way)
     if trace.potential_table is not None:
-        notes.append(Note("potentials", "are left out", "to_neo and the trace's own file have them"))
+        yield Note("potentials", "are left out", "to_neo and the trace's own file have them")
     if program is None:
         text = "have their number only: a trace does not say where they are"
-        notes.append(Note("cores", text, "give the program too"))
-    return (*notes, *notes_of_trace(trace))
+        yield Note("cores", text, "give the program too")
+    yield from notes_of_trace(trace)
 
 
 # What a timeline shows of a trace: frames of nodes, ticks of cores, spikes per tick.

@@ -81,7 +81,7 @@ def export_neo(source: Path) -> Exported:
         {f"{source.stem}.mat": mat_bytes(block)},
         figures={**figures_of(trace), "spike trains": len(segment.spiketrains)},
         kept=(*trains, Note("frames", "the epochs of a node cut its spike trains into frames"), *potentials),
-        refused=notes_of_trace(trace),
+        refused=tuple(notes_of_trace(trace)),
     )
 
 
@@ -208,7 +208,7 @@ def to_sonata(trace: Trace, path: str | Path) -> tuple[Note, ...]:
     path = path_given("to_sonata", path)
     found = trace_given("to_sonata", trace)
     write_whole(path, spike_bytes(_populations(found)))
-    return _unsaid(found)
+    return tuple(_unsaid(found))
 
 
 def export_sonata(source: Path) -> Exported:
@@ -224,7 +224,7 @@ def export_sonata(source: Path) -> Exported:
             Note(f"node {port.name}", f"population {port.name}: {counted(len(population.neuron), 'spike')} in ms")
             for port, population in zip(trace.nodes, populations, strict=True)
         ),
-        refused=_unsaid(trace),
+        refused=tuple(_unsaid(trace)),
     )
 
 
@@ -239,17 +239,17 @@ def _populations(trace: Trace) -> list[Population]:
     return [Population(name, times_of(trace, tick), neuron) for name, tick, neuron in spikes]
 
 
-def _unsaid(trace: Trace) -> tuple[Note, ...]:
+def _unsaid(trace: Trace) -> Iterator[Note]:
     text = "SONATA has no place for them: node, frame period, and the ticks of frames"
-    notes = [Note("frames", text, "keep the trace's own file"), *notes_of_trace(trace)]
+    yield Note("frames", text, "keep the trace's own file")
+    yield from notes_of_trace(trace)
     if trace.potential_table is not None:
         way = "trace.save('run.h5') writes them in SONATA's layout too"
-        notes.append(Note("potentials", "a spike file has no place for them", way))
+        yield Note("potentials", "a spike file has no place for them", way)
     if loose := int((trace.node < 0).sum()):
         text = f"{counted(loose, 'spike')} that were recorded by their core have no place here"
         way = "record nodes (--record node:NAME), or keep the trace's own file"
-        notes.append(Note("neurons without a node", text, way))
-    return tuple(notes)
+        yield Note("neurons without a node", text, way)
 
 
 # A trace as exports need it: one that knows times and places.
@@ -284,18 +284,16 @@ def times_of(trace: Trace, tick: NDArray[np.int64]) -> NDArray[np.float64]:
     return times
 
 
-def notes_of_trace(trace: Trace) -> tuple[Note, ...]:
+def notes_of_trace(trace: Trace) -> Iterator[Note]:
     """Note what such files lack: values of messages, and the lengths of ticks on chips where these vary."""
-    notes = []
     if trace.value is not None:
-        notes.append(Note("values", "are left out: a message is a spike there", "keep the trace's own file"))
+        yield Note("values", "are left out: a message is a spike there", "keep the trace's own file")
     if trace.is_timed:
         text = (
             f"have no duration in a trace, as on this chip they last as long as their work: every tick is written as "
             f"{milliseconds(trace):g} ms"
         )
-        notes.append(Note("ticks", text, "read times as numbers of ticks; neuromap report says how long ticks last"))
-    return tuple(notes)
+        yield Note("ticks", text, "read times as numbers of ticks; neuromap report says how long ticks last")
 
 
 def figures_of(trace: Trace) -> dict[str, int | str]:

@@ -156,9 +156,8 @@ def _neurons(program: ChipProgram, cells: Cells) -> str:
     at = (cells.core, cells.row)
     columns = (program.neuron_node[at], program.neuron_index[at], program.is_relay[at], cells.core, cells.row)
     for k, (node, index, relay, core, row) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-        name = program.nodes[node].name
-        cells_of_line = [f"neurons.{k}", name, index, int(relay), *program.coordinates[core].tolist(), row]
-        write.writerow(csv_cells(cells_of_line))
+        place = program.coordinates[core].tolist()
+        write.writerow(csv_cells([f"neurons.{k}", program.nodes[node].name, index, int(relay), *place, row]))
     return file.getvalue()
 
 

@@ -210,7 +210,6 @@ def _without_detours(graph: OperatorGraph) -> OperatorGraph:
     """Replace ``x + (y - x)`` and ``(y + x) - x`` by ``y``, and drop functions that change nothing."""
     made: dict[str, Operator] = {}
     instead: dict[str, str] = {}
-    kept = []
     for found in graph.operators:
         one = replace(found, reads=tuple(instead.get(tensor, tensor) for tensor in found.reads))
         target = _same_as(one, made)
@@ -220,8 +219,7 @@ def _without_detours(graph: OperatorGraph) -> OperatorGraph:
         if target is not None:
             one = replace(one, kind="function", reads=(target,), settings={"function": "same"}, constants=())
         made[one.gives] = one
-        kept.append(one)
-    return replace(graph, operators=tuple(kept))
+    return replace(graph, operators=tuple(made.values()))
 
 
 def _same_as(one: Operator, made: dict[str, Operator]) -> str | None:

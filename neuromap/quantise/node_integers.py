@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neuromap.arrays.array_types import Bools, Floats, Ints
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.errors import NetworkError
@@ -197,17 +197,6 @@ class SummedSynapses(ReadOnly, Value):
     # weight, delay_error: in the unit of the current, and in seconds
     weight: Floats
     delay_error: Floats
-
-    def mask(self, source: str, delay: int, current: int) -> Bools:
-        """Mark the synapses of one term."""
-        mine: Bools = (self.names_of == self.names.index(source)) & (self.delay == delay) & (self.current == current)
-        return mine
-
-    def terms(self, source: str) -> list[tuple[int, int]]:
-        """List delays and currents of the synapses from a node."""
-        mine = self.names_of == self.names.index(source)
-        pairs = np.unique(np.stack([self.delay[mine], self.current[mine]], axis=1), axis=0)
-        return [(int(delay), int(current)) for delay, current in pairs]
 
     def scaled(self, units: Floats) -> Floats:
         """Return unrounded weights in units of the chip's currents; ``units`` has shape (currents, size)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from pathlib import Path
@@ -93,14 +93,14 @@ def quantise(network: FloatNetwork, chip: str | Path | ChipSpec = "loihi1") -> Q
         If a value is out of the chip's range at every scale, or a time constant is too long for its decays.
     """
     spec = load_chip(chip)
-    _require_decay(network, spec)
     synapses = {name: sum_synapses(network, name) for name in network.nodes}
     notes: tuple[str, ...] = ()
     if not spec.kind.computes(CurrentNeuron):
+        _require_crossbar(network, spec)
         crossbars = {name: crossbar_integers(network, name, synapses[name], spec) for name in network.nodes}
-        found = {name: node.integers for name, node in crossbars.items()}
-        weights = {name: node.weights for name, node in crossbars.items()}
-        notes = tuple(node.note for node in crossbars.values())
+        found = {name: integers for name, (integers, _, _) in crossbars.items()}
+        weights = {name: whole for name, (_, whole, _) in crossbars.items()}
+        notes = tuple(note for _, _, note in crossbars.values())
     else:
         found = {name: node_integers(network, name, synapses[name], spec) for name in network.nodes}
         # all weights of a source are rounded together, as they may lie in one list
@@ -115,7 +115,7 @@ def quantise(network: FloatNetwork, chip: str | Path | ChipSpec = "loihi1") -> Q
     edges = {(u, v): _edge(u, v, synapses[v], weights[v], nodes) for u, v in pairs}
     sources = {source for source, _ in edges}
     nodes = {name: node for name, node in nodes.items() if name not in network.inputs or name in sources}
-    for name in _unreached(nodes, edges):
+    for name in list(_unreached(nodes, edges)):
         nodes = {HOST: Node(HOST, (1, 1, 1))} | nodes
         edges[HOST, name] = Edge(HOST, name, MatrixTransform(csr_array((nodes[name].size, 1), dtype=np.int64)))
     tables = {"made_for": {"chip": spec.name}}
@@ -134,9 +134,7 @@ def quantise(network: FloatNetwork, chip: str | Path | ChipSpec = "loihi1") -> Q
     return Quantised(made, price, ReadOnlyMapping(found))
 
 
-def _require_decay(network: FloatNetwork, chip: ChipSpec) -> None:
-    if chip.kind.computes(CurrentNeuron):
-        return
+def _require_crossbar(network: FloatNetwork, chip: ChipSpec) -> None:
     if not chip.kind.computes(LeakNeuron):
         raise NotSupportedError(
             f"chip {chip.name}: its neurons forget from tick to tick; loihi1 and truenorth have others"
@@ -157,26 +155,26 @@ def _require_decay(network: FloatNetwork, chip: ChipSpec) -> None:
 
 def _edge(source: str, target: str, part: SummedSynapses, weights: Ints, nodes: Mapping[str, Node]) -> Edge:
     shape = (nodes[target].size, nodes[source].size)
-    terms = []
-    for delay, current in part.terms(source):
-        mine = part.mask(source, delay, current) & (weights != 0)
+    of_source, terms = part.names_of == part.names.index(source), []
+    pairs = np.unique(np.stack([part.delay[of_source], part.current[of_source]], axis=1), axis=0)
+    for delay, current in pairs.tolist():
+        mine = of_source & (part.delay == delay) & (part.current == current) & (weights != 0)
         columns = (weights[mine], (part.target_neuron[mine], part.source_neuron[mine]))
         terms.append(EdgeTerm(MatrixTransform(csr_array(columns, shape=shape)), delay + 1, current))
     first, *more = terms
     return Edge(source, target, first.transform, first.delay, first.current, tuple(more))
 
 
-def _unreached(nodes: Mapping[str, Node], edges: Mapping[tuple[str, str], Edge]) -> list[str]:
-    """List the first node of every group that no input reaches, in order."""
+def _unreached(nodes: Mapping[str, Node], edges: Mapping[tuple[str, str], Edge]) -> Iterator[str]:
+    """Yield the first node of every group that no input reaches, in order."""
     graph: nx.DiGraph[str] = nx.DiGraph(list(edges))
     graph.add_nodes_from(nodes)
     reached: set[str] = set()
-    lost: list[str] = []
     for name, node in [*((n, k) for n, k in nodes.items() if k.neuron is None), *nodes.items()]:
         if name not in reached:
             reached |= {name, *nx.descendants(graph, name)}
-            lost += [name] if node.neuron is not None else []
-    return lost
+            if node.neuron is not None:
+                yield name
 
 
 def _edge_errors(source: str, target: str, part: SummedSynapses, weights: Ints, node: NodeIntegers) -> EdgeErrors:
@@ -208,14 +206,6 @@ CROSSBAR_SEARCH = (
 """The search in one sentence, for reports."""
 
 
-class CrossbarNode(NamedTuple):
-    """A node in integers."""
-
-    integers: NodeIntegers  # its neurons
-    weights: Ints  # (s,): weights of its synapses, in their order
-    note: str  # how many axons a source takes
-
-
 class _Rounded(NamedTuple):
     """Values of a node at a scale, with their relative errors, in this order."""
 
@@ -226,8 +216,10 @@ class _Rounded(NamedTuple):
     errors: list[float]
 
 
-def crossbar_integers(network: FloatNetwork, name: str, synapses: SummedSynapses, chip: ChipSpec) -> CrossbarNode:
-    """Quantise the neurons of a node and the synapses onto them."""
+def crossbar_integers(
+    network: FloatNetwork, name: str, synapses: SummedSynapses, chip: ChipSpec
+) -> tuple[NodeIntegers, Ints, str]:
+    """Quantise the neurons of a node and the weights of the synapses onto them; say how many axons a source takes."""
     neuron = network.nodes[name]
     above, leak = neuron.threshold - neuron.reset, neuron.drive * network.dt
     if ((neuron.voltage > neuron.threshold) & (neuron.voltage > neuron.reset)).any():
@@ -246,12 +238,9 @@ def crossbar_integers(network: FloatNetwork, name: str, synapses: SummedSynapses
                 break
     floor = chip.threshold_range[1]
     voltage = np.rint((neuron.voltage - neuron.reset) * best.scale).astype(np.int64)
-    integers = LeakNeuron(
-        threshold=best.threshold + 1,  # the float model spikes above it, the chip's neuron at it
-        leak=best.leak,
-        floor=np.full(neuron.size, floor),
-        potential=voltage.clip(-floor, best.threshold),
-    )
+    start = voltage.clip(-floor, best.threshold)
+    # the float model spikes above its threshold, the chip's neuron at it
+    integers = LeakNeuron(best.threshold + 1, best.leak, np.full(neuron.size, floor), start)
     errors = NodeErrors(
         node=name,
         neurons=neuron.size,
@@ -267,7 +256,7 @@ def crossbar_integers(network: FloatNetwork, name: str, synapses: SummedSynapses
     )
     units = np.array(neuron.gains) * best.scale
     note = f"node {name}: {sources}, error {best.errors[2]:.2%}"
-    return CrossbarNode(NodeIntegers(integers, best.scale, neuron.reset, units, errors), best.weights, note)
+    return NodeIntegers(integers, best.scale, neuron.reset, units, errors), best.weights, note
 
 
 def _most_values(weights: Floats, target: Ints) -> int:

@@ -173,18 +173,17 @@ def quantised(graph: OperatorGraph, calibration: Calibration) -> OperatorGraph:
             raise InputError(f"{one.called}: weights hold NaN or infinity; its training diverged, train it anew")
     graph = _folded(graph)
     ends = _ends(graph)
-    points = _points(graph, ends)
+    points = list(_points(graph, ends))
     ranges = _observed(graph, calibration, [*graph.inputs, *points], ends)
     return _Quantising(graph, ends, set(points), ranges).quantised()
 
 
-def price(integers: OperatorGraph, calibration: Calibration) -> tuple[Note, ...]:
+def price(integers: OperatorGraph, calibration: Calibration) -> Iterator[Note]:
     """Note how much outputs, and how often classes, of the quantised graph differ from the float one's on the set."""
     ends: dict[str, list[Reals]] = {tensor: [] for tensor in calibration.ends}
     for shown in _batches(integers, calibration):
         for tensor, part in _computed(integers, shown, set(ends)):
             ends[tensor].append(part)
-    notes = []
     classes = max((math.prod(end.shape[1:]) for end in calibration.ends.values()), default=0)
     if calibration.labels is not None and (last := int(calibration.labels.max())) >= classes:
         raise InputError(f"calibration: labels: found {last}; the outputs have classes 0 to {classes - 1}")
@@ -195,15 +194,14 @@ def price(integers: OperatorGraph, calibration: Calibration) -> tuple[Note, ...]
         about = f"output {tensor} on {counted(len(expected), 'input')} of the calibration set"
         for word, error in (("on average", off.mean()), ("at most", off.max())):
             text = f"differs from the float network's {word}"
-            notes.append(Note(about, text, error=float(error / greatest), unit="of its greatest"))
+            yield Note(about, text, error=float(error / greatest), unit="of its greatest")
         if expected.shape[1] > 1:
             named = found.argmax(axis=1), expected.argmax(axis=1)
             text = f"names another class than the float network for {np.count_nonzero(named[0] != named[1])}"
             if calibration.labels is not None:
                 right = [float((part == calibration.labels).mean()) for part in named]
                 text += f"; accuracy {right[0]:.4f}, float {right[1]:.4f}"
-            notes.append(Note(about, text))
-    return tuple(notes)
+            yield Note(about, text)
 
 
 # Folding: normalisations and factors go into the weights of sums.
@@ -268,21 +266,19 @@ def _is_known(one: Operator) -> bool:
     return one.setting("function", "") in (*_AFFINE, *_BOUNDS)
 
 
-def _points(graph: OperatorGraph, ends: set[str]) -> list[str]:
-    """List the tensors that become integers: results of operators, but those read only by one function or maximum."""
+def _points(graph: OperatorGraph, ends: set[str]) -> Iterator[str]:
+    """Yield the tensors that become integers: results of operators, but those read only by one function or maximum."""
     readers: dict[str, list[Operator]] = {}
     for one in graph.operators:
         for tensor in one.reads:
             readers.setdefault(tensor, []).append(one)
-    found = []
     for one in graph.operators:
         by = readers.get(one.gives, [])
         into = by[0] if len(by) == 1 and one.gives not in graph.outputs else None
         is_open = into is not None and (into.kind == "max_pool" or (into.kind == "function" and _is_known(into)))
         moves = one.kind in MOVES and one.kind != "concat"
         if one.gives not in ends and by and not is_open and not moves:
-            found.append(one.gives)
-    return found
+            yield one.gives
 
 
 class _Quantising:
@@ -377,8 +373,8 @@ def _observed(
     if calibration.percentile is not None:
         outside = (100 - calibration.percentile) / 2
         for tensor, parts in samples.items():
-            low, high = (np.percentile(np.concatenate(parts), part) for part in (outside, 100 - outside))
-            ranges[tensor] = min(0.0, float(low)) if ranges[tensor][0] < 0 else 0.0, max(0.0, float(high))
+            low, high = (float(np.percentile(np.concatenate(parts), part)) for part in (outside, 100 - outside))
+            ranges[tensor] = min(0.0, low) if ranges[tensor][0] < 0 else 0.0, max(0.0, high)
     return ranges
 
 

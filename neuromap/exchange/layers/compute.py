@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
+from scipy.sparse import csr_array, eye_array, kron, vstack
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
@@ -280,9 +280,8 @@ def compute(one: Operator, tensors: Mapping[str, SpikeSums]) -> SpikeSums:
         return _joined(read).picked(elements, shape, constant)
     if one.kind in ("conv", "dense"):
         is_conv = one.kind == "conv"
-        found = first.through(
-            conv_matrix(one, first.shape, shape) if is_conv else dense_matrix(one, first.shape), shape
-        )
+        matrix = conv_matrix(one, first.shape, shape) if is_conv else dense_matrix(one, first.shape)
+        found = first.through(matrix, shape)
         if len(one.constants) < 2:
             return found
         # a bias is a pending function, so that it is added to an exact sum
@@ -339,15 +338,10 @@ def _greatest(one: Operator, read: SpikeSums) -> SpikeSums:
     size = windows.shape[0]
     counts = np.asarray(windows.sum(axis=1), np.float32)
     high, low = np.float32(read.offset[0] + max(step[0], 0)), np.float32(read.offset[0] + min(step[0], 0))
-    is_any = Pending("greater_or_equal", (np.ones(size, np.float32),))
-    is_some_silent = Pending("less", (counts,))
-    pending = (is_any if step[0] > 0 else is_some_silent, Pending("where", (np.asarray(high), np.asarray(low))))
+    is_any, is_some_silent = ("greater_or_equal", np.ones(size, np.float32)), ("less", counts)
+    function, bound = is_any if step[0] > 0 else is_some_silent
+    pending = Pending(function, (bound,)), Pending("where", (np.asarray(high), np.asarray(low)))
     return SpikeSums(one.shape or (), weights, np.zeros(size), pending)
-
-
-def all_weights(found: SpikeSums) -> csr_array:
-    """Stack the weights from all nodes side by side."""
-    return csr_array(hstack(list(found.weights.values()))) if found.weights else csr_array((found.size, 0))
 
 
 # Linear operators of a graph as sparse matrices, on elements in the source's storage order.

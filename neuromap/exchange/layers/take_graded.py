@@ -152,11 +152,10 @@ class _Walk(GradedNodes):
             return self._greatest(one)
         if one.kind == "concat":
             return self._joined(one)
-        read: list[Sums] = []
-        for found in map(self._read, one.reads):
-            if isinstance(found, Held):
-                raise NotSupportedError("it computes with integers as if they were numbers; dequantise them")
-            read.append(found)
+        given = [self._read(tensor) for tensor in one.reads]
+        read = [found for found in given if isinstance(found, Sums)]
+        if len(read) < len(given):
+            raise NotSupportedError("it computes with integers as if they were numbers; dequantise them")
         if one.kind == "function":
             return self._applied(one, read[0])
         if one.kind == "add":

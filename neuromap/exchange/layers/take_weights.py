@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from neuromap.errors import NetworkError, NotSupportedError
-from neuromap.exchange.layers.compute import SpikeSums, all_weights, compute, decide, integer_rows
+from neuromap.exchange.layers.compute import SpikeSums, compute, decide, integer_rows
 from neuromap.exchange.layers.find_structure import (
     Layer,
     Structure,
@@ -175,7 +175,7 @@ class _Taking:
         shape = node_shape(found.shape, features_first=first)
         if shape is None or not found.weights:
             raise NotSupportedError("it depends on no spikes")
-        rows = integer_rows(all_weights(found))
+        rows = integer_rows(csr_array(hstack(list(found.weights.values()))))
         decision = decide(rows, found.offset, found.pending)
         order = element_order(found.shape, features_first=first)
         theta = decision.theta[order]

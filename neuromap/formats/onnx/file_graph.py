@@ -276,8 +276,6 @@ def label_of(node: Any, weights: str | None) -> str:
         module = next((name for name in reversed(modules) if name), "")
         return _within(module, node.op_type)
     parts = [part for part in node.name[:_LONGEST].split("/") if part]
-    if not parts:
-        return str(node.op_type.lower())
     if len(parts) == 1:
         return str(parts[0])
     path: list[str] = []

@@ -179,28 +179,6 @@ def _reduce(node: Any, a: Attributes, reading: GraphReading) -> str:
     )
 
 
-# Operators that take sums or maxima of their inputs.
-WEIGHTED = {
-    "Conv": _conv,
-    "ConvTranspose": _conv,
-    "QLinearConv": _quantised_conv,
-    "ConvInteger": _quantised_conv,
-    "Gemm": _gemm,
-    "MatMul": _matmul,
-    "MatMulInteger": _matmul,
-    "QLinearMatMul": _matmul,
-    "Einsum": _einsum,
-    "Gather": _gather,
-    "MaxPool": _pool,
-    "AveragePool": _pool,
-    "GlobalAveragePool": _global_pool,
-    "GlobalMaxPool": _global_pool,
-    "ReduceMean": _reduce,
-    "ReduceSum": _reduce,
-    "ReduceMax": _reduce,
-}
-
-
 # Element-wise operators of ONNX, and normalisations, which take a frame of elements.
 
 _NAMES = {
@@ -238,10 +216,8 @@ def _opaque(node: Any, a: Attributes, reading: GraphReading) -> str | None:
 
 
 def _clip(node: Any, a: Attributes, reading: GraphReading) -> str:
-    bounds = []
-    for place, key, default in ((1, "min", -np.inf), (2, "max", np.inf)):
-        tensor = _input(node, place)
-        bounds.append(reading.array(tensor) if tensor else np.asarray(a.get(key, default), np.float32))
+    given = ((_input(node, 1), "min", -np.inf), (_input(node, 2), "max", np.inf))
+    bounds = [tensor or np.asarray(a.get(key, default), np.float32) for tensor, key, default in given]
     return reading.function(node.input[0], "clip", bounds)
 
 
@@ -341,19 +317,7 @@ def _where(node: Any, a: Attributes, reading: GraphReading) -> str:
     return reading.where(*node.input)
 
 
-# Operators that are functions of a tensor, or combine two element by element.
-ELEMENTWISE = {
-    **dict.fromkeys(_NAMES, _named),
-    **dict.fromkeys(_OPAQUE, _opaque),
-    **dict.fromkeys(_BINARY, _binary),
-    "Dropout": _dropout,
-    "Clip": _clip,
-    "Cast": _cast,
-    "QuantizeLinear": _quantise,
-    "DequantizeLinear": _dequantise,
-    "BatchNormalization": _batch_norm,
-    "Where": _where,
-}
+# Operators that move elements.
 
 
 def _moved(node: Any, a: Attributes, reading: GraphReading) -> str | None:
@@ -430,19 +394,36 @@ _MOVED = {
     **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), "transpose"),
     **dict.fromkeys(("Resize", "Upsample", "Expand", "Tile"), "resize"),
 }
-# Operators that no neuron computes.
-MOVES = {
+# From an operator, its attributes and the reading: its first output tensor; ``None`` if it is not translated.
+Translator = Callable[[Any, dict[str, Any], GraphReading], str | None]
+# By type of operator: sums and maxima, moves, functions of a tensor and what combines two element by element.
+TRANSLATORS: Mapping[str, Translator] = {
+    **dict.fromkeys(("Conv", "ConvTranspose"), _conv),
+    **dict.fromkeys(("QLinearConv", "ConvInteger"), _quantised_conv),
+    "Gemm": _gemm,
+    **dict.fromkeys(("MatMul", "MatMulInteger", "QLinearMatMul"), _matmul),
+    "Einsum": _einsum,
+    "Gather": _gather,
+    **dict.fromkeys(("MaxPool", "AveragePool"), _pool),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), _global_pool),
+    **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceMax"), _reduce),
     **dict.fromkeys(_MOVED, _moved),
     "Transpose": _transpose,
     "Concat": _concat,
     "Split": _split,
     "Slice": _slice,
     "Pad": _pad,
+    **dict.fromkeys(_NAMES, _named),
+    **dict.fromkeys(_OPAQUE, _opaque),
+    **dict.fromkeys(_BINARY, _binary),
+    "Dropout": _dropout,
+    "Clip": _clip,
+    "Cast": _cast,
+    "QuantizeLinear": _quantise,
+    "DequantizeLinear": _dequantise,
+    "BatchNormalization": _batch_norm,
+    "Where": _where,
 }
-# From an operator, its attributes and the reading: its first output tensor; ``None`` if it is not translated.
-Translator = Callable[[Any, dict[str, Any], GraphReading], str | None]
-# By type of operator.
-TRANSLATORS: Mapping[str, Translator] = {**WEIGHTED, **MOVES, **ELEMENTWISE}
 
 
 def take_other(node: Any, reading: GraphReading, within: Sequence[str]) -> None:

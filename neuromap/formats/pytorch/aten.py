@@ -122,32 +122,12 @@ def _quantise(call: Call) -> str | None:
     low, high = (int(part) for part in call.args[at : at + 2])
     held = torch.iinfo(call.args[at + 2])
     if low < held.min or high > held.max:  # which PyTorch refuses when it computes it
-        raise InputError(
-            f"quantises to {low} to {high}, and {held.dtype} holds {held.min} to {held.max}; export it again"
-        )
+        holds = f"{held.dtype} holds {held.min} to {held.max}"
+        raise InputError(f"quantises to {low} to {high}, and {holds}; export it again")
     settings = {"low": low, "high": high, "axis": int(call.args[3]) if at == 4 else 1, "inverse": True}
     numbers = (np.asarray(call.array(scale), np.float32), np.asarray(call.array(zero)).astype(np.int64))
     word = "dequantises" if call.word.startswith("de") else "quantises"
     return call.add("function", [source], settings={word: True, **settings}, constants=numbers)
-
-
-# Calls that are functions of a tensor, or combine two element by element.
-ELEMENTWISE = {
-    **dict.fromkeys(
-        ("quantize_per_tensor", "dequantize_per_tensor", "quantize_per_channel", "dequantize_per_channel"), _quantise
-    ),
-    **dict.fromkeys(_NAMES, _named),
-    **dict.fromkeys(_OPAQUE, _opaque),
-    **dict.fromkeys((*BINARY, "maximum", "minimum", "eq", "ne", "logical_and", "logical_or", "bitwise_and"), _binary),
-    **dict.fromkeys(("dropout", "native_dropout", "feature_dropout"), _dropout),
-    **dict.fromkeys(("_to_copy", "to", "type_as"), _copy),
-    **dict.fromkeys(("clamp", "clamp_min", "clip"), _clamp),
-    "clamp_max": lambda call: call.function(call.args[0], "clip", [-np.inf, call.args[1]]),
-    "hardtanh": _hardtanh,
-    **dict.fromkeys(("batch_norm", "_native_batch_norm_legit_no_training"), _batch_norm),
-    "heaviside": _heaviside,
-    "where": _where,
-}
 
 
 # Calls that move elements without changing them.
@@ -181,9 +161,8 @@ def _cat(call: Call) -> str:
     if call.word == "stack" and shape is not None:
         axis %= len(shape)  # of what it gives: every part gets an axis there first
         longer = tuple(1 if k == axis else n for k, n in enumerate(shape))
-        reads = [
-            call.add("reshape", [read], gives=f"{call.gives}.{place}", shape=longer) for place, read in enumerate(reads)
-        ]
+        named = [(read, f"{call.gives}.{place}") for place, read in enumerate(reads)]
+        reads = [call.add("reshape", [read], gives=name, shape=longer) for read, name in named]
     return call.add("concat", reads, settings={"axis": axis, "whole": len(reads) == len(parts)})
 
 
@@ -241,21 +220,6 @@ _MOVED = {
     **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "roll", "flip"), "transpose"),
     **dict.fromkeys(("upsample_nearest2d", "upsample_bilinear2d", "upsample_bicubic2d"), "resize"),
     **dict.fromkeys(("expand", "repeat", "interpolate"), "resize"),
-}
-# Calls that no neuron computes.
-MOVES = {
-    **dict.fromkeys(_MOVED, _moved),
-    "permute": _permute,
-    **dict.fromkeys(("transpose", "t", "numpy_T", "mT"), _transpose),
-    "cat": _cat,
-    "stack": _cat,
-    "slice": _slice,
-    "select": _select,
-    "index_select": _select,
-    **dict.fromkeys(
-        ("split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes", "chunk", "unbind"), _split
-    ),
-    **dict.fromkeys(("pad", "constant_pad_nd"), _pad),
 }
 
 
@@ -372,8 +336,30 @@ def _embedding(call: Call) -> str | None:
 
 # By name, without overload: the output tensor of a call, ``None`` if it is not translated.
 OPERATORS: Mapping[str, Callable[[Call], str | None]] = {
-    **MOVES,
-    **ELEMENTWISE,
+    **dict.fromkeys(_MOVED, _moved),
+    "permute": _permute,
+    **dict.fromkeys(("transpose", "t", "numpy_T", "mT"), _transpose),
+    **dict.fromkeys(("cat", "stack"), _cat),
+    "slice": _slice,
+    **dict.fromkeys(("select", "index_select"), _select),
+    **dict.fromkeys(
+        ("split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes", "chunk", "unbind"), _split
+    ),
+    **dict.fromkeys(("pad", "constant_pad_nd"), _pad),
+    **dict.fromkeys(
+        ("quantize_per_tensor", "dequantize_per_tensor", "quantize_per_channel", "dequantize_per_channel"), _quantise
+    ),
+    **dict.fromkeys(_NAMES, _named),
+    **dict.fromkeys(_OPAQUE, _opaque),
+    **dict.fromkeys((*BINARY, "maximum", "minimum", "eq", "ne", "logical_and", "logical_or", "bitwise_and"), _binary),
+    **dict.fromkeys(("dropout", "native_dropout", "feature_dropout"), _dropout),
+    **dict.fromkeys(("_to_copy", "to", "type_as"), _copy),
+    **dict.fromkeys(("clamp", "clamp_min", "clip"), _clamp),
+    "clamp_max": lambda call: call.function(call.args[0], "clip", [-np.inf, call.args[1]]),
+    "hardtanh": _hardtanh,
+    **dict.fromkeys(("batch_norm", "_native_batch_norm_legit_no_training"), _batch_norm),
+    "heaviside": _heaviside,
+    "where": _where,
     **dict.fromkeys(
         ("conv1d", "conv2d", "conv3d", "convolution", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), _conv
     ),
