@@ -8,9 +8,8 @@ with current and voltage in units of 1/64; if nothing leaks and all values are w
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -84,8 +83,7 @@ def from_sanafe(path: str | Path, *, chip: str | Path | ChipSpec | None = None) 
         raise type(error)(f"{show_name(str(path))}: {error}") from None
 
 
-@dataclass(frozen=True)
-class _Layout:
+class _Layout(NamedTuple):
     """Shape of a node, and the SANA-FE neuron that each of its neurons is."""
 
     shape: tuple[int, int, int]

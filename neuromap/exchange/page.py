@@ -304,7 +304,7 @@ def _tables(found: Imported) -> Iterator[Table[Any]]:
             "Errors of synapses",
             "Spike trains beside the original",
         )
-        notes = [f"Scale: {price.search}."], ["Relative to the float values."], [], []
+        notes: tuple[list[str], ...] = [f"Scale: {price.search}."], ["Relative to the float values."], [], []
         for table, title, said in zip(quantisation_tables(price), titles, notes, strict=False):
             yield replace(table, title=title, notes=said)
     if found.kept:

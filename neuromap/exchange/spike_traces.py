@@ -280,8 +280,7 @@ def milliseconds(trace: Trace) -> float:
 
 def times_of(trace: Trace, tick: NDArray[np.int64]) -> NDArray[np.float64]:
     """Start times of ticks in milliseconds."""
-    times: NDArray[np.float64] = tick * np.float64(milliseconds(trace))
-    return times
+    return tick * np.float64(milliseconds(trace))
 
 
 def notes_of_trace(trace: Trace) -> Iterator[Note]:

@@ -49,11 +49,6 @@ class PointFunction:
     turns: Callable[..., Any] = lambda *_: 1  # of the constants: the slope of others
     decides: bool = False  # whether it may leave two values
 
-    @property
-    def linear(self) -> bool:
-        """Whether it only scales and shifts."""
-        return self.line is not None
-
     def slope(self, *constants: Array) -> Any:
         """Return 1 where it never falls, -1 where it never rises, 0 where it is constant; a number or an array."""
         return self.turns(*constants) if self.line is None else np.sign(self.line(*constants)[0])

@@ -65,8 +65,7 @@ class _Decays:
 
 def _by(found: Floats, wanted: Floats) -> Floats:
     """Divide; 1 where there is no decay."""
-    ratio: Floats = np.where(wanted == 0, 1.0, found / np.where(wanted == 0, 1.0, wanted))
-    return ratio
+    return np.where(wanted == 0, 1.0, found / np.where(wanted == 0, 1.0, wanted))
 
 
 def _tau_error(tau: Floats, kept: Floats, dt: float) -> float:

@@ -473,8 +473,7 @@ def _apply(one: Operator, read: list[Reals]) -> Reals:
         raise NotSupportedError(
             f"{one.called} mixes the inputs of a batch, as attention does; import the structure without calibration"
         )
-    result: Reals = np.asarray(found, np.float32).reshape(n, *shape[1:])
-    return result
+    return np.asarray(found, np.float32).reshape(n, *shape[1:])
 
 
 def _margins(one: Operator, source: TensorShape, target: TensorShape) -> list[tuple[int, int]]:
@@ -495,8 +494,7 @@ def _windows(one: Operator, x: Reals, shape: TensorShape, outside: float) -> NDA
     found: NDArray[Any] = sliding_window_view(padded, tuple(wide), axis=tuple(range(2, n + 2)))  # type: ignore[call-overload]
     steps = [slice(0, (made - 1) * s + 1, s) for made, s in zip(shape[2:], stride, strict=True)]
     cells = (slice(None, None, d) for d in dilation)
-    cut: NDArray[Any] = found[(slice(None), slice(None), *steps, *cells)]
-    return cut
+    return found[(slice(None), slice(None), *steps, *cells)]
 
 
 def _convolved(one: Operator, x: Reals, shape: TensorShape) -> NDArray[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,7 @@ _ROUNDED = ("plus", "minus", "from", "times", "divided_by", "batch_norm", "sigmo
 _NUDGE = 2.0**-21
 
 
-@dataclass(frozen=True, eq=False)
-class Decision(ReadOnly, Card):
+class Decision(NamedTuple):
     """Decision of neurons, in integers: spike iff the sum is at least theta."""
 
     sign: Ints  # (n,): -1 where the neuron spikes below a sum: its weights are negated
@@ -124,8 +124,7 @@ _MOST_ROUNDED = 2**15
 _MOST = 2**31 - 1
 
 
-@dataclass(frozen=True, eq=False)
-class IntegerRows(ReadOnly, Card):
+class IntegerRows(NamedTuple):
     """Integer weights and their units."""
 
     weights: csr_array  # (n, n_sources): integers
@@ -231,7 +230,7 @@ class SpikeSums(ReadOnly, Card):
         """Fold pending functions into weights and offset, which works if all of them only scale and shift."""
         found = replace(self, pending=())
         for one in self.pending:
-            if not FUNCTIONS[one.function].linear:
+            if FUNCTIONS[one.function].line is None:
                 raise NotSupportedError(f"its value, after {one.function}, is read as a number")
             compute = FUNCTIONS[one.function].compute
             constants = tuple(array.astype(np.float64) for array in one.constants)

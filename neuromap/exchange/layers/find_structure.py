@@ -220,7 +220,7 @@ def _take(growing: _Growing, one: Operator, number: int) -> None:
         own.operators.append(one)
         growing.give(one.gives, number)
         function = FUNCTIONS.get(one.setting("function", ""))
-        own.is_sum &= one.kind == "average" or (function is not None and function.linear)
+        own.is_sum &= one.kind == "average" or (function is not None and function.line is not None)
         return
     parts = (_Part(part.source, (*part.folds, one)) for tensor in one.reads for part in growing.held[tensor])
     growing.held[one.gives] = tuple(dict.fromkeys(parts))

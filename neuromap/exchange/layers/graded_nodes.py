@@ -338,15 +338,15 @@ def reshaped(read: Sums, shape: TensorShape) -> Sums:
     in_groups = any(isinstance(link, Dense) and link.groups > 1 for link in links)
     if len(links) < len(read.parts) or read.is_bounded or in_groups:
         return replace(read, view=shape)
-    after, parts = shape_of(shape, False), []
     rows = _inverse(element_order(read.shape, features_first=read.first))[element_order(shape)]
-    for part, link in zip(read.parts, links, strict=True):
+    for k, link in enumerate(links):
         if isinstance(link, Dense) and link.weights is not None:
             moved = link.weights.tensor(link.weight_shape)[rows]
-            parts.append(replace(part, link=Dense(link.source_shape, after, weights=moved)))  # type: ignore[arg-type]
+            links[k] = Dense(link.source_shape, shape_of(shape, False), weights=moved)  # type: ignore[arg-type]
         else:
-            parts.append(replace(part, link=MatrixTransform(link.matrix()[rows])))
-    return replace(read, shape=shape, parts=tuple(parts), first=False)
+            links[k] = MatrixTransform(link.matrix()[rows])
+    parts = tuple(replace(part, link=link) for part, link in zip(read.parts, links, strict=True))
+    return replace(read, shape=shape, parts=parts, first=False)
 
 
 def conv_of(one: Operator, source: Shape, target: Shape, weights: Ints) -> Conv:
@@ -355,11 +355,9 @@ def conv_of(one: Operator, source: Shape, target: Shape, weights: Ints) -> Conv:
     along_stride, along_dilation, pads = one.slides(n)
     stride, dilation, before = (*along_stride, 1)[:2], (*along_dilation, 1)[:2], (*pads[:n], 0)[:2]
     kernel = weights if n == 2 else weights[..., None]
-    wide = np.zeros(
-        (*kernel.shape[:2], *((k - 1) * d + 1 for k, d in zip(kernel.shape[2:], dilation, strict=True))), np.int64
-    )
+    length = [(k - 1) * d + 1 for k, d in zip(kernel.shape[2:], dilation, strict=True)]
+    wide = np.zeros((*kernel.shape[:2], *length), np.int64)
     wide[:, :, :: dilation[0], :: dilation[1]] = kernel
-    length = wide.shape[2:]
     after = [max((target[axis] - 1) * stride[axis] + length[axis] - source[axis] - before[axis], 0) for axis in (0, 1)]
     lengths, steps = (length[0], length[1]), (stride[0], stride[1])
     padding = padding_of(source, target, lengths, steps, before) or (before[0], before[1], after[0], after[1])

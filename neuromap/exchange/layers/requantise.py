@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,8 +68,7 @@ class Meaning(ReadOnly, Card):
         else:
             real = (total * unit / count + rest).astype(np.float32)
             found = self.of_reals(np.minimum(np.maximum(real, np.float32(floor)), np.float32(ceiling)), single)
-        values: Ints = np.clip(found, self.low, self.high).astype(np.int64)
-        return values
+        return np.clip(found, self.low, self.high).astype(np.int64)
 
     def of_reals(self, real: NDArray[Any], scale: NDArray[Any]) -> NDArray[Any]:
         """Round float32 numbers to units of values."""
@@ -83,8 +82,7 @@ class Meaning(ReadOnly, Card):
         return replace(self, unit=self.unit[which], scale=self.scale[which], **own)
 
 
-@dataclass(frozen=True, eq=False)
-class Ratio(ReadOnly, Card):
+class Ratio(NamedTuple):
     """Multipliers and shifts."""
 
     multiplier: Ints  # (n,)
@@ -222,8 +220,7 @@ def nearest(ratio: float) -> tuple[int, int]:
 # Sums of two tensors whose units differ.
 
 
-@dataclass(frozen=True)
-class Joined:
+class Joined(NamedTuple):
     """Weights of two addends, with the ratio of their sum."""
 
     weights: tuple[int, int]

@@ -182,13 +182,7 @@ def _reduce(node: Any, a: Attributes, reading: GraphReading) -> str:
 # Element-wise operators of ONNX, and normalisations, which take a frame of elements.
 
 _NAMES = {
-    "Relu": "relu",
-    "Sign": "sign",
-    "Floor": "floor",
-    "Ceil": "ceil",
-    "Round": "round",
-    "Sigmoid": "sigmoid",
-    "Tanh": "tanh",
+    **{op: op.lower() for op in ("Relu", "Sign", "Floor", "Ceil", "Round", "Sigmoid", "Tanh")},
     "Neg": "negative",
     "Not": "not",
     "Identity": "same",
@@ -313,10 +307,6 @@ def _bound(node: Any, reading: GraphReading, source: str) -> str:
     return reading.function(source, "clip", [constant, open_] if node.op_type == "Max" else [-open_, constant])
 
 
-def _where(node: Any, a: Attributes, reading: GraphReading) -> str:
-    return reading.where(*node.input)
-
-
 # Operators that move elements.
 
 
@@ -422,7 +412,7 @@ TRANSLATORS: Mapping[str, Translator] = {
     "QuantizeLinear": _quantise,
     "DequantizeLinear": _dequantise,
     "BatchNormalization": _batch_norm,
-    "Where": _where,
+    "Where": lambda node, a, reading: reading.where(*node.input),
 }
 
 

@@ -75,8 +75,7 @@ def _clamp(call: Call) -> str:
 
 
 def _hardtanh(call: Call) -> str:
-    bounds = [call.given(1, "min_val", -1.0), call.given(2, "max_val", 1.0)]
-    return call.function(call.args[0], "clip", bounds)
+    return call.function(call.args[0], "clip", [call.given(1, "min_val", -1.0), call.given(2, "max_val", 1.0)])
 
 
 def _batch_norm(call: Call) -> str | None:
@@ -105,10 +104,6 @@ def _heaviside(call: Call) -> str | None:
     if call.shape(source) != call.shape(call.gives) or not rises:
         return call.function(source)
     return call.function(source, "heaviside", [at])
-
-
-def _where(call: Call) -> str:
-    return call.where(*call.args[:3])
 
 
 def _quantise(call: Call) -> str | None:
@@ -255,17 +250,9 @@ def _conv(call: Call) -> str | None:
     return call.weighed(kind, call.args[0], call.args[1], call.given(2, "bias"), settings=settings)
 
 
-def _linear(call: Call) -> str | None:
-    return call.weighed("dense", call.args[0], call.args[1], call.given(2, "bias"))
-
-
 def _addmm(call: Call) -> str | None:
     bias, source, weight = call.args[:3]
     return None if call.node.kwargs else call.weighed("dense", source, weight, bias, is_turned=True)
-
-
-def _matmul(call: Call) -> str | None:
-    return call.product(*call.args[:2])
 
 
 def _attention(call: Call) -> str | None:
@@ -359,13 +346,13 @@ OPERATORS: Mapping[str, Callable[[Call], str | None]] = {
     "hardtanh": _hardtanh,
     **dict.fromkeys(("batch_norm", "_native_batch_norm_legit_no_training"), _batch_norm),
     "heaviside": _heaviside,
-    "where": _where,
+    "where": lambda call: call.where(*call.args[:3]),
     **dict.fromkeys(
         ("conv1d", "conv2d", "conv3d", "convolution", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), _conv
     ),
-    "linear": _linear,
+    "linear": lambda call: call.weighed("dense", call.args[0], call.args[1], call.given(2, "bias")),
     "addmm": _addmm,
-    **dict.fromkeys(("matmul", "mm", "bmm"), _matmul),
+    **dict.fromkeys(("matmul", "mm", "bmm"), lambda call: call.product(*call.args[:2])),
     "scaled_dot_product_attention": _attention,
     **dict.fromkeys(("max_pool1d", "max_pool2d", "max_pool3d", "max_pool2d_with_indices"), _pool),
     **dict.fromkeys(("avg_pool1d", "avg_pool2d", "avg_pool3d"), _pool),
