@@ -214,9 +214,8 @@ class Format:
         """
         if self.package:
             require_package(self.called, self.package, self.extra, imports=False)
-        if ":" in self.function:
-            return imported(f"format {self.called}", self.function, InputError)
-        return imported(f"format {self.called}", "neuromap.{}:{}".format(*self.function.rsplit(".", 1)), InputError)
+        home = self.function if ":" in self.function else "neuromap.{}:{}".format(*self.function.rsplit(".", 1))
+        return imported(f"format {self.called}", home, InputError)
 
 
 # Formats that can be read, by the name that commands take.

@@ -16,7 +16,7 @@ from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network_file import load_network
 from neuromap.network.spiking_neuron import LeakNeuron
-from neuromap.quantise.rate import RateNetwork, to_rates
+from neuromap.quantise.rate import to_rates
 
 # Most images of the training part on which values are measured.
 _SHOWN = 1_000
@@ -64,6 +64,14 @@ def from_graded(path: str | Path, *, chip: str | Path | ChipSpec | None = None, 
         told["inputs"] = {encoding.node: {**told["inputs"][encoding.node], "seen": list(seen)}}
     bound = made.bounded_ticks
     long = "" if bound is None else f"; for {bound} ticks no current can leave its width, start again by then"
+    notes = []
+    for name, full in made.full.items():
+        neuron = made.network.nodes[name].neuron
+        shown = counted(len(images.images), "image")
+        text = f"a value becomes a rate, {full:.4g} a spike in every tick, found on {shown}"
+        if isinstance(neuron, LeakNeuron) and not neuron.subtract:
+            text += "; a spike loses what lay above its threshold, which is lowered by the mean of that"
+        notes.append(Note(name, text))
     return Imported(
         network=replace(made.network, tables=told),
         format="rates",
@@ -71,16 +79,5 @@ def from_graded(path: str | Path, *, chip: str | Path | ChipSpec | None = None, 
         kept=(
             Note(network.name, f"its neurons; an output answers {made.depth} ticks after its stimulus begins{long}"),
         ),
-        approximated=_notes(made, counted(len(images.images), "image")),
+        approximated=tuple(notes),
     )
-
-
-def _notes(made: RateNetwork, shown: str) -> tuple[Note, ...]:
-    notes = []
-    for name, full in made.full.items():
-        neuron = made.network.nodes[name].neuron
-        loses = isinstance(neuron, LeakNeuron) and not neuron.subtract
-        text = f"a value becomes a rate, {full:.4g} a spike in every tick, found on {shown}"
-        lost = "; a spike loses what lay above its threshold, which is lowered by the mean of that" if loses else ""
-        notes.append(Note(name, text + lost))
-    return tuple(notes)

@@ -7,9 +7,9 @@ with current and voltage in units of 1/64; if nothing leaks and all values are w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,8 +83,7 @@ def from_sanafe(path: str | Path, *, chip: str | Path | ChipSpec | None = None) 
         raise type(error)(f"{show_name(str(path))}: {error}") from None
 
 
-@dataclass(frozen=True)
-class _Layout:
+class _Layout(NamedTuple):
     """Shape of a node, and the SANA-FE neuron that each of its neurons is."""
 
     shape: tuple[int, int, int]
@@ -103,12 +102,8 @@ def _taken(found: SanafeNetwork, chip: ChipSpec, path: Path) -> Imported:
     own = all(s.is_whole for s in somas.values()) and all((w == np.rint(w)).all() for w in weights)
     unit = 1 if own else STEPS
     narrower = STEPS.bit_length() - 1 if own else 0
-    nodes = {
-        name: Node(
-            name, layout.shape, neuron=somas[name].neuron(unit, chip, narrower, layout) if name in somas else None
-        )
-        for name, layout in layouts.items()
-    }
+    neurons = {name: soma.neuron(unit, chip, narrower, layouts[name]) for name, soma in somas.items()}
+    nodes = {name: Node(name, layout.shape, neuron=neurons.get(name)) for name, layout in layouts.items()}
     edges = _edges(found.edges, layouts, unit)
     used = {name for key in edges for name in key}
     unused = [name for name in nodes if name not in used]
@@ -129,41 +124,31 @@ def _taken(found: SanafeNetwork, chip: ChipSpec, path: Path) -> Imported:
     cores, lost = _cores(found, layouts, chip)
     cores = {name: table for name, table in cores.items() if name in nodes}
     if cores:
-        kept.append(
-            Note("mappings", f"the core of {counted(len(cores), 'group')} on {chip.name}; --pins FILE writes it")
-        )
+        text = f"the core of {counted(len(cores), 'group')} on {chip.name}; --pins FILE writes it"
+        kept.append(Note("mappings", text))
     refused = [Note(name, "has no edge, so that it plays no part", "connect it") for name in unused]
-    refused += [
-        Note(name, "its spikes come from outside; their trains are not part of a network", "give frames to a run")
-        for name in nodes
-        if name not in somas
-    ]
+    text = "its spikes come from outside; their trains are not part of a network"
+    refused += [Note(name, text, "give frames to a run") for name in nodes if name not in somas]
     if lost:
         refused.append(Note(f"mappings of {', '.join(lost)}", f"lie beyond the tiles of {chip.name}, or are not whole"))
     approximated = [*(note for soma in somas.values() for note in soma.notes), *rails]
-    return Imported(
-        network, "sanafe", str(path), "SANA-FE", tuple(kept), tuple(approximated), tuple(refused), cores=cores
-    )
+    notes = (tuple(kept), tuple(approximated), tuple(refused))
+    return Imported(network, "sanafe", str(path), "SANA-FE", *notes, cores=cores)
 
 
-def _rails(computed: list[Node], edges: dict[EdgeKey, Edge], unit: int) -> list[Note]:
+def _rails(computed: list[Node], edges: dict[EdgeKey, Edge], unit: int) -> Iterator[Note]:
     """Say where voltages and currents end, which SANA-FE's do not, and in which groups a step's weights go beyond."""
-    notes: list[Note] = []
-    for node in computed:
+    for k, node in enumerate(computed):
         assert isinstance(node.neuron, CurrentNeuron)
         voltage, current = ((1 << n - 1) / unit for n in (node.neuron.voltage_bits, node.neuron.current_bits))
-        if not notes:
+        if k == 0:
             text = f"voltages stop at +-{voltage:g}, currents beyond +-{current:g} wrap around; SANA-FE's go on"
-            notes.append(Note("widths", text))
+            yield Note("widths", text)
         matrices = [edge.matrix() for (_, target), edge in edges.items() if target == node.name]
-        signs = (
-            sum(part.maximum(0).sum(axis=1) for part in matrices),
-            sum(-part.minimum(0).sum(axis=1) for part in matrices),
-        )
+        signs = (sum((sign * part).maximum(0).sum(axis=1) for part in matrices) for sign in (1, -1))
         most = max(np.max(part, initial=0) for part in signs) / unit
         if most >= current:
-            notes.append(Note(node.name, f"its weights may add up to {most:g} in a step, which is beyond"))
-    return notes
+            yield Note(node.name, f"its weights may add up to {most:g} in a step, which is beyond")
 
 
 def _is_fed(group: Group) -> bool:
@@ -247,11 +232,9 @@ class _Somas:
         if (kept != v["leak_decay"] * whole).any():
             error = float(np.abs(kept / whole - v["leak_decay"]).max())
             near = ", ".join(f"{int(k)}/{whole}" for k in np.unique(kept)[:3])
-            self.notes.append(
-                Note(self._name, f"leak_decay is {near} as the chip's", error=error, unit="of the potential")
-            )
-        # SANA-FE counts down in the step of the spike already
-        refractory = np.maximum(v["refractory_delay"] - 1, 0)
+            text = f"leak_decay is {near} as the chip's"
+            self.notes.append(Note(self._name, text, error=error, unit="of the potential"))
+        # SANA-FE counts a rest down in the step of the spike already
         values = {
             "threshold": np.floor(v["threshold"] * unit),
             "bias": v["bias"] * unit,
@@ -259,7 +242,7 @@ class _Somas:
             "reset": v["reset"] * unit * (self._modes["reset_mode"] == "hard"),
             "floor": -v["reverse_threshold"] * unit if self._has_floor else np.full_like(kept, NO_FLOOR),
             "voltage_decay": whole - kept,
-            "refractory": refractory,
+            "refractory": np.maximum(v["refractory_delay"] - 1, 0),
         }
         where = f"group {show_name(self._name)}"
         integers: dict[str, Any] = {k: _integers(a, f"{where}: {k}")[layout.order] for k, a in values.items()}
@@ -321,10 +304,8 @@ def _edges(found: tuple[Connection, ...], layouts: dict[str, _Layout], unit: int
             c = some[0].conv
             kernel, stride = (c["kernel_height"], c["kernel_width"]), (c["stride_height"], c["stride_width"])
             weight = _integers(some[0].weight * unit, some[0].label)
-            weight = weight.reshape(*kernel, c["input_channels"], c["kernel_count"])
-            edges[u, v] = Edge(
-                u, v, Conv(source.shape, target.shape, kernel, stride, "valid", weights=StoredWeights(weight))
-            )
+            weights = StoredWeights(weight.reshape(*kernel, c["input_channels"], c["kernel_count"]))
+            edges[u, v] = Edge(u, v, Conv(source.shape, target.shape, kernel, stride, "valid", weights=weights))
             continue
         entries += len(target.order) * len(source.order)
         if entries > MOST_WEIGHTS:
@@ -342,8 +323,8 @@ def _edges(found: tuple[Connection, ...], layouts: dict[str, _Layout], unit: int
             else:
                 np.add.at(matrix, (edge.pairs[:, 1], edge.pairs[:, 0]), edge.weight)
         turned = matrix[target.order][:, source.order]
-        weights = _integers(turned.ravel() * unit, some[0].label).reshape(turned.shape)
-        edges[u, v] = Edge(u, v, Dense(source.shape, target.shape, weights=StoredWeights(weights)))
+        weights = StoredWeights(_integers(turned.ravel() * unit, some[0].label).reshape(turned.shape))
+        edges[u, v] = Edge(u, v, Dense(source.shape, target.shape, weights=weights))
     return edges
 
 

@@ -77,10 +77,7 @@ class Imported(ReadOnly, Documented, Paged):
     cores: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
 
     _called = "an import"
-    _forms = (
-        "neuromap.exchange.of_imports",
-        "neuromap.exchange.page",
-    )
+    _forms = ("neuromap.exchange.of_imports", "neuromap.exchange.page")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cores", {name: frozen(of) for name, of in self.cores.items()})

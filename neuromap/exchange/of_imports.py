@@ -40,6 +40,9 @@ def _nodes(found: Imported) -> list[dict[str, object]]:
     return [{"name": name, "shape": node.shape, "work": found.work.get(name)} for name, node in nodes]
 
 
+_PRICE = another("neuromap quantisation 1", "A document of its own: neuromap quantisation 1.").by(
+    quantise_forms.to_dict
+)
 _NETWORK = record(
     {"format": const("neuromap import 1"), "from": TEXT(at="format")},
     source=TEXT,
@@ -51,12 +54,7 @@ _NETWORK = record(
     kept=NOTES,
     approximated=NOTES,
     refused=NOTES,
-    quantisation=any_of(
-        another("neuromap quantisation 1", "A document of its own: neuromap quantisation 1.").by(
-            quantise_forms.to_dict
-        ),
-        NULL,
-    ),
+    quantisation=any_of(_PRICE, NULL),
     file=FILE.elsewhere,
 )
 _SCRIPT = record(
@@ -67,10 +65,7 @@ _SCRIPT = record(
     report=another("neuromap brian2 report 1", "A document of its own: neuromap brian2 report 1."),
     file=FILE.elsewhere,
 )
-DOCUMENT = document(
-    "import",
-    any_of(_NETWORK, _SCRIPT).by(_NETWORK.write),
-)
+DOCUMENT = document("import", any_of(_NETWORK, _SCRIPT).by(_NETWORK.write))
 # Plain values, without weights; work in multiply-accumulates; unknown values are ``None``.
 to_dict = DOCUMENT.of
 
@@ -136,12 +131,13 @@ def _node_table(found: Imported) -> Table[str]:
         sides = network.nodes[name].shape
         return "-" if sides is None else " x ".join(map(str, sides))
 
+    def work(name: str) -> str:
+        return f"{found.work[name]:,}" if name in found.work else "-"
+
     columns = [
         Column[str]("node", lambda name: name, left=True),
         Column[str]("rows x columns\nx features", shape),
-        Column[str](
-            "multiply-accumulates\nper frame", lambda name: f"{found.work[name]:,}" if name in found.work else "-"
-        ),
+        Column[str]("multiply-accumulates\nper frame", work),
         Column[str]("reads", lambda name: ", ".join(u for u, v in network.edges if v == name)),
     ]
     return Table(columns, list(network.nodes)[:_NODES_SHOWN])

@@ -64,38 +64,32 @@ def _many(number: int, what: str) -> str:
     return counted(number, what).replace(str(number), f"{number:,}")
 
 
-def _work_said(found: Imported) -> tuple[str, ...]:
-    total = sum(found.work.values())
-    if not total:
-        return ()
-    most = max(found.work, key=lambda name: found.work[name])
-    text = f"a frame takes {total:,} multiply-accumulates"
-    if len(found.work) > 1:
-        text += f"; {most} does most, {error_percent(found.work[most] / total)} of them"
-    return (text,)
+def _work_said(found: Imported) -> Iterator[str]:
+    if total := sum(found.work.values()):
+        most = max(found.work, key=lambda name: found.work[name])
+        share = f"; {most} does most, {error_percent(found.work[most] / total)} of them" if len(found.work) > 1 else ""
+        yield f"a frame takes {total:,} multiply-accumulates{share}"
 
 
-def _price(price: Quantisation) -> tuple[str, ...]:
-    said = []
+def _price(price: Quantisation) -> Iterator[str]:
     errors = []
     if price.edges:
         worst = max(price.edges, key=lambda edge: edge.weight_error)
-        errors.append(
-            f"weights are off by {error_percent(worst.weight_error)} at most ({worst.edge}, sums over the edge)"
-        )
+        most = error_percent(worst.weight_error)
+        errors.append(f"weights are off by {most} at most ({worst.edge}, sums over the edge)")
     if price.nodes:
         for word, value in (("time constants", "tau_error"), ("thresholds", "threshold_error")):
             node = max(price.nodes, key=lambda row: float(getattr(row, value)))
             errors.append(f"{word} by {error_percent(getattr(node, value))} ({node.node})")
     if errors:
-        said.append(", ".join(errors))
+        yield ", ".join(errors)
     synapses, lost = sum(edge.synapses for edge in price.edges), sum(edge.lost for edge in price.edges)
     if synapses:
         which = f"{_many(lost, 'weight')} became 0" if lost else "no weight became 0"
-        said.append(f"of {_many(synapses, 'synapse')} {which}")
+        yield f"of {_many(synapses, 'synapse')} {which}"
     if heard := [row for row in price.distances if row.of_silence > 0]:
-        said.append(_train(max(heard, key=lambda row: row.distance / row.of_silence)))
-    return (*said, *price.notes)
+        yield _train(max(heard, key=lambda row: row.distance / row.of_silence))
+    yield from price.notes
 
 
 def _train(row: TrainDistance) -> str:
@@ -181,18 +175,10 @@ def _rows(found: Quantisation) -> list[tuple[str, tuple[float | None, ...]]]:
     for edge in found.edges:
         target = edge.edge.rpartition(" -> ")[2]
         worst[target] = max(worst.get(target, 0.0), edge.weight_error)
-    rows: list[tuple[str, tuple[float | None, ...]]] = [
-        (
-            node.node,
-            (
-                worst.get(node.node),
-                node.tau_error,
-                max(node.synapse_tau_errors, default=None),
-                node.threshold_error,
-            ),
-        )
-        for node in found.nodes
-    ]
+    rows: list[tuple[str, tuple[float | None, ...]]] = []
+    for node in found.nodes:
+        currents = max(node.synapse_tau_errors, default=None)
+        rows.append((node.node, (worst.get(node.node), node.tau_error, currents, node.threshold_error)))
     if len(rows) <= MOST_ROWS:
         return rows
     greatest = sorted(rows, key=lambda row: -max(value or 0.0 for value in row[1]))[:MOST_ROWS]
@@ -209,24 +195,22 @@ def _decades(values: Sequence[float]) -> tuple[int, int]:
     return min(low, high - 1), high
 
 
-def _axis(low: int, high: int, scale: float, top: float, floor: float) -> list[str]:
-    parts = [label(_LEFT - 12, 44, "error", "small", anchor="end"), label(_LEFT + 14, 44, "exact", "small")]
+def _axis(low: int, high: int, scale: float, top: float, floor: float) -> Iterator[str]:
+    yield label(_LEFT - 12, 44, "error", "small", anchor="end")
+    yield label(_LEFT + 14, 44, "exact", "small")
     for decade in range(low, high + 1):
         x = _LEFT + _EXACT + scale * (decade - low)
-        parts.append(label(x, 44, f"{10.0**decade:.{max(0, -decade)}f} %", "small"))
-        parts.append(element("path", d=f"M{number(x)} {number(top - 10)}V{number(floor)}", class_="grid"))
-    x = _LEFT + 14
-    parts.append(element("path", d=f"M{number(x)} {number(top - 10)}V{number(floor)}", class_="grid"))
-    return parts
+        yield label(x, 44, f"{10.0**decade:.{max(0, -decade)}f} %", "small")
+        yield element("path", d=f"M{number(x)} {number(top - 10)}V{number(floor)}", class_="grid")
+    yield element("path", d=f"M{number(_LEFT + 14)} {number(top - 10)}V{number(floor)}", class_="grid")
 
 
-def _key() -> list[str]:
-    parts, x = [], _LEFT
+def _key() -> Iterator[str]:
+    x = _LEFT
     for kind in _KINDS:
-        parts.append(_mark(kind, x + 6, 12, ""))
-        parts.append(label(x + 18, 16.5, kind.name, "small", anchor="start"))
+        yield _mark(kind, x + 6, 12, "")
+        yield label(x + 18, 16.5, kind.name, "small", anchor="start")
         x += 40 + 6.6 * len(kind.name)
-    return parts
 
 
 def _mark(kind: _Kind, x: float, y: float, title: str) -> str:
@@ -303,10 +287,8 @@ def _work(work: Mapping[str, int]) -> str | None:
         parts.append(label(_BARS_LEFT - 12, y + 4.5, shorten(name, 21), "name", "end", name))
         parts.append(element("rect", x=_BARS_LEFT, y=y - 6, width=length, height=12, class_="bar", title=tip))
         parts.append(label(_BARS_LEFT + length + 8, y + 4.5, f"{work[name]:,}", "figure", anchor="start"))
-    height = 38 + _BARS_ROW * len(shown)
-    return drawing(
-        _BARS_LEFT + _BARS_WIDTH + 150, height, parts, f"Multiply-accumulates per frame of {len(shown)} nodes"
-    )
+    width, height = _BARS_LEFT + _BARS_WIDTH + 150, 38 + _BARS_ROW * len(shown)
+    return drawing(width, height, parts, f"Multiply-accumulates per frame of {len(shown)} nodes")
 
 
 # The tables of an import's page, and the same as CSV.
@@ -316,14 +298,15 @@ def _tables(found: Imported) -> Iterator[Table[Any]]:
     """Yield the folded tables of an import: its nodes, the cost of their integers, and what was kept."""
     yield _node_table(found)
     if (price := found.quantisation) is not None:
-        said: dict[str, list[str]] = {
-            f"Integers of {price.chip}": [f"Scale: {price.search}."],
-            "Errors of nodes": ["Relative to the float values."],
-            "Errors of synapses": [],
-            "Spike trains beside the original": [],
-        }
-        for table, (title, notes) in zip(quantisation_tables(price), said.items(), strict=False):
-            yield replace(table, title=title, notes=notes)
+        titles = (
+            f"Integers of {price.chip}",
+            "Errors of nodes",
+            "Errors of synapses",
+            "Spike trains beside the original",
+        )
+        notes: tuple[list[str], ...] = [f"Scale: {price.search}."], ["Relative to the float values."], [], []
+        for table, title, said in zip(quantisation_tables(price), titles, notes, strict=False):
+            yield replace(table, title=title, notes=said)
     if found.kept:
         yield _note_table("Kept exactly", found.kept)
 
@@ -390,7 +373,5 @@ def nodes_csv(found: Imported) -> str:
 def notes_csv(found: Imported) -> str:
     """Write all notes as CSV, with what became of each part."""
     groups = {"kept": found.kept, "approximated": found.approximated, "left out": found.refused}
-    columns = ("became", "about", "text", "error", "unit", "remedy")
-    return csv_text(
-        [{"became": word, **note} for word, notes in groups.items() for note in NOTES.write(notes)], columns
-    )
+    lines = [{"became": word, **note} for word, notes in groups.items() for note in NOTES.write(notes)]
+    return csv_text(lines, ("became", "about", "text", "error", "unit", "remedy"))

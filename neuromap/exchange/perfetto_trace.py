@@ -29,24 +29,10 @@ Event = dict[str, Any]
 _DIGITS = 3
 
 
-class Clock(NamedTuple):
-    """Times of ticks in microseconds, with three decimals.
-
-    Attributes
-    ----------
-    tick_seconds : float
-        Length of a tick in seconds.
-    """
-
-    tick_seconds: float
-
-    def start(self, tick: int) -> float:
-        """Start of a tick."""
-        return round(tick * self.tick_seconds * 1e6, _DIGITS)
-
-    def length(self, tick: int) -> float:
-        """Time from the start of a tick to the next, so that slices of consecutive ticks meet and never overlap."""
-        return round(self.start(tick + 1) - self.start(tick), _DIGITS)
+def _times(trace: Trace, tick: int) -> dict[str, float]:
+    """Start and length of a tick in microseconds; slices of consecutive ticks meet and never overlap."""
+    start, end = (round(t * (trace.tick_seconds or 0) * 1e6, _DIGITS) for t in (tick, tick + 1))
+    return {"ts": start, "dur": round(end - start, _DIGITS)}
 
 
 def _named(what: str, pid: int, tid: int, name: str) -> list[Event]:
@@ -56,10 +42,9 @@ def _named(what: str, pid: int, tid: int, name: str) -> list[Event]:
     return [{"ph": "M", "name": key, "ts": 0, "pid": pid, "tid": tid, "args": args} for key, args in said.items()]
 
 
-def _slice(clock: Clock, tick: int, pid: int, tid: int, name: str, says: dict[str, Any]) -> Event:
+def _slice(trace: Trace, tick: int, pid: int, tid: int, name: str, says: dict[str, Any]) -> Event:
     """Make a slice of one tick on a thread."""
-    when = {"ts": clock.start(tick), "dur": clock.length(tick)}
-    return {"ph": "X", "name": name, **when, "pid": pid, "tid": tid, "args": says}
+    return {"ph": "X", "name": name, **_times(trace, tick), "pid": pid, "tid": tid, "args": says}
 
 
 def to_perfetto(trace: Trace, path: str | Path, *, program: ChipProgram | None = None) -> tuple[Note, ...]:
@@ -93,7 +78,7 @@ def to_perfetto(trace: Trace, path: str | Path, *, program: ChipProgram | None =
     found = _checked(trace_given("to_perfetto", trace), program)
     shown = shown_ticks(found)
     write_whole(path, _text(found, program, shown))
-    return _unsaid(found, program, shown)
+    return tuple(_unsaid(found, program, shown))
 
 
 def export_perfetto(source: Path, *, program: str | Path | None = None) -> Exported:
@@ -111,7 +96,7 @@ def export_perfetto(source: Path, *, program: str | Path | None = None) -> Expor
             Note("nodes", "a thread for each: a slice for every frame, and a counter of spikes per tick"),
             Note("cores", "a thread for each that spiked: a slice for every tick in which it did"),
         ),
-        refused=_unsaid(trace, loaded, shown),
+        refused=tuple(_unsaid(trace, loaded, shown)),
     )
 
 
@@ -124,8 +109,7 @@ def _checked(trace: Trace, program: ChipProgram | None) -> Trace:
     is_its = len(labels) == 1 and trace.is_timed == program.chip.is_timed
     is_its &= trace.is_timed or trace.tick_seconds == program.chip.tick_seconds
     if is_its and trace.core is not None and trace.neuron is not None:
-        shape = program.shape
-        inside = bool(((trace.core < shape[0]) & (trace.neuron < shape[1])).all())
+        inside = bool(((trace.core < program.shape[0]) & (trace.neuron < program.shape[1])).all())
         is_its = inside and _are_labelled(trace, program)
     if not is_its:
         raise InputError(
@@ -165,20 +149,17 @@ def _text(trace: Trace, program: ChipProgram | None, shown: Shown) -> str:
     return f'{{"displayTimeUnit":"ms","otherData":{said},"traceEvents":[\n{lines}\n]}}\n'
 
 
-def _unsaid(trace: Trace, program: ChipProgram | None, shown: Shown) -> tuple[Note, ...]:
-    notes = []
+def _unsaid(trace: Trace, program: ChipProgram | None, shown: Shown) -> Iterator[Note]:
     if shown.left_out:
-        text = (
-            f"{counted(shown.left_out, 'event')} from tick {shown.n_ticks} on are left out; a file has at most "
-            f"{MAX_EVENTS:,}"
-        )
-        notes.append(Note("ticks", text, "simulate fewer frames, or record fewer neurons"))
+        text = f"{counted(shown.left_out, 'event')} from tick {shown.n_ticks} on are left out"
+        way = "simulate fewer frames, or record fewer neurons"
+        yield Note("ticks", f"{text}; a file has at most {MAX_EVENTS:,}", way)
     if trace.potential_table is not None:
-        notes.append(Note("potentials", "are left out", "to_neo and the trace's own file have them"))
+        yield Note("potentials", "are left out", "to_neo and the trace's own file have them")
     if program is None:
         text = "have their number only: a trace does not say where they are"
-        notes.append(Note("cores", text, "give the program too"))
-    return (*notes, *notes_of_trace(trace))
+        yield Note("cores", text, "give the program too")
+    yield from notes_of_trace(trace)
 
 
 # What a timeline shows of a trace: frames of nodes, ticks of cores, spikes per tick.
@@ -213,7 +194,6 @@ def shown_ticks(trace: Trace, most: int = MAX_EVENTS) -> Shown:
 
 def events_of(trace: Trace, program: ChipProgram | None, n_ticks: int) -> Iterator[Event]:
     """Make the events of the first ticks of a run."""
-    clock = Clock(trace.tick_seconds or 0)
     cores = np.unique(trace.core[trace.tick < n_ticks]) if trace.core is not None else np.zeros(0, np.int32)
     chip = _chips(program, cores)
     pids = {name: _NODES + 1 + k for k, name in enumerate(sorted(set(chip), key=chip.index))}
@@ -229,8 +209,8 @@ def events_of(trace: Trace, program: ChipProgram | None, n_ticks: int) -> Iterat
         at = "" if program is None else f" at ({', '.join(map(str, program.coordinates[core]))})"
         yield from _named("thread", pid, tid, f"core {core}{at}")
     for node in range(len(trace.nodes)):
-        yield from _node_events(trace, node, clock, first + node, n_ticks)
-    yield from _core_events(trace, clock, tids, n_ticks)
+        yield from _node_events(trace, node, first + node, n_ticks)
+    yield from _core_events(trace, tids, n_ticks)
 
 
 def _chips(program: ChipProgram | None, cores: NDArray[np.int32]) -> list[str]:
@@ -264,32 +244,31 @@ def _counter_steps(trace: Trace, node: int) -> tuple[Ints, Ints]:
     return ticks[changes], counts[changes]
 
 
-def _strays(trace: Trace, node: int) -> tuple[Ints, Ints]:
+def _strays(trace: Trace, node: int) -> Any:
     """Return the ticks with spikes of a node that belong to no frame, and their numbers."""
-    tick, count = np.unique(trace.strays(trace.nodes[node].name)[:, 0], return_counts=True)
-    return tick, count
+    return np.unique(trace.strays(trace.nodes[node].name)[:, 0], return_counts=True)
 
 
-def _node_events(trace: Trace, node: int, clock: Clock, tid: int, n_ticks: int) -> Iterator[Event]:
+def _node_events(trace: Trace, node: int, tid: int, n_ticks: int) -> Iterator[Event]:
     port = trace.nodes[node]
     tick, index = trace.spikes(port.name).T
     frames, at = frame_ticks(trace, node)
     begin, end = np.searchsorted(tick, at), np.searchsorted(tick, at, side="right")
     for i, t, a, b in zip(frames[at < n_ticks], at, begin, end, strict=False):
         says = {"frame": int(i), "tick": int(t), "spikes": int(b - a), "neurons": _few(map(str, index[a:b]), b - a)}
-        yield _slice(clock, int(t), _NODES, tid, f"frame {i}", says)
+        yield _slice(trace, int(t), _NODES, tid, f"frame {i}", says)
     for t, n in zip(*_strays(trace, node), strict=True):
         if t < n_ticks:
             name = f"{counted(int(n), 'spike')} of no frame"
-            place = {"ts": clock.start(int(t)), "pid": _NODES, "tid": tid}
-            yield {"ph": "i", "s": "t", "name": name, **place, "args": {"tick": int(t)}}
+            at_tick = {"ts": _times(trace, int(t))["ts"], "pid": _NODES, "tid": tid}
+            yield {"ph": "i", "s": "t", "name": name, **at_tick, "args": {"tick": int(t)}}
     for t, n in zip(*_counter_steps(trace, node), strict=True):
         if t < n_ticks:
             says, name = {"spikes per tick": int(n)}, f"node {port.name}"
-            yield {"ph": "C", "name": name, "ts": clock.start(int(t)), "pid": _NODES, "args": says}
+            yield {"ph": "C", "name": name, "ts": _times(trace, int(t))["ts"], "pid": _NODES, "args": says}
 
 
-def _core_events(trace: Trace, clock: Clock, tids: dict[int, tuple[int, int]], n_ticks: int) -> Iterator[Event]:
+def _core_events(trace: Trace, tids: dict[int, tuple[int, int]], n_ticks: int) -> Iterator[Event]:
     assert trace.core is not None
     assert trace.neuron is not None
     order, ticks, head = _core_ticks(trace)
@@ -305,7 +284,7 @@ def _core_events(trace: Trace, clock: Clock, tids: dict[int, tuple[int, int]], n
             for k in mine
         )
         says = {"tick": int(t), "spikes": int(b - a), "neurons": _few(spoken, b - a)}
-        yield _slice(clock, int(t), pid, tid, counted(int(b - a), "spike"), says)
+        yield _slice(trace, int(t), pid, tid, counted(int(b - a), "spike"), says)
 
 
 def _few(names: Iterator[str], n_names: int) -> str:

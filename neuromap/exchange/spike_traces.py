@@ -71,23 +71,17 @@ def export_neo(source: Path) -> Exported:
         )
     block = _block(trace)
     (segment,) = block.segments
+    groups = [(group.name, counted(len(group.spiketrains), "spike train")) for group in block.groups]
+    trains = [Note(f"node {name}", f"group {name}: {number}") for name, number in groups]
+    signals = [(one.name, counted(len(one.annotations["channels"]), "neuron")) for one in segment.analogsignals]
+    potentials = [Note(name, f"{number} after every tick") for name, number in signals]
     return Exported(
         trace.name,
         "neo",
         {f"{source.stem}.mat": mat_bytes(block)},
         figures={**figures_of(trace), "spike trains": len(segment.spiketrains)},
-        kept=(
-            *(
-                Note(f"node {group.name}", f"group {group.name}: {counted(len(group.spiketrains), 'spike train')}")
-                for group in block.groups
-            ),
-            Note("frames", "the epochs of a node cut its spike trains into frames"),
-            *(
-                Note(one.name, f"{counted(len(one.annotations['channels']), 'neuron')} after every tick")
-                for one in segment.analogsignals
-            ),
-        ),
-        refused=notes_of_trace(trace),
+        kept=(*trains, Note("frames", "the epochs of a node cut its spike trains into frames"), *potentials),
+        refused=tuple(notes_of_trace(trace)),
     )
 
 
@@ -112,10 +106,10 @@ def _block(trace: Trace) -> neo.Block:
     )
     segment = neo.Segment(name=trace.name, index=0)
     block.segments.append(segment)
-    for called, neurons in groups:
+    for called, names, times in groups:
         trains = [
-            neo.SpikeTrain(times, units="ms", t_start=0.0, t_stop=trace.n_ticks * tick, name=name, **annotations)
-            for name, annotations, times in neurons
+            neo.SpikeTrain(of, units="ms", t_start=0.0, t_stop=trace.n_ticks * tick, name=name, **annotations)
+            for (name, annotations), of in zip(names, times, strict=True)
         ]
         block.groups.append(neo.Group(objects=trains, name=called))
     segment.spiketrains.extend([train for group in block.groups for train in group.spiketrains])
@@ -123,10 +117,8 @@ def _block(trace: Trace) -> neo.Block:
         frame, at = frame_ticks(trace, node)
         labels = np.array([f"frame {i}" for i in frame], dtype="U")
         # a cut by an epoch has both its ends, and the next tick's spikes begin where this one stops
-        lengths, times = np.full(len(labels), tick / 2), times_of(trace, at)
-        segment.epochs.append(
-            neo.Epoch(times=times, durations=lengths, labels=labels, units="ms", name=f"frames of {port.name}")
-        )
+        said = {"times": times_of(trace, at), "durations": np.full(len(labels), tick / 2), "labels": labels}
+        segment.epochs.append(neo.Epoch(**said, units="ms", name=f"frames of {port.name}"))
     table = trace.potential_table
     if table is not None and len(table.neurons):
         segment.analogsignals.append(
@@ -142,8 +134,8 @@ def _block(trace: Trace) -> neo.Block:
     return block
 
 
-def _groups(trace: Trace) -> Iterator[tuple[str, list[tuple[str, dict[str, Any], NDArray[np.float64]]]]]:
-    """Yield the nodes with name, annotations and times of every train, and last the neurons without a node."""
+def _groups(trace: Trace) -> Iterator[tuple[str, list[tuple[str, dict[str, Any]]], list[NDArray[np.float64]]]]:
+    """Yield the nodes with names and annotations of trains, and their times; last the neurons without a node."""
     _require_few(sum(port.size for port in trace.nodes))
     for port in trace.nodes:
         tick, index = trace.spikes(port.name).T
@@ -151,8 +143,8 @@ def _groups(trace: Trace) -> Iterator[tuple[str, list[tuple[str, dict[str, Any],
         is_whole = trace.nodes_are_whole or port.kind != "hidden"
         neurons = np.arange(port.size, dtype=np.int64) if is_whole else np.unique(index)
         times = _by_neuron(times_of(trace, tick), index, neurons)
-        pairs = zip(neurons.tolist(), times, strict=True)
-        yield port.name, [(f"{port.name}[{i}]", {"node": port.name, "index": i}, of) for i, of in pairs]
+        names = [(f"{port.name}[{i}]", {"node": port.name, "index": i}) for i in neurons.tolist()]
+        yield port.name, names, times
     loose = trace.node < 0
     if not loose.any() or trace.core is None or trace.neuron is None:
         return
@@ -160,13 +152,8 @@ def _groups(trace: Trace) -> Iterator[tuple[str, list[tuple[str, dict[str, Any],
     found, which = np.unique(places, axis=0, return_inverse=True)
     _require_few(len(found))
     times = _by_neuron(times_of(trace, trace.tick[loose]), which.reshape(-1), np.arange(len(found), dtype=np.int64))
-    yield (
-        "neurons without a node",
-        [
-            (f"core {core}, neuron {neuron}", {"core": core, "neuron": neuron}, of)
-            for (core, neuron), of in zip(found.tolist(), times, strict=True)
-        ],
-    )
+    names = [(f"core {core}, neuron {k}", {"core": core, "neuron": k}) for core, k in found.tolist()]
+    yield "neurons without a node", names, times
 
 
 def _channels(of: Readout) -> list[str]:
@@ -221,7 +208,7 @@ def to_sonata(trace: Trace, path: str | Path) -> tuple[Note, ...]:
     path = path_given("to_sonata", path)
     found = trace_given("to_sonata", trace)
     write_whole(path, spike_bytes(_populations(found)))
-    return _unsaid(found)
+    return tuple(_unsaid(found))
 
 
 def export_sonata(source: Path) -> Exported:
@@ -237,7 +224,7 @@ def export_sonata(source: Path) -> Exported:
             Note(f"node {port.name}", f"population {port.name}: {counted(len(population.neuron), 'spike')} in ms")
             for port, population in zip(trace.nodes, populations, strict=True)
         ),
-        refused=_unsaid(trace),
+        refused=tuple(_unsaid(trace)),
     )
 
 
@@ -248,24 +235,21 @@ def _populations(trace: Trace) -> list[Population]:
             raise NotSupportedError(
                 f"node {show_name(port.name)}: HDF5 has no such name for a population; rename the node"
             )
-    found = []
-    for port in trace.nodes:
-        tick, neuron = trace.spikes(port.name).T
-        found.append(Population(port.name, times_of(trace, tick), neuron))
-    return found
+    spikes = ((port.name, *trace.spikes(port.name).T) for port in trace.nodes)
+    return [Population(name, times_of(trace, tick), neuron) for name, tick, neuron in spikes]
 
 
-def _unsaid(trace: Trace) -> tuple[Note, ...]:
+def _unsaid(trace: Trace) -> Iterator[Note]:
     text = "SONATA has no place for them: node, frame period, and the ticks of frames"
-    notes = [Note("frames", text, "keep the trace's own file"), *notes_of_trace(trace)]
+    yield Note("frames", text, "keep the trace's own file")
+    yield from notes_of_trace(trace)
     if trace.potential_table is not None:
-        text = "a spike file has no place for them"
-        notes.append(Note("potentials", text, "trace.save('run.h5') writes them in SONATA's layout too"))
+        way = "trace.save('run.h5') writes them in SONATA's layout too"
+        yield Note("potentials", "a spike file has no place for them", way)
     if loose := int((trace.node < 0).sum()):
         text = f"{counted(loose, 'spike')} that were recorded by their core have no place here"
         way = "record nodes (--record node:NAME), or keep the trace's own file"
-        notes.append(Note("neurons without a node", text, way))
-    return tuple(notes)
+        yield Note("neurons without a node", text, way)
 
 
 # A trace as exports need it: one that knows times and places.
@@ -296,22 +280,19 @@ def milliseconds(trace: Trace) -> float:
 
 def times_of(trace: Trace, tick: NDArray[np.int64]) -> NDArray[np.float64]:
     """Start times of ticks in milliseconds."""
-    times: NDArray[np.float64] = tick * np.float64(milliseconds(trace))
-    return times
+    return tick * np.float64(milliseconds(trace))
 
 
-def notes_of_trace(trace: Trace) -> tuple[Note, ...]:
+def notes_of_trace(trace: Trace) -> Iterator[Note]:
     """Note what such files lack: values of messages, and the lengths of ticks on chips where these vary."""
-    notes = []
     if trace.value is not None:
-        notes.append(Note("values", "are left out: a message is a spike there", "keep the trace's own file"))
+        yield Note("values", "are left out: a message is a spike there", "keep the trace's own file")
     if trace.is_timed:
         text = (
             f"have no duration in a trace, as on this chip they last as long as their work: every tick is written as "
             f"{milliseconds(trace):g} ms"
         )
-        notes.append(Note("ticks", text, "read times as numbers of ticks; neuromap report says how long ticks last"))
-    return tuple(notes)
+        yield Note("ticks", text, "read times as numbers of ticks; neuromap report says how long ticks last")
 
 
 def figures_of(trace: Trace) -> dict[str, int | str]:

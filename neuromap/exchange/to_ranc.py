@@ -37,8 +37,8 @@ def export_ranc(
     """Export a program and its host input to RANC's simulator."""
     # files: ``config.json`` and ``input.json`` for RANC's simulator; ``expected.txt``, its output, byte by byte;
     # ``README.md``, how to run it and what its outputs are
-    run, image = _image(source, frames, random)
-    n_ticks = run.spikes.n_ticks
+    run = program_run(source, frames, random)
+    image, n_ticks = _image(run), run.spikes.n_ticks
     contents = {
         "config.json": ranc_config(image),
         "input.json": ranc_input(image),
@@ -46,7 +46,7 @@ def export_ranc(
         "README.md": _readme(run, image),
     }
     last: dict[str, int | str] = {"ticks to run": n_ticks + 1, "run it": f"{_COMMAND} {n_ticks + 1}"}
-    return _exported("ranc", run, image, contents, {}, last)
+    return _exported("ranc", run, image, contents, last)
 
 
 def export_ranc_vectors(
@@ -58,22 +58,17 @@ def export_ranc_vectors(
     """Export a program and its host input to RANC's FPGA design."""
     # files: memory images of all cores of the grid, test vectors (:mod:`neuromap.formats.ranc.vectors`), and
     # ``README.md``. The design's expected outputs begin with tick 0
-    run, image = _image(source, frames, random)
+    run = program_run(source, frames, random)
+    image = _image(run)
     outputs = [np.flatnonzero(row) for row in _output_table(run, image)]
     contents = {**ranc_vectors(image, outputs), "README.md": _vectors_readme(run, image)}
-    bus = {"output bus (x, y)": str(image.output_bus)}
-    return _exported("ranc-vectors", run, image, contents, bus, {"ticks": run.spikes.n_ticks})
+    return _exported("ranc-vectors", run, image, contents, {"ticks": run.spikes.n_ticks})
 
 
 def _exported(
-    format: str,
-    run: ProgramRun,
-    image: RancImage,
-    contents: Mapping[str, str],
-    more: Mapping[str, str],
-    last: Mapping[str, int | str],
+    format: str, run: ProgramRun, image: RancImage, contents: Mapping[str, str], last: Mapping[str, int | str]
 ) -> Exported:
-    """Return files with notes and figures; ``more`` and ``last`` are the figures of one format alone."""
+    """Return files with notes and figures; ``last`` are the figures of one format alone."""
     kept, approximated, refused = _notes(run, image)
     return Exported(
         name=image.name,
@@ -82,7 +77,7 @@ def _exported(
         figures={
             "cores": len(image.cores.coordinates),
             "grid (columns x rows of cores)": f"{image.grid[0]} x {image.grid[1]}",
-            **more,
+            **({} if format == "ranc" else {"output bus (x, y)": str(image.output_bus)}),
             "outputs": image.n_outputs,
             "input frames": run.n_frames,
             "input spikes": len(image.input_spikes),
@@ -94,14 +89,9 @@ def _exported(
     )
 
 
-def _image(
-    source: str | Path | ChipProgram,
-    frames: Mapping[str, ArrayLike] | str | Path | None,
-    random: RandomFrames | None,
-) -> tuple[ProgramRun, RancImage]:
-    run = program_run(source, frames, random)
+def _image(run: ProgramRun) -> RancImage:
     host, rows = run.program.host, run.spikes.row
-    return run, ranc_image(run.program, run.spikes.tick, host.core[rows], host.axon[rows])
+    return ranc_image(run.program, run.spikes.tick, host.core[rows], host.axon[rows])
 
 
 def _output_table(run: ProgramRun, image: RancImage) -> NDArray[np.bool_]:
@@ -135,29 +125,16 @@ def _notes(run: ProgramRun, image: RancImage) -> tuple[tuple[Note, ...], ...]:
     if image.near_rails:
         low, high = program.chip.potential_range
         ends = "wraps" if program.chip.rules.overflow == "wrap" else "stops"
-        approximated.append(
-            Note(
-                "potentials",
-                f"{counted(image.near_rails, 'neuron')} may reach {low} or {high}, where the chip's potential {ends}; "
-                "RANC's simulator has 32 bits",
-            )
+        text = (
+            f"{counted(image.near_rails, 'neuron')} may reach {low} or {high}, where the chip's potential {ends}; "
+            "RANC's simulator has 32 bits"
         )
-    refused = [
-        Note(
-            "labels, frame period, energy and times",
-            "RANC has no place for them; README.md has outputs and ticks of frames",
-            "keep the program file",
-        )
-    ]
-    beyond = beyond_hardware(image)
-    if beyond:
-        refused.append(
-            Note(
-                "RANC's FPGA design",
-                f"its memory has not {beyond}; RANC's simulator has",
-                "map onto the chip ranc, whose widths are those of the design",
-            )
-        )
+        approximated.append(Note("potentials", text))
+    text = "RANC has no place for them; README.md has outputs and ticks of frames"
+    refused = [Note("labels, frame period, energy and times", text, "keep the program file")]
+    if beyond := beyond_hardware(image):
+        way = "map onto the chip ranc, whose widths are those of the design"
+        refused.append(Note("RANC's FPGA design", f"its memory has not {beyond}; RANC's simulator has", way))
     else:
         kept.append(Note("RANC's FPGA design", "all values fit the widths of its memory files (9 bits)"))
     return tuple(kept), tuple(approximated), tuple(refused)

@@ -156,9 +156,8 @@ def _neurons(program: ChipProgram, cells: Cells) -> str:
     at = (cells.core, cells.row)
     columns = (program.neuron_node[at], program.neuron_index[at], program.is_relay[at], cells.core, cells.row)
     for k, (node, index, relay, core, row) in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
-        name = program.nodes[node].name
-        cells_of_line = [f"neurons.{k}", name, index, int(relay), *program.coordinates[core].tolist(), row]
-        write.writerow(csv_cells(cells_of_line))
+        place = program.coordinates[core].tolist()
+        write.writerow(csv_cells([f"neurons.{k}", program.nodes[node].name, index, int(relay), *place, row]))
     return file.getvalue()
 
 
@@ -208,34 +207,21 @@ def _notes(cells: SanafeCells, chip: ChipSpec) -> tuple[tuple[Note, ...], ...]:
     )
     approximated = []
     if len(cells.buffer_core):
-        approximated.append(
-            Note(
-                "delays",
-                f"of more than a tick are {counted(len(cells.buffer_core), 'neuron')} more in the target's core, at no "
-                "cost and no hops",
-            )
-        )
+        few = counted(len(cells.buffer_core), "neuron")
+        text = f"of more than a tick are {few} more in the target's core, at no cost and no hops"
+        approximated.append(Note("delays", text))
     if known["energy.neuron_update_joules"] is not None:
-        approximated.append(
-            Note("neuron updates", "are counted of the neurons in use, not of all neurons of the cores in use")
-        )
-    approximated.append(
-        Note("time", "SANA-FE's is that of its events; the chip's tick goes on at its own length whatever they take")
-    )
+        text = "are counted of the neurons in use, not of all neurons of the cores in use"
+        approximated.append(Note("neuron updates", text))
+    text = "SANA-FE's is that of its events; the chip's tick goes on at its own length whatever they take"
+    approximated.append(Note("time", text))
     refused = []
-    lacking = [f"energy.{key}" for key in _NO_PLACE if key in chip.energy]
-    if lacking:
-        refused.append(
-            Note(
-                "costs of the chip as a whole",
-                f"{', '.join(lacking)}: SANA-FE's architecture has no place for them",
-                "add them as docs/energy.md says",
-            )
-        )
+    if lacking := [f"energy.{key}" for key in _NO_PLACE if key in chip.energy]:
+        text = f"{', '.join(lacking)}: SANA-FE's architecture has no place for them"
+        refused.append(Note("costs of the chip as a whole", text, "add them as docs/energy.md says"))
     if chip.chips != (1, 1):
-        refused.append(
-            Note("boundaries between chips", "are hops like any other in SANA-FE", "take them from neuromap report")
-        )
+        text = "are hops like any other in SANA-FE"
+        refused.append(Note("boundaries between chips", text, "take them from neuromap report"))
     return kept, tuple(approximated), tuple(refused)
 
 

@@ -19,16 +19,8 @@ from neuromap.render.value import Card
 Array = NDArray[Any]
 
 
-def _rising(*_: Array) -> int:
-    return 1
-
-
 def _falling(*_: Array) -> int:
     return -1
-
-
-def _by_sign(factor: Array, *_: Array) -> Array:
-    return np.sign(factor)
 
 
 def _normalised(x: Array, mean: Array, variance: Array, scale: Array, shift: Array, epsilon: Array) -> Array:
@@ -39,9 +31,9 @@ def _normalised(x: Array, mean: Array, variance: Array, scale: Array, shift: Arr
     return result
 
 
-def _normal_slope(mean: Array, variance: Array, scale: Array, shift: Array, epsilon: Array) -> Array:
-    del mean, variance, shift, epsilon
-    return np.sign(scale)
+def _normal_line(mean: Array, variance: Array, scale: Array, shift: Array, epsilon: Array) -> tuple[Array, Array]:
+    factor = scale / np.sqrt(variance + epsilon)
+    return factor, shift - mean * factor
 
 
 def _float(found: Array, like: Array) -> Array:
@@ -53,40 +45,44 @@ class PointFunction:
     """An element-wise function."""
 
     compute: Callable[..., Array]  # of an array and constants
-    # of the constants: 1 where it never falls, -1 where it never rises, 0 where it is constant; a number or an array
-    slope: Callable[..., Any]
-    linear: bool = False  # whether it only scales and shifts
+    line: Callable[..., tuple[Any, Any]] | None = None  # of the constants: factor and shift, if it does nothing else
+    turns: Callable[..., Any] = lambda *_: 1  # of the constants: the slope of others
+    decides: bool = False  # whether it may leave two values
+
+    def slope(self, *constants: Array) -> Any:
+        """Return 1 where it never falls, -1 where it never rises, 0 where it is constant; a number or an array."""
+        return self.turns(*constants) if self.line is None else np.sign(self.line(*constants)[0])
 
 
 # By the name that operators give them. Truth values are 0 and 1; ``where`` takes them.
 FUNCTIONS: Mapping[str, PointFunction] = ReadOnlyMapping(
     {
-        "same": PointFunction(lambda x: x, _rising, linear=True),
-        "negative": PointFunction(lambda x: -x, _falling, linear=True),
-        "plus": PointFunction(lambda x, c: x + c, _rising, linear=True),
-        "minus": PointFunction(lambda x, c: x - c, _rising, linear=True),
-        "from": PointFunction(lambda x, c: c - x, _falling, linear=True),
-        "times": PointFunction(lambda x, c: x * c, _by_sign, linear=True),
-        "divided_by": PointFunction(lambda x, c: x / c, _by_sign, linear=True),
-        "batch_norm": PointFunction(_normalised, _normal_slope, linear=True),
-        "greater": PointFunction(lambda x, c: _float(x > c, x), _rising),
-        "greater_or_equal": PointFunction(lambda x, c: _float(x >= c, x), _rising),
-        "less": PointFunction(lambda x, c: _float(x < c, x), _falling),
-        "less_or_equal": PointFunction(lambda x, c: _float(x <= c, x), _falling),
-        "not": PointFunction(lambda x: _float(x == 0, x), _falling),
+        "same": PointFunction(lambda x: x, lambda: (1, 0)),
+        "negative": PointFunction(lambda x: -x, lambda: (-1, 0)),
+        "plus": PointFunction(lambda x, c: x + c, lambda c: (1, c)),
+        "minus": PointFunction(lambda x, c: x - c, lambda c: (1, -c)),
+        "from": PointFunction(lambda x, c: c - x, lambda c: (-1, c)),
+        "times": PointFunction(lambda x, c: x * c, lambda c: (c, 0)),
+        "divided_by": PointFunction(lambda x, c: x / c, lambda c: (1 / c, 0)),
+        "batch_norm": PointFunction(_normalised, _normal_line),
+        "greater": PointFunction(lambda x, c: _float(x > c, x), decides=True),
+        "greater_or_equal": PointFunction(lambda x, c: _float(x >= c, x), decides=True),
+        "less": PointFunction(lambda x, c: _float(x < c, x), turns=_falling, decides=True),
+        "less_or_equal": PointFunction(lambda x, c: _float(x <= c, x), turns=_falling, decides=True),
+        "not": PointFunction(lambda x: _float(x == 0, x), turns=_falling),
         "where": PointFunction(
-            lambda x, yes, no: np.where(x != 0, yes, no).astype(x.dtype), lambda a, b: np.sign(a - b)
+            lambda x, yes, no: np.where(x != 0, yes, no).astype(x.dtype), turns=lambda a, b: np.sign(a - b)
         ),
-        "sign": PointFunction(np.sign, _rising),
-        "heaviside": PointFunction(lambda x, at: np.heaviside(x, at).astype(x.dtype), _rising),
-        "relu": PointFunction(lambda x: np.maximum(x, 0), _rising),
-        "clip": PointFunction(lambda x, low, high: np.clip(x, low, high), _rising),
-        "floor": PointFunction(np.floor, _rising),
-        "ceil": PointFunction(np.ceil, _rising),
-        "round": PointFunction(np.round, _rising),
-        "truncate": PointFunction(np.trunc, _rising),
-        "sigmoid": PointFunction(lambda x: 1 / (1 + np.exp(-x)), _rising),
-        "tanh": PointFunction(np.tanh, _rising),
+        "sign": PointFunction(np.sign, decides=True),
+        "heaviside": PointFunction(lambda x, at: np.heaviside(x, at).astype(x.dtype), decides=True),
+        "relu": PointFunction(lambda x: np.maximum(x, 0)),
+        "clip": PointFunction(lambda x, low, high: np.clip(x, low, high), decides=True),
+        "floor": PointFunction(np.floor, decides=True),
+        "ceil": PointFunction(np.ceil, decides=True),
+        "round": PointFunction(np.round, decides=True),
+        "truncate": PointFunction(np.trunc, decides=True),
+        "sigmoid": PointFunction(lambda x: 1 / (1 + np.exp(-x))),
+        "tanh": PointFunction(np.tanh),
     }
 )
 
@@ -184,24 +180,6 @@ class Operator(Card):
         return self.setting("stride", (1,) * n), self.setting("dilation", (1,) * n), self.setting("pads", (0,) * 2 * n)
 
 
-# Multiply-accumulates of operators; additions, comparisons and functions count none.
-Shape = Sequence[int] | None
-
-
-def conv_work(target: Shape, weight: Shape) -> int | None:
-    """Count multiply-accumulates of a convolution: for every target element, a kernel over the features of a group."""
-    # target: output shape, batch axis first; for a transposed convolution, input shape; ``None`` if unknown, as the
-    # work is then
-    if target is None or weight is None:
-        return None
-    return math.prod(target) * math.prod(weight[1:])
-
-
-def dense_work(target: Shape, summed: int | None) -> int | None:
-    """Count multiply-accumulates of a matrix product: for every result element, the length of the summed axis."""
-    return None if target is None or summed is None else math.prod(target) * summed
-
-
 _JOINS = ("add", "multiply")
 # Operators of one tensor of which functions are composed; others move or weigh elements.
 _WITHIN = ("function", "average")
@@ -227,7 +205,6 @@ def _without_detours(graph: OperatorGraph) -> OperatorGraph:
     """Replace ``x + (y - x)`` and ``(y + x) - x`` by ``y``, and drop functions that change nothing."""
     made: dict[str, Operator] = {}
     instead: dict[str, str] = {}
-    kept = []
     for found in graph.operators:
         one = replace(found, reads=tuple(instead.get(tensor, tensor) for tensor in found.reads))
         target = _same_as(one, made)
@@ -237,8 +214,7 @@ def _without_detours(graph: OperatorGraph) -> OperatorGraph:
         if target is not None:
             one = replace(one, kind="function", reads=(target,), settings={"function": "same"}, constants=())
         made[one.gives] = one
-        kept.append(one)
-    return replace(graph, operators=tuple(kept))
+    return replace(graph, operators=tuple(made.values()))
 
 
 def _same_as(one: Operator, made: dict[str, Operator]) -> str | None:
@@ -246,16 +222,15 @@ def _same_as(one: Operator, made: dict[str, Operator]) -> str | None:
     if one.kind == "function" and one.setting("function") == "same":
         return one.reads[0]
     terms = dict(_terms(one))
-    for tensor in tuple(terms):
+    for tensor, sign in terms.items():
         inner = made.get(tensor)
-        if inner is not None and inner.kind == "add" and abs(terms.get(tensor, 0)) == 1:
-            opened = dict(terms)
-            sign = opened.pop(tensor)
+        if inner is not None and inner.kind == "add":
+            opened = {name: count for name, count in terms.items() if name != tensor}
             for name, count in _terms(inner):
                 opened[name] = opened.get(name, 0) + sign * count
-            left = {name: count for name, count in opened.items() if count}
-            if len(left) == 1 and len(opened) == 2 and set(left.values()) == {1}:
-                return next(iter(left))
+            left = [name for name, count in opened.items() if count]
+            if len(left) == 1 and len(opened) == 2 and opened[left[0]] == 1:
+                return left[0]
     return None
 
 
@@ -387,29 +362,63 @@ Exact = tuple[NDArray[Any], NDArray[Any]] | None
 
 
 _COMPARISONS = {"greater", "greater_or_equal", "less", "less_or_equal", "not"}
+# By operators of two tensors: their function if the second is constant, and if the first is, and the signs of a sum.
+BINARY: Mapping[str, tuple[str, str, tuple[int, int] | None]] = ReadOnlyMapping(
+    {
+        "add": ("plus", "plus", (1, 1)),
+        "sub": ("minus", "from", (1, -1)),
+        "rsub": ("from", "minus", (-1, 1)),
+        "mul": ("times", "times", None),
+        "div": ("divided_by", "", None),
+        **dict.fromkeys(("gt", "greater"), ("greater", "less", None)),
+        **dict.fromkeys(("ge", "greaterorequal"), ("greater_or_equal", "less_or_equal", None)),
+        **dict.fromkeys(("lt", "less"), ("less", "greater", None)),
+        **dict.fromkeys(("le", "lessorequal"), ("less_or_equal", "greater_or_equal", None)),
+    }
+)
 
 
+@dataclass(eq=False)
 class GraphReading:
     """Tensors and operators known so far, and the current call."""
 
-    # constants: tensors that no input changes; ``None`` where their numbers are not available. It is added to
-    # shapes: of tensors, for the whole batch
-
-    def __init__(self, constants: dict[str, Any], shapes: dict[str, TensorShape | None]) -> None:
-        self.constants, self.shapes = constants, shapes
-        self.operators: list[Operator] = []
-        self.unread: list[str] = []
-        self.origins: dict[str, str] = {}
-        """Source names of constants, or of those that they are computed from."""
-        self.exact: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
-        """Integers and scale, of one shape, of constants that are their product."""
-        self.truths: set[str] = set()
-        """Tensors of 0 and 1, which comparisons give."""
-        self.word = self._label = self._gives = ""
+    constants: dict[str, Any]  # tensors that no input changes; ``None`` where their numbers are not available
+    shapes: dict[str, TensorShape | None] = field(default_factory=dict)  # of other tensors, for the whole batch
+    constant_shapes: dict[str, TensorShape] = field(default_factory=dict)  # of constants without numbers, too
+    operators: list[Operator] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    origins: dict[str, str] = field(default_factory=dict)  # names of constants, or of what they are computed from
+    # integers and scale, of one shape, of constants that are their product
+    exact: dict[str, tuple[NDArray[Any], NDArray[Any]]] = field(default_factory=dict)
+    types: dict[str, np.dtype[Any]] = field(default_factory=dict)  # of the graph's inputs, where the source says so
+    whole: set[str] = field(default_factory=set)  # tensors known to hold integers of 32 or 64 bits
+    truths: set[str] = field(default_factory=set)  # tensors of 0 and 1, which comparisons give
+    # of the current call: its label, the name of its type in the source, its output tensor
+    label: str = ""
+    word: str = ""
+    gives: str = ""
 
     def begin(self, label: str, word: str, gives: str) -> None:
         """Begin a call: its label, the name of its type in the source, its output tensor."""
-        self._label, self.word, self._gives = label, word, gives
+        self.label, self.word, self.gives = label, word, gives
+
+    def is_constant(self, part: Any) -> bool:
+        """Whether an argument is a constant tensor, a number, or not given."""
+        return not isinstance(part, str) or not part or part in self.constants
+
+    def array(self, part: Any) -> NDArray[Any] | None:
+        """Return the numbers of an argument; ``None`` if it has none, or they are not available."""
+        value: Any = self.constants.get(part) if isinstance(part, str) else part
+        if hasattr(value, "detach"):  # a tensor of PyTorch
+            return np.asarray(value.detach().cpu().numpy())
+        return value if value is None or isinstance(value, np.ndarray) else np.asarray(value, np.float32)
+
+    def shape(self, part: Any) -> TensorShape | None:
+        """Shape of an argument, for the whole batch."""
+        value = self.constants.get(part) if isinstance(part, str) else np.zeros(())
+        if value is not None:
+            return tuple(int(n) for n in value.shape)
+        return self.constant_shapes.get(part) or self.shapes.get(part)
 
     def add(
         self,
@@ -424,51 +433,122 @@ class GraphReading:
         shape: TensorShape | None = None,
         called: str = "",
     ) -> str:
-        """Add the call as an operator, and return its output tensor."""
-        tensor = gives or self._gives
+        """Add the call as an operator, and return its output tensor; the shape of weights determines its work."""
+        tensor, told = gives or self.gives, settings or {}
         if shape is not None:
             self.shapes[tensor] = shape
-        whole, word = self.shapes.get(tensor), called or self.word
-        found = tuple(constants), tuple(exact)
-        self.operators.append(
-            Operator(self._label, kind, tuple(reads), tensor, whole, work, word, settings or {}, *found)
-        )
+        if "weight_shape" in told:  # for every element, a kernel over the features of a group, or the summed axis
+            elements = reads[0] if kind == "conv_transpose" else tensor
+            work = self.work(elements, math.prod(told["weight_shape"][1:]))
+        whole, word, found = self.shapes.get(tensor), called or self.word, (tuple(constants), tuple(exact))
+        self.operators.append(Operator(self.label, kind, tuple(reads), tensor, whole, work, word, told, *found))
         return tensor
 
-    def function(self, source: str, name: str = "", constants: Sequence[NDArray[Any] | None] = ()) -> str:
+    def work(self, tensor: str, each: int | None) -> int | None:
+        """Count multiply-accumulates, as many for each element of a tensor; others than sums count none."""
+        shape = self.shape(tensor)
+        return None if shape is None or each is None else math.prod(shape) * each
+
+    def function(self, source: str, name: str = "", constants: Sequence[Any] = ()) -> str:
         """Add the call as a function; without its constants it has no name, as it cannot be computed."""
-        known = [array for array in constants if array is not None]
+        known = [array for array in map(self.array, constants) if array is not None]
         settings = {"function": name} if name and len(known) == len(constants) else {}
         if name in _COMPARISONS or (name == "same" and source in self.truths):
-            self.truths.add(self._gives)
+            self.truths.add(self.gives)
         return self.add("function", [source], settings=settings, constants=known if settings else ())
+
+    def moved(self, kind: str, source: str, **settings: Any) -> str | None:
+        """Add the call as what moves the elements of a tensor; ``None`` if that is constant."""
+        return None if self.is_constant(source) else self.add(kind, [source], settings=settings)
+
+    def binary(self, first: Any, second: Any, word: str, *, is_plain: bool = True) -> str:
+        """Add the call as a sum of two tensors, a function of one and a constant, or what combines them otherwise."""
+        by_second, by_first, signs = BINARY.get(word, ("", "", None))
+        reads = [part for part in (first, second) if not self.is_constant(part)]
+        if len(reads) == 2:
+            return self.add("add", reads, settings={"signs": signs}) if signs else self.add("multiply", reads)
+        if not is_plain or self.shape(reads[0]) != self.shape(self.gives):  # the constant makes more elements of it
+            return self.function(reads[0])
+        name, constant = (by_first, first) if self.is_constant(first) else (by_second, second)
+        return self.function(reads[0], name, [constant])
+
+    def window(self, source: str, settings: Mapping[str, Any], mean: Mapping[str, Any] | None) -> str:
+        """Add the call as a maximum over windows or axes of a tensor, or as a mean or sum with settings of its own."""
+        return self.add("max_pool" if mean is None else "average", [source], settings={**settings, **(mean or {})})
+
+    def where(self, condition: Any, yes: Any, no: Any) -> str:
+        """Add the call as a choice between constants, or what combines tensors otherwise."""
+        if self.is_constant(yes) and self.is_constant(no):
+            return self.function(condition, "where", [yes, no])
+        reads = list(dict.fromkeys(part for part in (condition, yes, no) if not self.is_constant(part)))
+        return self.add("multiply", reads) if len(reads) > 1 else self.function(reads[0])
+
+    def normalised(self, source: str, shape: TensorShape, parts: Iterable[Any], epsilon: float) -> str:
+        """Add the call as a normalisation by stored means, variances, scales and shifts of features."""
+        arrays = [None if part is None else along(1, part, len(shape)) for part in map(self.array, parts)]
+        return self.function(source, "batch_norm", [*arrays, np.asarray(epsilon, np.float32)])
+
+    def weighed(
+        self,
+        kind: str,
+        source: Any,
+        weight: Any,
+        bias: Any = None,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        is_turned: bool = False,
+        factors: tuple[float, float] = (1.0, 1.0),
+    ) -> str | None:
+        """Add the call as sums of a tensor times constant weights, perhaps stored transposed; ``None`` if it is not."""
+        shape = self.shape(weight)
+        if shape is None or self.is_constant(source) or not (self.is_constant(weight) and self.is_constant(bias)):
+            return None
+        given = [part for part in (weight, bias) if part is not None and part != ""]
+        arrays = [array for array in map(self.array, given) if array is not None]
+        exact = [self.exact.get(part) for part in given]
+        if len(arrays) < len(given):
+            arrays, exact = [], []
+        elif is_turned:
+            arrays[0], exact[0] = arrays[0].T, exact[0] and (exact[0][0].T, exact[0][1].T)
+        if factors != (1.0, 1.0):
+            arrays, exact = [np.asarray(a * np.float32(f)) for a, f in zip(arrays, factors, strict=False)], []
+        stored = {**(settings or {}), "weight_shape": shape[::-1] if is_turned else shape}
+        return self.add(kind, [source], settings=stored, constants=arrays, exact=exact)
+
+    def product(self, left: Any, right: Any) -> str | None:
+        """Add the call as a product of two matrices, of which one may be constant."""
+        matrix = self.shape(right)
+        if self.is_constant(right) and matrix is not None and len(matrix) == 2:
+            return self.weighed("dense", left, right, is_turned=True)
+        reads = [part for part in (left, right) if not self.is_constant(part)]
+        shapes = self.shape(left), matrix
+        lengths = [shape[-1 if k == 0 else max(len(shape) - 2, 0)] for k, shape in enumerate(shapes) if shape]
+        work = self.work(self.gives, lengths[0] if lengths else None)
+        return self.add("product" if len(reads) == 2 else "dense", reads, work=work)
 
     def cast(self, source: str, kind: str) -> str:
         """Add the call as a change of type: to floats, numbers stay the same; to wide integers, they are truncated."""
         if kind in ("float16", "bfloat16") and source not in self.truths:
-            self.unread.append(f"rounding: to {kind} in {show_name(self._label)} is left out, so values may differ")
+            self.unread.append(f"rounding: to {kind} in {show_name(self.label)} is left out, so values may differ")
         elif kind in ("int32", "int64"):
             return self.function(source, "truncate")
         elif source not in self.truths and kind not in ("float", "float32", "double", "float64"):
             return self.function(source)  # others say whether it is 0, or wrap around: neither is monotone
         return self.function(source, "same")
 
-    def to_reals(
-        self, source: str, scale: NDArray[Any], zero: NDArray[Any] | None, gives: str = "", **more: Any
+    def rounded(
+        self, word: str, source: str, scale: NDArray[Any], zero: NDArray[Any] | None, gives: str = "", **more: Any
     ) -> str:
-        """Add the call, or a part of it, as a function that dequantises the integers of a tensor."""
+        """Add the call, or a part of it, as a function that quantises a tensor, or dequantises one of integers."""
+        # word: quantises, dequantises
         constants = [_of_floats(scale), np.zeros((), np.int64) if zero is None else zero.astype(np.int64)]
-        found = {"dequantises": True, **_range(zero), **more}
-        shape, called = self.shapes.get(source), "DequantizeLinear"
+        told = {word: True, **_range(zero), **more}
+        called, shape = "QuantizeLinear", None
+        if word == "dequantises":
+            called, shape = "DequantizeLinear", self.shapes.get(source)
         return self.add(
-            "function", [source], settings=found, constants=constants, gives=gives, shape=shape, called=called
+            "function", [source], settings=told, constants=constants, gives=gives, shape=shape, called=called
         )
-
-    def to_integers(self, source: str, scale: NDArray[Any], zero: NDArray[Any], **more: Any) -> str:
-        """Add the call, or a part of it, as a function that quantises the reals of a tensor."""
-        settings = {"quantises": True, **_range(zero), **more}
-        constants = [_of_floats(scale), zero.astype(np.int64)]
-        return self.add("function", [source], settings=settings, constants=constants, called="QuantizeLinear")
 
     def graph(
         self, name: str, inputs: Iterable[str], outputs: Iterable[str], *, batch: int, producer: str

@@ -89,7 +89,17 @@ class FloatNeuron(Card):
                 object.__setattr__(self, name, tuple(self._spread(name, part) for part in values))
             elif name != "size":
                 object.__setattr__(self, name, self._spread(name, values))
-        self._check()
+        if self.size and (self.threshold <= self.reset).any():
+            raise NetworkError(
+                f"neuron: threshold {self.threshold.min():g}; must lie above the reset, {self.reset.max():g}"
+            )
+        for name, least, wrong in (
+            ("tau", "above 0", self.tau <= 0),
+            ("refractory", "0 or more", self.refractory < 0),
+            *(("synapse_taus", "0 or more", tau < 0) for tau in self.synapse_taus),
+        ):
+            if wrong.any():
+                raise NetworkError(f"neuron: {name}: found a value that is not {least} seconds; give one that is")
         freeze_arrays(self)
 
     def _spread(self, name: str, values: ArrayLike) -> Floats:
@@ -100,19 +110,6 @@ class FloatNeuron(Card):
         if wrong.any():
             raise NetworkError(f"neuron: {name}: found {array[wrong].flat[0]}; allowed are finite numbers")
         return frozen(np.broadcast_to(array, (self.size,)).copy())
-
-    def _check(self) -> None:
-        if self.size and (self.threshold <= self.reset).any():
-            raise NetworkError(
-                f"neuron: threshold {self.threshold.min():g}; must lie above the reset, {self.reset.max():g}"
-            )
-        for name, least, values in (
-            ("tau", "above 0", self.tau <= 0),
-            ("refractory", "0 or more", self.refractory < 0),
-            *(("synapse_taus", "0 or more", tau < 0) for tau in self.synapse_taus),
-        ):
-            if values.any():
-                raise NetworkError(f"neuron: {name}: found a value that is not {least} seconds; give one that is")
 
     def _facts(self) -> dict[str, object]:
         return {"neurons": self.size, "currents": len(self.synapse_taus)}
@@ -131,7 +128,7 @@ class FloatNeuron(Card):
             Seconds per tick.
         """
         left = np.exp(-dt / self.tau)
-        currents = [_kept(tau, dt) for tau in self.synapse_taus]
+        currents = [np.where(tau == 0, 0.0, np.exp(-dt / np.where(tau == 0, 1.0, tau))) for tau in self.synapse_taus]
         coupling = [
             np.where(tau == 0, gain * left, gain * _overlap(self.tau, tau, dt))
             for tau, gain in zip(self.synapse_taus, self.gains, strict=True)
@@ -145,11 +142,6 @@ class FloatNeuron(Card):
         """Count the ticks after a spike in which v stays at the reset, shape (size,)."""
         steps = np.floor(self.refractory / dt + 1e-3).astype(np.int64)
         return np.maximum(steps - 1, 0)
-
-
-def _kept(tau: Floats, dt: float) -> Floats:
-    kept: Floats = np.where(tau == 0, 0.0, np.exp(-dt / np.where(tau == 0, 1.0, tau)))
-    return kept
 
 
 def _overlap(tau: Floats, synapse_tau: Floats, dt: float) -> Floats:
@@ -277,8 +269,7 @@ class FloatNetwork(Card):
 
     def delay_steps(self, part: FloatSynapses) -> Ints:
         """Delays of synapses in whole ticks, shape (s,); halves round up, as in Brian2's spike queue."""
-        steps: Ints = np.floor(part.delay / self.dt + 0.5).astype(np.int64)
-        return steps
+        return np.floor(part.delay / self.dt + 0.5).astype(np.int64)
 
 
 def _check_ends(part: FloatSynapses, sizes: Mapping[str, int], nodes: Mapping[str, FloatNeuron]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -82,9 +82,9 @@ def float_reference(network: FloatNetwork, inputs: Mapping[str, Bools], n_steps:
         if name not in inputs or inputs[name].shape != (n_steps, size):
             raise StimulusError(f"input {name}: needs an array of shape ({n_steps}, {size})")
     states = {name: _State(neuron, network.dt) for name, neuron in network.nodes.items()}
-    spikes = {name: np.zeros((n_steps, neuron.size), np.bool_) for name, neuron in network.nodes.items()}
-    spikes = {name: np.array(inputs[name], np.bool_) for name in network.inputs} | spikes
-    arrivals = _arrivals(network)
+    spikes = {name: np.array(inputs[name], np.bool_) for name in network.inputs}
+    spikes |= {name: np.zeros((n_steps, neuron.size), np.bool_) for name, neuron in network.nodes.items()}
+    arrivals = list(_arrivals(network))
     for n in range(n_steps):
         for name, state in states.items():
             spikes[name][n] = state.update()
@@ -96,13 +96,12 @@ def float_reference(network: FloatNetwork, inputs: Mapping[str, Bools], n_steps:
     return spikes
 
 
-def _arrivals(network: FloatNetwork) -> list[_Arrivals]:
-    found, sizes = [], network.sizes
+def _arrivals(network: FloatNetwork) -> Iterator[_Arrivals]:
+    sizes = network.sizes
     for part in network.synapses:
         steps = network.delay_steps(part)
         for delay in np.unique(steps).tolist():
             mine = steps == delay
             columns = (part.weight[mine], (part.target_neuron[mine], part.source_neuron[mine]))
             matrix = csr_array(columns, shape=(sizes[part.target], sizes[part.source]))
-            found.append(_Arrivals(part.source, part.target, part.current, delay, matrix))
-    return found
+            yield _Arrivals(part.source, part.target, part.current, delay, matrix)

@@ -10,14 +10,12 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 
 def greatest_weight(chip: ChipSpec) -> int:
     """Greatest weight of a list with any mix of signs: mantissa times the greatest power of 2."""
-    most: int = _most(chip, is_mixed=True) << chip.lists.weight_shifts[1]
-    return most
+    return int(_most(chip, is_mixed=True) << chip.lists.weight_shifts[1])
 
 
 def greatest_bias(chip: ChipSpec) -> int:
     """Greatest bias: mantissa times the greatest power of 2."""
-    most: int = ((1 << (chip.lists.bias_bits - 1)) - 1) << chip.lists.bias_shifts[1]
-    return most
+    return int(((1 << (chip.lists.bias_bits - 1)) - 1) << chip.lists.bias_shifts[1])
 
 
 def round_weights(weights: Floats, source: Ints, n_sources: int, chip: ChipSpec) -> Ints:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from neuromap.arrays.array_types import Bools, Floats, Ints
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.errors import NetworkError
@@ -39,53 +39,33 @@ class _Decays:
 
     def __init__(self, name: str, neuron: FloatNeuron, dt: float, chip: ChipSpec) -> None:
         self.over: Propagators = neuron.propagators(dt)
-        self._one = 1 << chip.lists.decay_bits
-        self.voltage = self._decay(self.over.voltage)
-        self.currents = [self._decay(kept) for kept in self.over.current]
-        taus = [("tau", neuron.tau, self.voltage), *_named(neuron, self.currents)]
+        one = 1 << chip.lists.decay_bits
+        kept = (self.over.voltage, *self.over.current)
+        self.voltage, *self.currents = (np.rint((1 - part) * one).astype(np.int64) for part in kept)
+        currents = zip(neuron.synapse_taus, self.currents, strict=True)
+        taus = [("tau", neuron.tau, self.voltage)]
+        taus += [(f"synapse_taus[{c}]", tau, decay) for c, (tau, decay) in enumerate(currents)]
         for what, tau, decay in taus:
             if ((decay == 0) & np.isfinite(tau)).any():
                 longest = float(tau[(decay == 0) & np.isfinite(tau)].max())
                 raise NetworkError(
                     f"node {name}: {what} of {longest:g} s is {longest / dt:.0f} ticks; {chip.name} decays by at least "
-                    f"1/{self._one} of a value in a tick: take a longer dt than {dt:g} s"
+                    f"1/{one} of a value in a tick: take a longer dt than {dt:g} s"
                 )
-        self.kept_voltage = 1 - self.voltage / self._one
-        self.kept_currents = [1 - decay / self._one for decay in self.currents]
-
-    def _decay(self, kept: Floats) -> Ints:
-        decay: Ints = np.rint((1 - kept) * self._one).astype(np.int64)
-        return decay
+        self.kept_voltage = 1 - self.voltage / one
+        self.kept_currents = [1 - decay / one for decay in self.currents]
 
     def units(self, neuron: FloatNeuron) -> Floats:
         """Increase of v per tick by a current of 1, so that the area under its effect on v is the float model's."""
-        units = []
-        leak = _by(1 - self.kept_voltage, 1 - self.over.voltage)
-        for c, pulse in enumerate(neuron.is_pulse):
-            if pulse:
-                units.append(neuron.gains[c] * self.kept_voltage)
-            else:
-                units.append(self.over.coupling[c] * leak * _by(1 - self.kept_currents[c], 1 - self.over.current[c]))
-        return np.array(units)
-
-    def tau_errors(self, neuron: FloatNeuron, dt: float) -> tuple[float, tuple[float, ...]]:
-        """Relative errors of the time constants of the membrane and of each current, the greatest over neurons."""
-        leak = _tau_error(neuron.tau, self.kept_voltage, dt)
-        pairs = zip(neuron.synapse_taus, self.kept_currents, strict=True)
-        return leak, tuple(_tau_error(tau, kept, dt) for tau, kept in pairs)
-
-
-def _named(neuron: FloatNeuron, decays: list[Ints]) -> list[tuple[str, Floats, Ints]]:
-    return [
-        (f"synapse_taus[{c}]", tau, decay)
-        for c, (tau, decay) in enumerate(zip(neuron.synapse_taus, decays, strict=True))
-    ]
+        leak, over = _by(1 - self.kept_voltage, 1 - self.over.voltage), self.over
+        pulses = np.array(neuron.gains) * self.kept_voltage
+        currents = np.array(over.coupling) * leak * _by(1 - np.array(self.kept_currents), 1 - np.array(over.current))
+        return np.where(np.array(neuron.is_pulse)[:, None], pulses, currents)
 
 
 def _by(found: Floats, wanted: Floats) -> Floats:
     """Divide; 1 where there is no decay."""
-    ratio: Floats = np.where(wanted == 0, 1.0, found / np.where(wanted == 0, 1.0, wanted))
-    return ratio
+    return np.where(wanted == 0, 1.0, found / np.where(wanted == 0, 1.0, wanted))
 
 
 def _tau_error(tau: Floats, kept: Floats, dt: float) -> float:
@@ -125,15 +105,15 @@ def node_integers(network: FloatNetwork, name: str, synapses: SummedSynapses, ch
         more_current_decays=tuple(decays.currents[1:]),
         **chip.lists.neuron_widths(chip.potential_bits),
     )
-    tau_error, synapse_tau_errors = decays.tau_errors(neuron, dt)
+    kept_taus = zip(neuron.synapse_taus, decays.kept_currents, strict=True)
     worst = demand.worst_current * scale
     errors = NodeErrors(
         node=name,
         neurons=neuron.size,
         scale=scale,
         threshold=int(threshold.max(initial=0)),
-        tau_error=tau_error,
-        synapse_tau_errors=synapse_tau_errors,
+        tau_error=_tau_error(neuron.tau, decays.kept_voltage, dt),
+        synapse_tau_errors=tuple(_tau_error(tau, kept, dt) for tau, kept in kept_taus),
         threshold_error=float(np.abs(threshold / (demand.thresholds * scale) - 1).max(initial=0)),
         bias_error=greatest_error(demand.biases * scale, bias),
         truncation=_truncation(decays, integers),
@@ -176,12 +156,8 @@ def _worst(network: FloatNetwork, synapses: SummedSynapses, weights: Floats, dec
     """Greatest current if all sources of one sign fire as often as they can."""
     if not len(weights):
         return 0.0
-    period = np.concatenate(
-        [
-            *(np.ones(n) for n in network.inputs.values()),
-            *(1 + k.rest_ticks(network.dt) for k in network.nodes.values()),
-        ]
-    )
+    rests = [neuron.rest_ticks(network.dt) for neuron in network.nodes.values()]
+    period = 1 + np.concatenate([np.zeros(sum(network.inputs.values())), *rests])
     kept = np.array(decays.kept_currents)[synapses.current, synapses.target_neuron]
     gap = 1 - kept ** period[synapses.source]
     amount = weights / np.where(gap == 0, 1.0, gap)
@@ -221,17 +197,6 @@ class SummedSynapses(ReadOnly, Value):
     weight: Floats
     delay_error: Floats
 
-    def mask(self, source: str, delay: int, current: int) -> Bools:
-        """Mark the synapses of one term."""
-        mine: Bools = (self.names_of == self.names.index(source)) & (self.delay == delay) & (self.current == current)
-        return mine
-
-    def terms(self, source: str) -> list[tuple[int, int]]:
-        """List delays and currents of the synapses from a node."""
-        mine = self.names_of == self.names.index(source)
-        pairs = np.unique(np.stack([self.delay[mine], self.current[mine]], axis=1), axis=0)
-        return [(int(delay), int(current)) for delay, current in pairs]
-
     def scaled(self, units: Floats) -> Floats:
         """Return unrounded weights in units of the chip's currents; ``units`` has shape (currents, size)."""
         return self.weight * units[self.current, self.target_neuron]
@@ -254,11 +219,9 @@ def sum_synapses(network: FloatNetwork, target: str) -> SummedSynapses:
     weight, error = np.zeros(len(unique)), np.zeros(len(unique))
     np.add.at(weight, number, np.concatenate(weights))
     np.maximum.at(error, number, np.concatenate(errors))
-    at = np.array([first[name] for name in names], np.int64)
-    source = (at[unique[:, 0]] if len(at) else unique[:, 0]) + unique[:, 4]
-    return SummedSynapses(
-        names, unique[:, 0], source, unique[:, 4], unique[:, 3], unique[:, 1], unique[:, 2], weight, error
-    )
+    node, steps, current, target_neuron, source_neuron = unique.T
+    source = np.array([first[name] for name in names], np.int64)[node] + source_neuron
+    return SummedSynapses(names, node, source, source_neuron, target_neuron, steps, current, weight, error)
 
 
 # Search for the scale of a node: units of the chip's voltage per unit of the float model's.
@@ -302,9 +265,8 @@ def find_scale(demand: ScaleDemand, chip: ChipSpec) -> float:
     stride = -(-len(demand.weights) // MAX_SAMPLE) or 1
     _, source = np.unique(demand.source[::stride], return_inverse=True)
     sample = replace(demand, weights=demand.weights[::stride], source=source)
-    scales = scales_below(
-        _greatest(demand, chip), demand.node, demand.thresholds, 1 << chip.lists.threshold_shift, chip
-    )
+    least = 1 << chip.lists.threshold_shift
+    scales = scales_below(_greatest(demand, chip), demand.node, demand.thresholds, least, chip)
     return min(scales, key=lambda scale: round(_error(sample, scale, chip), 9))
 
 
@@ -337,12 +299,9 @@ def _greatest(demand: ScaleDemand, chip: ChipSpec) -> float:
 def _error(demand: ScaleDemand, scale: float, chip: ChipSpec) -> float:
     weights = demand.weights * scale
     rounded = round_weights(weights, demand.source, int(demand.source.max(initial=-1)) + 1, chip)
-    parts = (
-        (weights, rounded),
-        (demand.thresholds * scale, round_thresholds(demand.thresholds * scale, chip)),
-        (demand.biases * scale, round_biases(demand.biases * scale, chip)),
-    )
-    return sum(relative_error(wanted, found) for wanted, found in parts)
+    thresholds, biases = demand.thresholds * scale, demand.biases * scale
+    whole = (rounded, round_thresholds(thresholds, chip), round_biases(biases, chip))
+    return sum(relative_error(*pair) for pair in zip((weights, thresholds, biases), whole, strict=True))
 
 
 def greatest_error(wanted: Floats, found: Ints) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from pathlib import Path
@@ -93,24 +93,48 @@ def quantise(network: FloatNetwork, chip: str | Path | ChipSpec = "loihi1") -> Q
         If a value is out of the chip's range at every scale, or a time constant is too long for its decays.
     """
     spec = load_chip(chip)
-    _require_decay(network, spec)
     synapses = {name: sum_synapses(network, name) for name in network.nodes}
     notes: tuple[str, ...] = ()
     if not spec.kind.computes(CurrentNeuron):
-        nodes = {name: crossbar_integers(network, name, synapses[name], spec) for name in network.nodes}
-        found = {name: node.integers for name, node in nodes.items()}
-        weights = {name: node.weights for name, node in nodes.items()}
-        notes = tuple(node.note for node in nodes.values())
+        _require_crossbar(network, spec)
+        crossbars = {name: crossbar_integers(network, name, synapses[name], spec) for name in network.nodes}
+        found = {name: integers for name, (integers, _, _) in crossbars.items()}
+        weights = {name: whole for name, (_, whole, _) in crossbars.items()}
+        notes = tuple(note for _, _, note in crossbars.values())
     else:
         found = {name: node_integers(network, name, synapses[name], spec) for name in network.nodes}
-        weights = _weights(network, synapses, found, spec)
-    made = _network(network, spec, synapses, weights, found)
-    return Quantised(made, _quantisation(network, spec, synapses, weights, found, notes), ReadOnlyMapping(found))
+        # all weights of a source are rounded together, as they may lie in one list
+        scaled = [synapses[name].scaled(node.current_units) for name, node in found.items()]
+        source = np.concatenate([synapses[name].source for name in found] or [np.zeros(0, np.int64)])
+        rounded = round_weights(np.concatenate(scaled or [np.zeros(0)]), source, sum(network.sizes.values()), spec)
+        ends = np.cumsum([len(part) for part in scaled])[:-1]
+        weights = dict(zip(found, np.split(rounded, ends), strict=True))
+    nodes = {name: Node(name, (1, 1, size)) for name, size in network.inputs.items()}
+    nodes |= {name: Node(name, (1, 1, part.neuron.threshold.size), neuron=part.neuron) for name, part in found.items()}
+    pairs = [(source, name) for name, part in synapses.items() for source in part.names]
+    edges = {(u, v): _edge(u, v, synapses[v], weights[v], nodes) for u, v in pairs}
+    sources = {source for source, _ in edges}
+    nodes = {name: node for name, node in nodes.items() if name not in network.inputs or name in sources}
+    for name in list(_unreached(nodes, edges)):
+        nodes = {HOST: Node(HOST, (1, 1, 1))} | nodes
+        edges[HOST, name] = Edge(HOST, name, MatrixTransform(csr_array((nodes[name].size, 1), dtype=np.int64)))
+    tables = {"made_for": {"chip": spec.name}}
+    has_pulses = any(any(network.nodes[part.target].is_pulse) for part in network.synapses)
+    price = Quantisation(
+        network=network.name,
+        chip=spec.name,
+        dt=network.dt,
+        tick_seconds=spec.tick_seconds,
+        search=SEARCH if spec.kind.computes(CurrentNeuron) else CROSSBAR_SEARCH,
+        nodes=tuple(part.errors for part in found.values()),
+        edges=tuple(_edge_errors(u, v, synapses[v], weights[v], found[v]) for u, v in pairs),
+        notes=(*((_PULSES,) if has_pulses else ()), *notes),
+    )
+    made = Network(network.name, nodes, edges, outputs=tuple(network.nodes), tables=tables)
+    return Quantised(made, price, ReadOnlyMapping(found))
 
 
-def _require_decay(network: FloatNetwork, chip: ChipSpec) -> None:
-    if chip.kind.computes(CurrentNeuron):
-        return
+def _require_crossbar(network: FloatNetwork, chip: ChipSpec) -> None:
     if not chip.kind.computes(LeakNeuron):
         raise NotSupportedError(
             f"chip {chip.name}: its neurons forget from tick to tick; loihi1 and truenorth have others"
@@ -129,92 +153,28 @@ def _require_decay(network: FloatNetwork, chip: ChipSpec) -> None:
             )
 
 
-def _weights(
-    network: FloatNetwork,
-    synapses: Mapping[str, SummedSynapses],
-    found: Mapping[str, NodeIntegers],
-    chip: ChipSpec,
-) -> dict[str, Ints]:
-    """Round all weights of a source together, as they may lie in one list."""
-    sizes = list(found)
-    scaled = [synapses[name].scaled(found[name].current_units) for name in sizes]
-    source = np.concatenate([synapses[name].source for name in sizes] or [np.zeros(0, np.int64)])
-    rounded = round_weights(np.concatenate(scaled or [np.zeros(0)]), source, sum(network.sizes.values()), chip)
-    ends = np.cumsum([len(part) for part in scaled])[:-1]
-    return dict(zip(sizes, np.split(rounded, ends), strict=True))
-
-
-def _network(
-    network: FloatNetwork,
-    chip: ChipSpec,
-    synapses: Mapping[str, SummedSynapses],
-    weights: Mapping[str, Ints],
-    found: Mapping[str, NodeIntegers],
-) -> Network:
-    nodes = {name: Node(name, (1, 1, size)) for name, size in network.inputs.items()}
-    nodes |= {name: Node(name, (1, 1, part.neuron.threshold.size), neuron=part.neuron) for name, part in found.items()}
-    edges = {
-        (source, name): _edge(source, name, part, weights[name], nodes)
-        for name, part in synapses.items()
-        for source in part.names
-    }
-    sources = {source for source, _ in edges}
-    nodes = {name: node for name, node in nodes.items() if name not in network.inputs or name in sources}
-    for name in _unreached(nodes, edges):
-        nodes = {HOST: Node(HOST, (1, 1, 1))} | nodes
-        edges[HOST, name] = Edge(HOST, name, MatrixTransform(csr_array((nodes[name].size, 1), dtype=np.int64)))
-    tables = {"made_for": {"chip": chip.name}}
-    return Network(network.name, nodes, edges, outputs=tuple(network.nodes), tables=tables)
-
-
 def _edge(source: str, target: str, part: SummedSynapses, weights: Ints, nodes: Mapping[str, Node]) -> Edge:
     shape = (nodes[target].size, nodes[source].size)
-    terms = []
-    for delay, current in part.terms(source):
-        mine = part.mask(source, delay, current) & (weights != 0)
+    of_source, terms = part.names_of == part.names.index(source), []
+    pairs = np.unique(np.stack([part.delay[of_source], part.current[of_source]], axis=1), axis=0)
+    for delay, current in pairs.tolist():
+        mine = of_source & (part.delay == delay) & (part.current == current) & (weights != 0)
         columns = (weights[mine], (part.target_neuron[mine], part.source_neuron[mine]))
         terms.append(EdgeTerm(MatrixTransform(csr_array(columns, shape=shape)), delay + 1, current))
     first, *more = terms
     return Edge(source, target, first.transform, first.delay, first.current, tuple(more))
 
 
-def _unreached(nodes: Mapping[str, Node], edges: Mapping[tuple[str, str], Edge]) -> list[str]:
-    """List the first node of every group that no input reaches, in order."""
+def _unreached(nodes: Mapping[str, Node], edges: Mapping[tuple[str, str], Edge]) -> Iterator[str]:
+    """Yield the first node of every group that no input reaches, in order."""
     graph: nx.DiGraph[str] = nx.DiGraph(list(edges))
     graph.add_nodes_from(nodes)
     reached: set[str] = set()
-    lost: list[str] = []
     for name, node in [*((n, k) for n, k in nodes.items() if k.neuron is None), *nodes.items()]:
         if name not in reached:
             reached |= {name, *nx.descendants(graph, name)}
-            lost += [name] if node.neuron is not None else []
-    return lost
-
-
-def _quantisation(
-    network: FloatNetwork,
-    chip: ChipSpec,
-    synapses: Mapping[str, SummedSynapses],
-    weights: Mapping[str, Ints],
-    found: Mapping[str, NodeIntegers],
-    notes: tuple[str, ...],
-) -> Quantisation:
-    edges = [
-        _edge_errors(source, name, part, weights[name], found[name])
-        for name, part in synapses.items()
-        for source in part.names
-    ]
-    has_pulses = any(any(network.nodes[part.target].is_pulse) for part in network.synapses)
-    return Quantisation(
-        network=network.name,
-        chip=chip.name,
-        dt=network.dt,
-        tick_seconds=chip.tick_seconds,
-        search=SEARCH if chip.kind.computes(CurrentNeuron) else CROSSBAR_SEARCH,
-        nodes=tuple(part.errors for part in found.values()),
-        edges=tuple(edges),
-        notes=(*((_PULSES,) if has_pulses else ()), *notes),
-    )
+            if node.neuron is not None:
+                yield name
 
 
 def _edge_errors(source: str, target: str, part: SummedSynapses, weights: Ints, node: NodeIntegers) -> EdgeErrors:
@@ -246,27 +206,20 @@ CROSSBAR_SEARCH = (
 """The search in one sentence, for reports."""
 
 
-class CrossbarNode(NamedTuple):
-    """A node in integers."""
-
-    integers: NodeIntegers  # its neurons
-    weights: Ints  # (s,): weights of its synapses, in their order
-    note: str  # how many axons a source takes
-
-
 class _Rounded(NamedTuple):
-    """Values of a node at a scale, with the sum of their relative errors."""
+    """Values of a node at a scale, with their relative errors, in this order."""
 
     scale: float
     threshold: Ints
     leak: Ints
     weights: Ints
-    error: float
-    weight_error: float
+    errors: list[float]
 
 
-def crossbar_integers(network: FloatNetwork, name: str, synapses: SummedSynapses, chip: ChipSpec) -> CrossbarNode:
-    """Quantise the neurons of a node and the synapses onto them."""
+def crossbar_integers(
+    network: FloatNetwork, name: str, synapses: SummedSynapses, chip: ChipSpec
+) -> tuple[NodeIntegers, Ints, str]:
+    """Quantise the neurons of a node and the weights of the synapses onto them; say how many axons a source takes."""
     neuron = network.nodes[name]
     above, leak = neuron.threshold - neuron.reset, neuron.drive * network.dt
     if ((neuron.voltage > neuron.threshold) & (neuron.voltage > neuron.reset)).any():
@@ -279,18 +232,15 @@ def crossbar_integers(network: FloatNetwork, name: str, synapses: SummedSynapses
     else:
         for axons in range(1, MOST_AXONS + 1):
             tried = [_search(name, above, leak, weights, _sums(axons, radix), chip) for radix in (2, 3, 4)]
-            best = min(tried, key=lambda found: found.error)
+            best = min(tried, key=lambda found: sum(found.errors))
             sources = f"weights as sums of at most {axons} digit{'s' * (axons > 1)}, an axon each"
-            if best.weight_error <= WEIGHT_ERROR:
+            if best.errors[2] <= WEIGHT_ERROR:
                 break
     floor = chip.threshold_range[1]
     voltage = np.rint((neuron.voltage - neuron.reset) * best.scale).astype(np.int64)
-    integers = LeakNeuron(
-        threshold=best.threshold + 1,  # the float model spikes above it, the chip's neuron at it
-        leak=best.leak,
-        floor=np.full(neuron.size, floor),
-        potential=voltage.clip(-floor, best.threshold),
-    )
+    start = voltage.clip(-floor, best.threshold)
+    # the float model spikes above its threshold, the chip's neuron at it
+    integers = LeakNeuron(best.threshold + 1, best.leak, np.full(neuron.size, floor), start)
     errors = NodeErrors(
         node=name,
         neurons=neuron.size,
@@ -305,8 +255,8 @@ def crossbar_integers(network: FloatNetwork, name: str, synapses: SummedSynapses
         lowest_voltage=float((neuron.reset - floor / best.scale).max(initial=-np.inf)),
     )
     units = np.array(neuron.gains) * best.scale
-    note = f"node {name}: {sources}, error {best.weight_error:.2%}"
-    return CrossbarNode(NodeIntegers(integers, best.scale, neuron.reset, units, errors), best.weights, note)
+    note = f"node {name}: {sources}, error {best.errors[2]:.2%}"
+    return NodeIntegers(integers, best.scale, neuron.reset, units, errors), best.weights, note
 
 
 def _most_values(weights: Floats, target: Ints) -> int:
@@ -327,21 +277,12 @@ def _search(name: str, above: Floats, leak: Floats, weights: Floats, levels: Int
     bounds = ((chip.threshold_range[1] - 1, above), (chip.leak_range[1], leak), (most, weights))
     greatest = min(bound / np.abs(values).max() for bound, values in bounds if np.abs(values).max(initial=0) > 0)
     scales = scales_below(greatest, name, above, 1, chip)
-    found = [_rounded(scale, above, leak, weights, levels) for scale in scales]
-    return min(found, key=lambda rounded: round(rounded.error, 9))
-
-
-def _rounded(scale: float, above: Floats, leak: Floats, weights: Floats, levels: Ints | None) -> _Rounded:
-    threshold, lost = np.rint(above * scale), np.rint(leak * scale)
-    wanted = weights * scale
-    held = np.rint(wanted) if levels is None else levels[np.abs(wanted[:, None] - levels).argmin(axis=1)]
-    pairs = ((above * scale, threshold), (leak * scale, lost), (wanted, held))
-    errors = [relative_error(exact, whole) for exact, whole in pairs]
-    return _Rounded(
-        scale,
-        threshold.astype(np.int64),
-        lost.astype(np.int64),
-        held.astype(np.int64),
-        error=sum(errors),
-        weight_error=errors[2],
-    )
+    found = []
+    for scale in scales:
+        wanted = above * scale, leak * scale, weights * scale
+        held = np.rint(wanted[2]) if levels is None else levels[np.abs(wanted[2][:, None] - levels).argmin(axis=1)]
+        whole = np.rint(wanted[0]), np.rint(wanted[1]), held
+        errors = [relative_error(exact, near) for exact, near in zip(wanted, whole, strict=True)]
+        threshold, lost, synapses = (part.astype(np.int64) for part in whole)
+        found.append(_Rounded(scale, threshold, lost, synapses, errors))
+    return min(found, key=lambda rounded: round(sum(rounded.errors), 9))

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import networkx as nx
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array, eye_array, hstack
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.even_spikes import even_spikes
@@ -33,7 +33,7 @@ from neuromap.network.build import require_weights
 from neuromap.network.edge import Edge, EdgeTerm
 from neuromap.network.network import Network
 from neuromap.network.node import Node
-from neuromap.network.spiking_neuron import CurrentNeuron, LeakNeuron, require_exact
+from neuromap.network.spiking_neuron import CurrentNeuron, GradedNeuron, LeakNeuron, require_exact
 from neuromap.network.transforms import MatrixTransform
 from neuromap.quantise.list_integers import greatest_weight, round_weights
 from neuromap.render.value import Card
@@ -139,7 +139,9 @@ def to_rates(
     frames = _checked_data(calibration, network)
     units = _affine_units(network, order)
     full, saturated = _full_values(network, order, units, frames, percentile)
-    depth = _depth(units, network.outputs)
+    ticks: dict[str, int] = {}  # along the longest path to a node
+    for name, unit in units.items():
+        ticks[name] = 1 + max((ticks.get(source, 0) for source in unit.weights), default=0)
     bounded: int | None = None
     if spec.kind.computes(LeakNeuron):
         made, full = _with_leak(network, units, full, frames, spec)
@@ -147,14 +149,9 @@ def to_rates(
         made, bounded = _with_currents(network, units, full, spec)
     tables: dict[str, dict[str, object]] = {"inputs": {name: {"code": "rate"} for name in made.inputs}}
     tables["made_for"] = {"chip": spec.name}
-    return RateNetwork(
-        replace(made, tables=tables, outputs=network.outputs),
-        spec.name,
-        ReadOnlyMapping(full),
-        depth,
-        ReadOnlyMapping(saturated),
-        bounded,
-    )
+    made = replace(made, tables=tables, outputs=network.outputs)
+    depth = max(ticks[name] for name in network.outputs)
+    return RateNetwork(made, spec.name, ReadOnlyMapping(full), depth, ReadOnlyMapping(saturated), bounded)
 
 
 def _require_convertible(network: Network, chip: ChipSpec) -> list[str]:
@@ -197,8 +194,7 @@ def _checked_data(calibration: Mapping[str, ArrayLike], network: Network) -> dic
                 f"calibration: input {name}: found {values.dtype}{list(values.shape)}; allowed are integers, 2 rows or "
                 f"more of {node.size} values"
             )
-        assert node.graded is not None, "all nodes of a graded network are"
-        low, high = node.graded.low, node.graded.high
+        low, high = _graded(network, name).low, _graded(network, name).high
         if not low <= values.min() <= values.max() <= high:
             raise InputError(
                 f"calibration: input {name}: found values from {values.min()} to {values.max()}; its node allows {low} "
@@ -212,21 +208,25 @@ def _checked_data(calibration: Mapping[str, ArrayLike], network: Network) -> dic
     return frames
 
 
-@dataclass(frozen=True, eq=False)
-class _Unit:
+class _Unit(NamedTuple):
     """Input that a node's neurons integrate, in units of its values, as a sum over nodes that have neurons."""
 
     weights: dict[str, csr_array]  # by source, (size, n_source) float64
     bias: Floats  # (size,)
 
 
+def _graded(network: Network, name: str) -> GradedNeuron:
+    neuron = network.nodes[name].graded
+    assert neuron is not None, "all nodes of a graded network are"
+    return neuron
+
+
 def _line_of(network: Network, name: str) -> tuple[Floats, Floats]:
     """Span and offset of every input neuron: its value is intensity times span plus offset."""
-    node = network.nodes[name]
-    assert node.graded is not None, "all nodes of a graded network are"
+    node, neuron = network.nodes[name], _graded(network, name)
     table = network.tables.get("inputs", {}).get(name, {})
     if "step" not in table and "mean" not in table:
-        (low, high), black = node.graded.value_range, -node.graded.zero_point
+        (low, high), black = neuron.value_range, -neuron.zero_point
         if low <= black and black + 255 <= high:  # pixels, of which the node's range may hold more
             low, high = black, black + 255
         return np.full(node.size, float(high - low) or 1.0), np.full(node.size, float(low))  # 0 to 0: always silent
@@ -246,20 +246,17 @@ def _affine_units(network: Network, order: list[str]) -> dict[str, _Unit]:
     units: dict[str, _Unit] = {}
     linear: dict[str, _Unit] = {}
     for name in network.inputs:
-        span, offset = _line_of(network, name)
-        linear[name] = _scaled(name, span, offset)
+        linear[name] = _scaled(name, *_line_of(network, name))
     for name in order:
-        node = network.nodes[name]
-        graded = node.graded
-        assert graded is not None, "all nodes of a graded network are"
-        per_value = np.broadcast_to(graded.multiplier / 2.0**graded.shift, node.size)
+        graded, size = _graded(network, name), network.nodes[name].size
+        per_value = np.broadcast_to(graded.multiplier / 2.0**graded.shift, size)
         weights: dict[str, csr_array] = {}
-        bias = np.broadcast_to(graded.bias.astype(np.float64), node.size)
+        bias = np.broadcast_to(graded.bias.astype(np.float64), size)
         for (u, v), edge in network.edges.items():
             if v != name:
                 continue
             matrix = csr_array(edge.matrix().astype(np.float64))
-            if u in network.outputs and network.nodes[u].graded.low < 0:  # type: ignore[union-attr] # it is graded
+            if u in network.outputs and _graded(network, u).low < 0:
                 raise NotSupportedError(
                     f"edge {u} -> {v}: {u} is an output with values below 0, which are lifted to be rates; give {v} an "
                     "edge from what feeds it"
@@ -281,8 +278,7 @@ def _full_values(
     """Find the values that become a rate of 1, and lift linear outputs above 0."""
     values: dict[str, Ints] = dict(frames)
     for name in order:
-        graded = network.nodes[name].graded
-        assert graded is not None, "all nodes of a graded network are"
+        graded = _graded(network, name)
         into = (edge.matrix() @ values[u].T for (u, v), edge in network.edges.items() if v == name)
         sums = (sum(into) + np.broadcast_to(graded.bias, network.nodes[name].size)[:, None]).T
         require_exact(name, sums)
@@ -290,8 +286,13 @@ def _full_values(
     full, saturated = {}, {}
     for name in units:
         found = values[name].astype(np.float64)
-        if network.nodes[name].graded.low < 0:  # type: ignore[union-attr] # it is graded; a linear output
-            found = _lifted(found, units, name)
+        if _graded(network, name).low < 0:  # a linear output
+            # One offset for all its neurons lifts the greatest of nearly every row well above 0: the predicted class
+            # does not change, but a row whose neurons are all below 0 would never spike.
+            least, most = np.percentile(found.max(axis=1), 1), float(np.abs(found).max())
+            offset = max(0.0, _MARGIN * most - float(least))
+            units[name] = _Unit(units[name].weights, units[name].bias + offset)
+            found = found + offset
         level = float(np.percentile(found, percentile))
         level = level if level > 0 else float(found.max())
         if level <= 0:
@@ -303,30 +304,10 @@ def _full_values(
     return full, saturated
 
 
-def _lifted(values: Floats, units: dict[str, _Unit], name: str) -> Floats:
-    """Add one offset to all neurons of an output, so that the greatest of nearly every row is well above 0."""
-    # the predicted class does not change, but a row whose neurons are all below 0 would never spike
-    least, most = np.percentile(values.max(axis=1), 1), float(np.abs(values).max())
-    offset = max(0.0, _MARGIN * most - float(least))
-    unit = units[name]
-    units[name] = _Unit(unit.weights, unit.bias + offset)
-    return values + offset
-
-
-def _depth(units: Mapping[str, _Unit], outputs: tuple[str, ...]) -> int:
-    """Count the ticks along the longest path to an output."""
-    ticks: dict[str, int] = {}
-    for name, unit in units.items():
-        ticks[name] = 1 + max((ticks.get(source, 0) for source in unit.weights), default=0)
-    return max(ticks[name] for name in outputs)
-
-
 def _relative(unit: _Unit, name: str, full: Mapping[str, float]) -> tuple[dict[str, csr_array], Floats]:
     """Return spike weights and bias as fractions of the threshold."""
-    weights = {
-        source: csr_array(matrix * (full.get(source, 1.0) / full[name])) for source, matrix in unit.weights.items()
-    }
-    return weights, unit.bias / full[name]
+    worth = {source: full.get(source, 1.0) / full[name] for source in unit.weights}
+    return {u: csr_array(matrix * worth[u]) for u, matrix in unit.weights.items()}, unit.bias / full[name]
 
 
 # Crossbar cores: a neuron has one weight for each type of axon, so a source takes an axon for each digit of its weight.
@@ -361,24 +342,17 @@ def _with_leak(
         headroom = min(max(1.0, float(rise)), _HEADROOM)
         full[name] *= headroom
         node = _whole_node(name, {u: csr_array(m / headroom) for u, m in weights.items()}, bias / headroom, chip)
-        drive = np.stack(
-            [sum(m @ spikes[u][t].astype(np.int32) for u, m in node.weights.items()) for t in range(_TICKS)]
-        )
+        into = node.weights.items()
+        drive = np.stack([sum(m @ spikes[u][t].astype(np.int32) for u, m in into) for t in range(_TICKS)])
         # neurons of a feature have the same weights; outputs are compared, so all of them have one threshold
         shape = network.nodes[name].shape
         groups = 1 if name in network.outputs or shape is None else shape[2]
         threshold = node.threshold if node.is_soft else _calibrated(drive, node, groups)
         spikes[name] = _fired(drive, node.leak, threshold, is_soft=node.is_soft)[0]
-        floor = chip.threshold_range[1]
-        neuron = LeakNeuron(
-            threshold=threshold,
-            leak=node.leak,
-            floor=np.full(len(bias), floor),
-            potential=threshold // 2,
-            subtract=int(node.is_soft),
-        )
+        floor, start = np.full(len(bias), chip.threshold_range[1]), threshold // 2
+        neuron = LeakNeuron(threshold, node.leak, floor, start, subtract=int(node.is_soft))
         nodes[name] = Node(name, network.nodes[name].shape, neuron=neuron)
-        edges |= {(u, name): Edge(u, name, MatrixTransform(m)) for u, m in node.weights.items()}
+        edges |= {(u, name): Edge(u, name, MatrixTransform(m)) for u, m in into}
     return Network(network.name, nodes, edges, outputs=network.outputs), full
 
 
@@ -473,10 +447,8 @@ def _with_currents(
         parts.append((clock, name, csr_array(bias[:, None])))
     wanted = [matrix.tocoo() for _, _, matrix in parts]
     # a weight takes the least power of 2 that its source's greatest weight allows
-    numbers = [
-        np.full(entries.nnz, sum(sizes.values())) if source == clock else first[source] + entries.coords[1]
-        for (source, _, _), entries in zip(parts, wanted, strict=True)
-    ]
+    first[clock] = n_sources = sum(sizes.values())
+    numbers = [first[source] + entries.coords[1] for (source, _, _), entries in zip(parts, wanted, strict=True)]
     relative = np.concatenate([entries.data for entries in wanted])
     step, threshold = max(_SHARE, 1 << chip.lists.threshold_shift), _THRESHOLD
     greatest, bound = float(np.abs(relative).max(initial=0)), greatest_weight(chip)
@@ -487,9 +459,8 @@ def _with_currents(
             f"network {network.name}: a spike adds up to {greatest:.3g} thresholds to a neuron, {chip.name} holds "
             f"{bound / step:.3g}; give data on which its nodes are more alike, or a greater percentile"
         )
-    rounded = round_weights(
-        relative * threshold, np.concatenate(numbers).astype(np.int64), sum(sizes.values()) + 1, chip
-    )
+    source_of = np.concatenate(numbers).astype(np.int64)
+    rounded = round_weights(relative * threshold, source_of, n_sources + 1, chip)
     widths = chip.lists.neuron_widths(chip.potential_bits)
     zero, decay = np.array(0), np.array(1 << chip.lists.decay_bits)  # the voltage is the current
     ticking = CurrentNeuron(threshold=zero, bias=zero + 1, voltage_decay=decay, **widths)
@@ -510,15 +481,8 @@ def _with_currents(
     for name in units:
         into = csr_array(hstack([edge.matrix() for (_, v), edge in edges.items() if v == name]))
         most = max(most, int(into.maximum(0).sum(axis=1).max()), -int(into.minimum(0).sum(axis=1).min()))
-    for name in units:
-        edges[name, name] = _own_spikes(name, sizes[name], threshold)
+    for name in units:  # by its own edge every spike subtracts the threshold from the neuron's current
+        share = MatrixTransform(csr_array(eye_array(sizes[name], dtype=np.int64) * -_SHARE))
+        edges[name, name] = Edge(name, name, share, also=(EdgeTerm(share),) * (threshold // _SHARE - 1))
     bounded = ((1 << (widths.get("current_bits", CurrentNeuron.current_bits) - 1)) - 1 - threshold) // most
     return Network(network.name, nodes, edges, outputs=network.outputs), bounded
-
-
-def _own_spikes(name: str, size: int, threshold: int) -> Edge:
-    """Make the edge by which every spike subtracts the threshold from the neuron's own current."""
-    numbers = np.arange(size)
-    matrix = csr_array((np.full(size, -_SHARE), (numbers, numbers)), shape=(size, size))
-    share = MatrixTransform(matrix)
-    return Edge(name, name, share, also=(EdgeTerm(share),) * (threshold // _SHARE - 1))

@@ -391,8 +391,8 @@ def test_float_graphs_name_the_calibration_set(tmp_path):
 def test_a_ratio_rounds_as_the_graph_does_or_says_at_how_many_sums_not(unit, scale, zero, reach, fused, rest):
     unit, scale = np.float64(np.float32(unit)), np.float64(np.float32(scale))
     one = np.ones(1)
-    meaning = Meaning(one * unit, np.ones(1, np.int64), one * rest * (not fused), -np.inf * one, np.inf * one,
-                      one * scale, zero, -128 - zero, 127 - zero, fused)  # fmt: skip
+    reals = one * unit, one * scale
+    meaning = Meaning(*reals, zero, -128 - zero, 127 - zero, fused, rest=one * rest * (not fused))
     found = fitted(meaning, np.array([-reach]), np.array([reach]))
     sums = np.arange(-reach, reach + 1)
     expected = meaning.values(sums[None])[0]
@@ -404,7 +404,7 @@ def test_a_ratio_rounds_as_the_graph_does_or_says_at_how_many_sums_not(unit, sca
 def test_a_power_of_two_is_taken_as_it_is(data):
     shift = data.draw(st.integers(0, 12))
     one = np.ones(1)
-    meaning = Meaning(one * 2.0**-shift, np.ones(1, np.int64), 0 * one, -np.inf * one, np.inf * one, one, 0, -128, 127)
+    meaning = Meaning(one * 2.0**-shift, one, 0, -128, 127)
     found = fitted(meaning, np.array([-(2**shift) * 99]), np.array([2**shift * 99]))
     assert (found.multiplier[0], found.shift[0], found.differ[0]) == (1, shift, 0)
 
@@ -417,7 +417,7 @@ def test_a_sum_of_two_scales_is_proven_for_all_pairs(scales, zeros):
     reals = values[0].astype(np.float32)[:, None] * first + values[1].astype(np.float32)[None] * second
     bounds = -zeros[2], 255 - zeros[2]
     made = np.clip(np.rint(reals / scale), *bounds).astype(np.int64)
-    found = joined(made, values, (float(first), float(second)), float(scale), bounds, 2**22)
+    found = joined(made, values, (float(first), float(second)), float(scale), bounds)
     total = found.weights[0] * values[0][:, None] + found.weights[1] * values[1][None]
     neuron = GradedNeuron(*bounds, *found.ratio)
     assert np.count_nonzero(neuron.respond(total.ravel()) != made.ravel()) == found.differ

@@ -32,6 +32,8 @@ from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorSh
 from neuromap.network.weights import MAX_NEURONS, show_count
 
 Reals = NDArray[np.float32]
+# Scale and zero point.
+Numbers = tuple[NDArray[Any], NDArray[Any]]
 # Most inputs computed at a time, and most values of their windows, unless one input has more.
 _AT_ONCE, _VALUES_AT_ONCE = 32, 2**26
 # Most values of the windows of one input.
@@ -66,7 +68,11 @@ def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, p
     if isinstance(given, ImageSet):
         given, labels = _of_images(graph, given)
     elif isinstance(given, str | Path):
-        given = _from_file(Path(given))
+        try:
+            content = read_bytes(Path(given), "calibration set (.npz)", _MOST_BYTES, InputError)
+            given = read_npz(content, _MOST_BYTES, InputError)
+        except InputError as error:
+            raise InputError(f"{show_name(str(given))}: {error}") from None
     arrays = dict(given) if isinstance(given, Mapping) else {next(iter(graph.inputs)): given}
     labels = arrays.pop("labels", labels)
     if len(graph.inputs) == 1 and len(arrays) == 1:
@@ -98,13 +104,14 @@ def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, p
         seen = min(0.0, float(array.min())), max(0.0, float(array.max()))
     if percentile is not None and not 50 < percentile <= 100:
         raise InputError(f"percentile: found {percentile!r:.40}; allowed are numbers above 50 and up to 100")
-    rows = len(next(iter(found.values())))
-    numbers = None if labels is None else np.asarray(labels)
-    if numbers is not None and (numbers.shape != (rows,) or numbers.dtype.kind not in "iu"):
+    if labels is None:
+        return Calibration(found, None, percentile, seen)
+    rows, numbers = len(next(iter(found.values()))), np.asarray(labels)
+    if numbers.shape != (rows,) or numbers.dtype.kind not in "iu":
         raise InputError(f"calibration: labels: found shape {list(numbers.shape)}; give {rows} integers, one an input")
-    if numbers is not None and numbers.min() < 0:
+    if numbers.min() < 0:
         raise InputError(f"calibration: labels: found {numbers.min()}; give the numbers of classes, from 0 on")
-    return Calibration(found, None if numbers is None else numbers.astype(np.int64), percentile, seen)
+    return Calibration(found, numbers.astype(np.int64), percentile, seen)
 
 
 def _of_images(graph: OperatorGraph, images: ImageSet) -> tuple[dict[str, Reals], NDArray[np.int64]]:
@@ -123,22 +130,19 @@ def _of_images(graph: OperatorGraph, images: ImageSet) -> tuple[dict[str, Reals]
     first = np.moveaxis(shown, -1, 1)
     # one image a row may stand for any layout; with rows and columns it has to be that of the network
     flat = rows * columns == 1 or (shape is not None and len(shape) == 2)
-    as_stored = next(
-        (
-            found
-            for found in (first, shown)
-            if shape is not None
-            and (math.prod(shape[1:]) == features * rows * columns if flat else _long(found.shape) == _long(shape))
-        ),
-        None,
-    )
-    if shape is None or as_stored is None:
+    fits = [
+        found
+        for found in (first, shown)
+        if shape is not None
+        and (math.prod(shape[1:]) == features * rows * columns if flat else _long(found.shape) == _long(shape))
+    ]
+    if shape is None or not fits:
         wanted = "of unknown size" if shape is None else " x ".join(map(str, shape[1:]))
         raise InputError(
             f"calibration: images of {images.name} have {rows} x {columns} pixels and {counted(features, 'feature')}; "
             f"the network's input {show_name(tensor)} is {wanted}; give images of that size"
         )
-    return {tensor: as_stored.reshape(len(which), *shape[1:])}, images.labels[which]
+    return {tensor: fits[0].reshape(len(which), *shape[1:])}, images.labels[which]
 
 
 def _long(shape: Sequence[int]) -> list[int]:
@@ -162,13 +166,6 @@ def _finite(tensor: str, given: Any) -> Reals:
     return reals
 
 
-def _from_file(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        return read_npz(read_bytes(path, "calibration set (.npz)", _MOST_BYTES, InputError), _MOST_BYTES, InputError)
-    except InputError as error:
-        raise InputError(f"{show_name(str(path))}: {error}") from None
-
-
 def quantised(graph: OperatorGraph, calibration: Calibration) -> OperatorGraph:
     """Quantise a float graph."""
     for one in graph.operators:
@@ -176,18 +173,17 @@ def quantised(graph: OperatorGraph, calibration: Calibration) -> OperatorGraph:
             raise InputError(f"{one.called}: weights hold NaN or infinity; its training diverged, train it anew")
     graph = _folded(graph)
     ends = _ends(graph)
-    points = _points(graph, ends)
-    ranges = _observed(graph, calibration, [*graph.inputs, *points])
-    return _Quantising(graph, ends, points, ranges).quantised()
+    points = list(_points(graph, ends))
+    ranges = _observed(graph, calibration, [*graph.inputs, *points], ends)
+    return _Quantising(graph, ends, set(points), ranges).quantised()
 
 
-def price(integers: OperatorGraph, calibration: Calibration) -> tuple[Note, ...]:
+def price(integers: OperatorGraph, calibration: Calibration) -> Iterator[Note]:
     """Note how much outputs, and how often classes, of the quantised graph differ from the float one's on the set."""
     ends: dict[str, list[Reals]] = {tensor: [] for tensor in calibration.ends}
     for shown in _batches(integers, calibration):
         for tensor, part in _computed(integers, shown, set(ends)):
             ends[tensor].append(part)
-    notes = []
     classes = max((math.prod(end.shape[1:]) for end in calibration.ends.values()), default=0)
     if calibration.labels is not None and (last := int(calibration.labels.max())) >= classes:
         raise InputError(f"calibration: labels: found {last}; the outputs have classes 0 to {classes - 1}")
@@ -198,15 +194,14 @@ def price(integers: OperatorGraph, calibration: Calibration) -> tuple[Note, ...]
         about = f"output {tensor} on {counted(len(expected), 'input')} of the calibration set"
         for word, error in (("on average", off.mean()), ("at most", off.max())):
             text = f"differs from the float network's {word}"
-            notes.append(Note(about, text, error=float(error / greatest), unit="of its greatest"))
+            yield Note(about, text, error=float(error / greatest), unit="of its greatest")
         if expected.shape[1] > 1:
             named = found.argmax(axis=1), expected.argmax(axis=1)
             text = f"names another class than the float network for {np.count_nonzero(named[0] != named[1])}"
             if calibration.labels is not None:
                 right = [float((part == calibration.labels).mean()) for part in named]
                 text += f"; accuracy {right[0]:.4f}, float {right[1]:.4f}"
-            notes.append(Note(about, text))
-    return tuple(notes)
+            yield Note(about, text)
 
 
 # Folding: normalisations and factors go into the weights of sums.
@@ -237,7 +232,7 @@ def _folded(graph: OperatorGraph) -> OperatorGraph:
 
 def _with_affine(source: Operator, one: Operator) -> Operator | None:
     shape = one.shape
-    if shape is None or not source.constants or (source.setting("biased") and len(source.constants) < 2):
+    if shape is None or not source.constants:
         return None
     axis = len(shape) - 1 if source.kind == "dense" else 1
     parts = [np.moveaxis(part.reshape(shape), axis, 0).reshape(shape[axis], -1) for part in affine(one, shape)]
@@ -271,35 +266,31 @@ def _is_known(one: Operator) -> bool:
     return one.setting("function", "") in (*_AFFINE, *_BOUNDS)
 
 
-def _points(graph: OperatorGraph, ends: set[str]) -> list[str]:
-    """List the tensors that become integers: results of operators, but those read only by one function or maximum."""
+def _points(graph: OperatorGraph, ends: set[str]) -> Iterator[str]:
+    """Yield the tensors that become integers: results of operators, but those read only by one function or maximum."""
     readers: dict[str, list[Operator]] = {}
     for one in graph.operators:
         for tensor in one.reads:
             readers.setdefault(tensor, []).append(one)
-    found = []
     for one in graph.operators:
         by = readers.get(one.gives, [])
-        is_open = (
-            len(by) == 1 and by[0].kind in ("function", "max_pool") and (by[0].kind != "function" or _is_known(by[0]))
-        )
+        into = by[0] if len(by) == 1 and one.gives not in graph.outputs else None
+        is_open = into is not None and (into.kind == "max_pool" or (into.kind == "function" and _is_known(into)))
         moves = one.kind in MOVES and one.kind != "concat"
-        if one.gives not in ends and by and not (is_open and one.gives not in graph.outputs) and not moves:
-            found.append(one.gives)
-    return found
+        if one.gives not in ends and by and not is_open and not moves:
+            yield one.gives
 
 
 class _Quantising:
     """Rebuilds a graph with integers at its points."""
 
     def __init__(
-        self, graph: OperatorGraph, ends: set[str], points: list[str], ranges: Mapping[str, tuple[float, float]]
+        self, graph: OperatorGraph, ends: set[str], points: set[str], ranges: Mapping[str, tuple[float, float]]
     ) -> None:
-        self._graph, self._ends, self._points, self._ranges = graph, ends, set(points), ranges
+        self._graph, self._ends, self._points, self._ranges = graph, ends, points, ranges
         self._operators: list[Operator] = []
         self._now: dict[str, str] = {}
-        self._scales: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
-        """Scale and zero point of reals that are integers times one scale."""
+        self._scales: dict[str, Numbers] = {}  # of reals that are integers times one scale
 
     def quantised(self) -> OperatorGraph:
         """Walk the graph."""
@@ -318,28 +309,24 @@ class _Quantising:
                 self._round(one.gives, one.name, one.shape, numbers)
         return replace(self._graph, operators=tuple(self._operators))
 
-    def _round(
-        self,
-        tensor: str,
-        name: str,
-        shape: TensorShape | None,
-        numbers: tuple[NDArray[Any], NDArray[Any]] | None = None,
-    ) -> None:
+    def _round(self, tensor: str, name: str, shape: TensorShape | None, numbers: Numbers | None = None) -> None:
         """Quantise a tensor, and dequantise the result."""
         low, high = self._ranges[tensor]
         scale = np.float32(max((high - low) / 255, 1e-12))
         zero = np.asarray(np.clip(np.rint(-low / scale), 0, 255), np.int64)
         integers, reals = f"{tensor}.integers", f"{tensor}.reals"
         numbers = numbers or (np.asarray(scale), zero)
-        for read, gives, what in ((tensor, integers, "quantises"), (integers, reals, "dequantises")):
+        for read, gives, what, called in (
+            (tensor, integers, "quantises", "QuantizeLinear"),
+            (integers, reals, "dequantises", "DequantizeLinear"),
+        ):
             settings = {what: True, "low": 0, "high": 255, "axis": 1}
-            called = what.removesuffix("s").capitalize().replace("ise", "ize") + "Linear"
             self._operators.append(Operator(name, "function", (read,), gives, shape, 0, called, settings, numbers))
         self._now[tensor], self._scales[reals] = reals, numbers
 
     def _integers(self, one: Operator) -> Operator:
         """Round weights, with a unit per output feature, or one unit for sums that leave the network."""
-        if not one.constants or (one.setting("biased") and len(one.constants) < 2):
+        if not one.constants:
             raise NotSupportedError(f"node {one.name}: its weights are missing; export the model with them")
         held = self._scales.get(one.reads[0])
         if held is None:
@@ -348,39 +335,36 @@ class _Quantising:
         axis = 1 if one.kind == "conv_transpose" else 0
         others = tuple(k for k in range(weights.ndim) if k != axis)
         greatest = np.abs(weights).max(axis=others, keepdims=True)
-        if one.gives in self._ends or self._leaves(one.gives) or (axis == 1 and one.setting("groups", 1) != 1):
+        by = [other for other in self._graph.operators if one.gives in other.reads]
+        leaves = len(by) == 1 and by[0].kind == "function" and by[0].gives in self._ends  # through bounds
+        if one.gives in self._ends or leaves or (axis == 1 and one.setting("groups", 1) != 1):
             greatest = np.full_like(greatest, np.abs(weights).max())
         scale = (np.where(greatest > 0, greatest, 127.0) / 127).astype(np.float32)
         integers = np.rint(weights / scale).clip(-127, 127).astype(np.int64)
-        spread = np.broadcast_to(scale, integers.shape)
-        constants = [(integers * spread).astype(np.float32)]
-        exact: list[tuple[NDArray[Any], NDArray[Any]]] = [(integers, spread)]
+        exact = [(integers, np.broadcast_to(scale, integers.shape))]
         if len(one.constants) > 1:
             unit = scale.ravel().astype(np.float64) * np.float64(held[0])
             bias = np.rint(one.constants[1].astype(np.float64).ravel() / unit).astype(np.int64)
-            constants.append((bias * unit).astype(np.float32))
             exact.append((bias, np.broadcast_to(unit, bias.shape)))
-        return replace(one, constants=tuple(constants), exact=tuple(exact))
-
-    def _leaves(self, tensor: str) -> bool:
-        """Whether sums leave the network, through bounds at most."""
-        by = [one for one in self._graph.operators if tensor in one.reads]
-        return len(by) == 1 and by[0].kind == "function" and by[0].gives in self._ends
+        constants = tuple((whole * each).astype(np.float32) for whole, each in exact)
+        return replace(one, constants=constants, exact=tuple(exact))
 
 
 # Evaluation of a float graph.
 
 
-def _observed(graph: OperatorGraph, calibration: Calibration, points: list[str]) -> dict[str, tuple[float, float]]:
+def _observed(
+    graph: OperatorGraph, calibration: Calibration, points: list[str], outputs: set[str]
+) -> dict[str, tuple[float, float]]:
     """Find the range of every point, and keep the results of the graph."""
-    lows, highs = dict.fromkeys(points, 0.0), dict.fromkeys(points, 0.0)
+    ranges = dict.fromkeys(points, (0.0, 0.0))
     samples: dict[str, list[Reals]] = {tensor: [] for tensor in points}
-    ends: dict[str, list[Reals]] = {tensor: [] for tensor in _ends(graph)}
+    ends: dict[str, list[Reals]] = {tensor: [] for tensor in outputs}
     for shown in _batches(graph, calibration):
         for tensor, found in _computed(graph, shown, {*points, *ends}):
-            if tensor in lows:
-                lows[tensor] = min(lows[tensor], float(found.min()))
-                highs[tensor] = max(highs[tensor], float(found.max()))
+            if tensor in ranges:
+                low, high = ranges[tensor]
+                ranges[tensor] = min(low, float(found.min())), max(high, float(found.max()))
                 if calibration.percentile is not None:
                     samples[tensor].append(found.ravel()[:: max(1, found.size // _SAMPLES)])
             if tensor in ends:
@@ -389,10 +373,9 @@ def _observed(graph: OperatorGraph, calibration: Calibration, points: list[str])
     if calibration.percentile is not None:
         outside = (100 - calibration.percentile) / 2
         for tensor, parts in samples.items():
-            values = np.concatenate(parts)
-            lows[tensor] = min(0.0, float(np.percentile(values, outside))) if lows[tensor] < 0 else 0.0
-            highs[tensor] = max(0.0, float(np.percentile(values, 100 - outside)))
-    return {tensor: (lows[tensor], highs[tensor]) for tensor in points}
+            low, high = (float(np.percentile(np.concatenate(parts), part)) for part in (outside, 100 - outside))
+            ranges[tensor] = min(0.0, low) if ranges[tensor][0] < 0 else 0.0, max(0.0, high)
+    return ranges
 
 
 def _batches(graph: OperatorGraph, calibration: Calibration) -> Iterator[dict[str, Reals]]:
@@ -490,8 +473,7 @@ def _apply(one: Operator, read: list[Reals]) -> Reals:
         raise NotSupportedError(
             f"{one.called} mixes the inputs of a batch, as attention does; import the structure without calibration"
         )
-    result: Reals = np.asarray(found, np.float32).reshape(n, *shape[1:])
-    return result
+    return np.asarray(found, np.float32).reshape(n, *shape[1:])
 
 
 def _margins(one: Operator, source: TensorShape, target: TensorShape) -> list[tuple[int, int]]:
@@ -512,20 +494,16 @@ def _windows(one: Operator, x: Reals, shape: TensorShape, outside: float) -> NDA
     found: NDArray[Any] = sliding_window_view(padded, tuple(wide), axis=tuple(range(2, n + 2)))  # type: ignore[call-overload]
     steps = [slice(0, (made - 1) * s + 1, s) for made, s in zip(shape[2:], stride, strict=True)]
     cells = (slice(None, None, d) for d in dilation)
-    cut: NDArray[Any] = found[(slice(None), slice(None), *steps, *cells)]
-    return cut
+    return found[(slice(None), slice(None), *steps, *cells)]
 
 
 def _convolved(one: Operator, x: Reals, shape: TensorShape) -> NDArray[Any]:
-    weights, groups = one.constants[0].astype(np.float32), int(one.setting("groups", 1))
-    windows, per = _windows(one, x, shape, 0.0), len(one.constants[0]) // groups
-    n, made = len(one.settings["kernel"]), []
-    for group in range(groups):
-        mine = windows[:, group * weights.shape[1] : (group + 1) * weights.shape[1]]
-        axes = (1, *range(2 + n, 2 + 2 * n))
-        part = np.tensordot(mine, weights[group * per : (group + 1) * per], (axes, tuple(range(1, n + 2))))
-        made.append(np.moveaxis(part, -1, 1))
-    found: NDArray[Any] = np.concatenate(made, axis=1)
+    groups, n = int(one.setting("groups", 1)), len(one.settings["kernel"])
+    windows = np.split(_windows(one, x, shape, 0.0), groups, axis=1)
+    weights = np.split(one.constants[0].astype(np.float32), groups)
+    cells = ((1, *range(2 + n, 2 + 2 * n)), tuple(range(1, n + 2)))
+    made = [np.tensordot(mine, kernels, cells) for mine, kernels in zip(windows, weights, strict=True)]
+    found: NDArray[Any] = np.moveaxis(np.concatenate(made, axis=-1), -1, 1)
     if len(one.constants) > 1:
         found = found + along(1, one.constants[1].astype(np.float32), n + 2)
     return found

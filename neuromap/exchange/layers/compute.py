@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, eye_array, hstack, kron
+from scipy.sparse import csr_array, eye_array, kron, vstack
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
@@ -24,8 +25,7 @@ _ROUNDED = ("plus", "minus", "from", "times", "divided_by", "batch_norm", "sigmo
 _NUDGE = 2.0**-21
 
 
-@dataclass(frozen=True, eq=False)
-class Decision(ReadOnly, Card):
+class Decision(NamedTuple):
     """Decision of neurons, in integers: spike iff the sum is at least theta."""
 
     sign: Ints  # (n,): -1 where the neuron spikes below a sum: its weights are negated
@@ -39,13 +39,15 @@ class Decision(ReadOnly, Card):
 def decide(rows: IntegerRows, offset: Floats, pending: tuple[Pending, ...]) -> Decision:
     """Find the signs and thresholds of neurons."""
     # shapes: offset (n,)
-    low, high = _reach(rows.weights)
+    weights = rows.weights.copy()  # its indices are sorted in place
+    low, high = (np.asarray(part.sum(axis=1)) for part in (weights.minimum(0), weights.maximum(0)))
     least, greatest = _value(low, rows.unit, offset, pending), _value(high, rows.unit, offset, pending)
     values = np.unique([*np.unique(least), *np.unique(greatest)])
     if len(values) > 2:
         shown = ", ".join(f"{value:g}" for value in values[:3])
         raise NotSupportedError(f"its neurons take more than two values ({shown}{', ...' if len(values) > 3 else ''})")
-    if not all(_is_monotone(one) for one in pending):
+    slopes = [np.asarray(FUNCTIONS[one.function].slope(*one.constants)) for one in pending]
+    if not all(np.isfinite(slope).all() for slope in slopes):
         raise NotSupportedError("its activation rises and falls")
     left = np.where(np.diff(rows.weights.indptr) == 1, high - 1, low)  # a single source makes no sums in between
     ends = left, np.where(least == greatest, left, high), least, greatest
@@ -54,20 +56,13 @@ def decide(rows: IntegerRows, offset: Floats, pending: tuple[Pending, ...]) -> D
     n_unsure = int(np.count_nonzero((others[0] != first) | (others[1] != first)))
     rises, falls = greatest > least, greatest < least
     # Neurons that never change take the sign of those of their feature that do: kernels stay the same everywhere.
-    sign = np.where(rises, 1, np.where(falls, -1, _slopes(pending, len(low))))
+    sign = np.where(rises, 1, np.where(falls, -1, math.prod(np.where(slope < 0, -1, 1) for slope in slopes)))
     always = least == (values[-1] if len(values) > 1 else 1.0)
     constant = np.where(always, np.where(sign > 0, low, -high), np.where(sign > 0, high, -low) + 1)
     theta = np.where(rises, first, np.where(falls, 1 - first, constant))
     if len(values) == 1:
         values = np.array([0.0, 1.0]) if values[0] == 1 else np.array([values[0], values[0] + 1])
     return Decision(sign, theta, float(values[0]), float(values[1]), n_unsure)
-
-
-def _reach(weights: csr_array) -> tuple[Ints, Ints]:
-    """Least and greatest sum of every row."""
-    negative, positive = weights.copy(), weights.copy()
-    negative.data, positive.data = np.minimum(weights.data, 0), np.maximum(weights.data, 0)
-    return np.asarray(negative.sum(axis=1)).ravel(), np.asarray(positive.sum(axis=1)).ravel()
 
 
 def _first_high(
@@ -119,20 +114,6 @@ def _size_of_terms(one: Pending, x: Floats) -> Floats:
     return np.maximum(np.abs(x), np.abs(one.constants[0])) if one.constants else np.abs(x)
 
 
-def _slopes(pending: tuple[Pending, ...], n: int) -> Ints:
-    """Whether the value of every neuron rises with its sum, 1, or falls, -1."""
-    sign = np.ones(n, np.int64)
-    for one in pending:
-        slope = np.asarray(FUNCTIONS[one.function].slope(*one.constants))
-        sign *= np.where(slope < 0, -1, 1)
-    return sign
-
-
-def _is_monotone(one: Pending) -> bool:
-    slope = np.asarray(FUNCTIONS[one.function].slope(*one.constants))
-    return bool(np.isfinite(slope).all())
-
-
 # Float weights as integers times a unit, row by row: exactly, or as exactly as float32 holds them.
 # Least weights of a row that are tried, in units: those of 8-bit weights are no greater.
 _MOST_PARTS = 128
@@ -143,8 +124,7 @@ _MOST_ROUNDED = 2**15
 _MOST = 2**31 - 1
 
 
-@dataclass(frozen=True, eq=False)
-class IntegerRows(ReadOnly, Card):
+class IntegerRows(NamedTuple):
     """Integer weights and their units."""
 
     weights: csr_array  # (n, n_sources): integers
@@ -227,13 +207,17 @@ class SpikeSums(ReadOnly, Card):
 
     def with_function(self, function: str, constants: tuple[NDArray[np.float32], ...]) -> SpikeSums:
         """Apply an element-wise function: at once where elements are single spikes, else after the sum is complete."""
-        found = Pending(function, tuple(_spread(array, self.shape) for array in constants))
+        spread = (array.reshape(()) if array.size == 1 else np.broadcast_to(array, self.shape) for array in constants)
+        numbers = tuple(part.reshape(-1 if part.ndim else ()).astype(np.float32) for part in spread)
         if self.pending or self.spikes_per_element().max(initial=0) > 1:
-            return replace(self, pending=(*self.pending, found))
-        compute = FUNCTIONS[function].compute
-        silent = _of_floats(compute, self.offset, found)
+            return replace(self, pending=(*self.pending, Pending(function, numbers)))
         total = sum((matrix.sum(axis=1) for matrix in self.weights.values()), np.zeros(self.size))
-        step = _of_floats(compute, self.offset + total, found) - silent
+        with np.errstate(all="ignore"):
+            silent, spiking = (
+                FUNCTIONS[function].compute(part.astype(np.float32), *numbers).astype(np.float64)
+                for part in (self.offset, self.offset + total)
+            )
+            step = spiking - silent
         weights = {}
         for name, matrix in self.weights.items():
             changed = matrix.copy()
@@ -246,7 +230,7 @@ class SpikeSums(ReadOnly, Card):
         """Fold pending functions into weights and offset, which works if all of them only scale and shift."""
         found = replace(self, pending=())
         for one in self.pending:
-            if not FUNCTIONS[one.function].linear:
+            if FUNCTIONS[one.function].line is None:
                 raise NotSupportedError(f"its value, after {one.function}, is read as a number")
             compute = FUNCTIONS[one.function].compute
             constants = tuple(array.astype(np.float64) for array in one.constants)
@@ -273,19 +257,6 @@ class SpikeSums(ReadOnly, Card):
         return replace(moved, offset=offset)
 
 
-def _spread(array: NDArray[np.float32], shape: TensorShape) -> NDArray[np.float32]:
-    """Expand a constant of a function to one number per element, or one for all."""
-    if array.size == 1:
-        return array.reshape(()).astype(np.float32)
-    return np.broadcast_to(array, shape).reshape(-1).astype(np.float32)
-
-
-def _of_floats(compute: object, x: Floats, found: Pending) -> Floats:
-    with np.errstate(all="ignore"):
-        result: Floats = compute(x.astype(np.float32), *found.constants).astype(np.float64)  # type: ignore[operator]
-    return result
-
-
 # Operators that only move elements.
 MOVES = ("reshape", "transpose", "slice", "concat", "pad")
 
@@ -306,10 +277,15 @@ def compute(one: Operator, tensors: Mapping[str, SpikeSums]) -> SpikeSums:
     if one.kind in MOVES:
         elements, constant = moved_elements(one, [part.shape for part in read], shape)
         return _joined(read).picked(elements, shape, constant)
-    if one.kind == "conv":
-        return _with_bias(first.through(conv_matrix(one, first.shape, shape), shape), one, axis=1)
-    if one.kind == "dense":
-        return _with_bias(first.through(dense_matrix(one, first.shape), shape), one, axis=len(shape) - 1)
+    if one.kind in ("conv", "dense"):
+        is_conv = one.kind == "conv"
+        matrix = conv_matrix(one, first.shape, shape) if is_conv else dense_matrix(one, first.shape)
+        found = first.through(matrix, shape)
+        if len(one.constants) < 2:
+            return found
+        # a bias is a pending function, so that it is added to an exact sum
+        bias = np.broadcast_to(along(1 if is_conv else len(shape) - 1, one.constants[1], len(shape)), shape)
+        return replace(found, pending=(Pending("plus", (bias.reshape(-1).astype(np.float32),)),))
     if one.kind == "average":
         return first.through(mean_matrix(one, first.shape, shape), shape)
     if one.kind == "max_pool":
@@ -324,49 +300,29 @@ def _joined(read: list[SpikeSums]) -> SpikeSums:
     if len(read) == 1:
         return read[0]
     plain = [part.summed() for part in read]
-    starts = np.cumsum([0, *(part.size for part in plain)])
-    shape = (1, int(starts[-1]))
-    moved = []
-    for part, start in zip(plain, starts[:-1].tolist(), strict=True):
-        for name, matrix in part.weights.items():
-            entries = matrix.tocoo()
-            places = (entries.row + start, entries.col)
-            moved.append((name, csr_array((entries.data, places), shape=(shape[1], matrix.shape[1]))))
-    return SpikeSums(shape, _by_node(moved), np.concatenate([part.offset for part in plain]))
-
-
-def _by_node(matrices: Iterable[tuple[str, csr_array]]) -> dict[str, csr_array]:
-    """Sum the weights from each node."""
-    found: dict[str, csr_array] = {}
-    for name, matrix in matrices:
-        found[name] = csr_array(found[name] + matrix) if name in found else matrix
-    return found
-
-
-def _with_bias(found: SpikeSums, one: Operator, axis: int) -> SpikeSums:
-    """Add a bias as a pending function, so that it is added to an exact sum."""
-    if len(one.constants) < 2:
-        if len(one.constants) == 1 or not one.setting("biased"):
-            return found
-        raise NotSupportedError("its bias is unknown")
-    bias = along(axis, one.constants[1], len(found.shape))
-    spread = np.broadcast_to(bias, found.shape).reshape(-1).astype(np.float32)
-    return replace(found, pending=(Pending("plus", (spread,)),))
+    sizes = {name: matrix.shape[1] for part in plain for name, matrix in part.weights.items()}
+    weights = {
+        name: csr_array(vstack([part.weights.get(name, csr_array((part.size, n_neurons))) for part in plain]))
+        for name, n_neurons in sizes.items()
+    }
+    offset = np.concatenate([part.offset for part in plain])
+    return SpikeSums((1, len(offset)), weights, offset)
 
 
 def _sum(one: Operator, read: list[SpikeSums]) -> SpikeSums:
     """Add tensors of one shape."""
     shape = one.shape or ()
-    signed: list[tuple[str, csr_array]] = []
+    weights: dict[str, csr_array] = {}
     offset = np.zeros(math.prod(shape))
     for part, sign in zip(read, one.setting("signs", (1,) * len(read)), strict=True):
         plain = part.summed()
         if plain.shape != shape:
-            elements = np.broadcast_to(np.arange(plain.size).reshape(plain.shape), shape).ravel()
-            plain = plain.picked(elements, shape)
-        signed += [(name, csr_array(matrix * sign)) for name, matrix in plain.weights.items()]
+            plain = plain.picked(np.broadcast_to(np.arange(plain.size).reshape(plain.shape), shape).ravel(), shape)
+        for name, matrix in plain.weights.items():
+            signed = csr_array(matrix * sign)
+            weights[name] = csr_array(weights[name] + signed) if name in weights else signed
         offset = offset + plain.offset * sign
-    return SpikeSums(shape, _by_node(signed), offset)
+    return SpikeSums(shape, weights, offset)
 
 
 def _greatest(one: Operator, read: SpikeSums) -> SpikeSums:
@@ -381,15 +337,10 @@ def _greatest(one: Operator, read: SpikeSums) -> SpikeSums:
     size = windows.shape[0]
     counts = np.asarray(windows.sum(axis=1), np.float32)
     high, low = np.float32(read.offset[0] + max(step[0], 0)), np.float32(read.offset[0] + min(step[0], 0))
-    is_any = Pending("greater_or_equal", (np.ones(size, np.float32),))
-    is_some_silent = Pending("less", (counts,))
-    pending = (is_any if step[0] > 0 else is_some_silent, Pending("where", (np.asarray(high), np.asarray(low))))
+    is_any, is_some_silent = ("greater_or_equal", np.ones(size, np.float32)), ("less", counts)
+    function, bound = is_any if step[0] > 0 else is_some_silent
+    pending = Pending(function, (bound,)), Pending("where", (np.asarray(high), np.asarray(low)))
     return SpikeSums(one.shape or (), weights, np.zeros(size), pending)
-
-
-def all_weights(found: SpikeSums) -> csr_array:
-    """Stack the weights from all nodes side by side."""
-    return csr_array(hstack(list(found.weights.values()))) if found.weights else csr_array((found.size, 0))
 
 
 # Linear operators of a graph as sparse matrices, on elements in the source's storage order.
@@ -483,12 +434,12 @@ def moved_elements(one: Operator, shapes: Sequence[TensorShape], target: TensorS
     grids = [np.arange(math.prod(s), dtype=np.int64).reshape(s) + k for s, k in zip(shapes, starts[:-1], strict=True)]
     try:
         moved, constant = _moved(one, grids)
+        if moved.size != math.prod(target):
+            raise ValueError("size")
     except (KeyError, ValueError, IndexError):
         raise NotSupportedError(
             f"where its {one.called} puts elements is not known; write the model without it"
         ) from None
-    if moved.size != math.prod(target):
-        raise NotSupportedError(f"where its {one.called} puts elements is not known; write the model without it")
     return moved.ravel(), constant
 
 

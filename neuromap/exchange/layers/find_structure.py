@@ -15,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,12 +136,10 @@ class _Group:
 
     operators: list[Operator]
     is_sum: bool
-    ways: dict[int, list[Way]] = field(default_factory=dict)
-    """Paths by number of the source: inputs first, then groups."""
+    ways: dict[int, list[Way]] = field(default_factory=dict)  # by number of the source: inputs first, then groups
 
 
-@dataclass(frozen=True)
-class _Part:
+class _Part(NamedTuple):
     """Values of one node, and the operators applied to them since."""
 
     source: int
@@ -154,8 +153,7 @@ class _Growing:
     readers: Counter[str]
     held: dict[str, tuple[_Part, ...]] = field(default_factory=dict)
     groups: dict[int, _Group] = field(default_factory=dict)
-    ends: dict[str, int] = field(default_factory=dict)
-    """Groups by the tensor of their value so far."""
+    ends: dict[str, int] = field(default_factory=dict)  # groups by the tensor of their value so far
 
     def own(self, tensor: str) -> _Group | None:
         """Return the group whose value this tensor is, if only one operator reads it."""
@@ -165,23 +163,13 @@ class _Growing:
     def begin(self, one: Operator, number: int, *, is_sum: bool) -> _Group:
         """Begin a group with an operator, whose tensor is its value."""
         group = self.groups[number] = _Group([one], is_sum)
-        self.held[one.gives] = (_Part(number),)
-        self.ends[one.gives] = number
+        self.give(one.gives, number)
         return group
 
-    def read(self, group: _Group, tensor: str, into: Operator, place: int) -> None:
-        """Add paths to a group that reads a tensor, from each node whose values the tensor holds."""
-        for part in self.held[tensor]:
-            ways = group.ways.setdefault(part.source, [])
-            if len(ways) < _MOST_WAYS:
-                ways.append(Way(part.folds, into, place))
-
-    def extend(self, tensor: str, one: Operator) -> None:
-        """Append an operator to the group whose value is a tensor."""
-        number = self.ends.pop(tensor)
-        self.groups[number].operators.append(one)
-        self.held[one.gives] = (_Part(number),)
-        self.ends[one.gives] = number
+    def give(self, tensor: str, number: int) -> None:
+        """Make a tensor the value of a group."""
+        self.held[tensor] = (_Part(number),)
+        self.ends[tensor] = number
 
 
 def find_structure(graph: OperatorGraph) -> Structure:
@@ -196,68 +184,46 @@ def find_structure(graph: OperatorGraph) -> Structure:
     for number, one in enumerate(graph.operators, start=n_inputs):
         _take(growing, one, number)
     for tensor in graph.outputs:
-        if tensor not in growing.ends and any(part.source < n_inputs for part in growing.held[tensor]):
-            _end_of_input(growing, graph, tensor)
+        if tensor in growing.ends or tensor in graph.inputs:
+            continue
+        parts = growing.held[tensor]
+        if any(part.source < n_inputs for part in parts):  # it is not the value of a node; its last operator makes one
+            number, made = next((k, one) for k, one in enumerate(graph.operators) if one.gives == tensor)
+            group = growing.begin(made, n_inputs + number, is_sum=False)
+            for part in parts:
+                group.ways.setdefault(part.source, []).append(Way(part.folds[:-1], made, 0))
     return _named(graph, growing)
 
 
 def _take(growing: _Growing, one: Operator, number: int) -> None:
     """Assign an operator to a node, or to edges."""
-    if one.kind in _STARTS:
-        group = growing.begin(one, number, is_sum=one.kind in SUMS)
+    if one.kind in (*_STARTS, "add"):
+        group = growing.begin(one, number, is_sum=one.kind in (*SUMS, "add"))
+        before: list[Operator] = []
         for place, tensor in enumerate(one.reads):
-            growing.read(group, tensor, one, place)
-        return
-    if one.kind == "add":
-        _take_sum(growing, one, number)
+            own = growing.own(tensor)
+            if one.kind == "add" and own is not None and own.is_sum:  # it absorbs sums that nothing else reads
+                before += own.operators
+                for source, absorbed in own.ways.items():
+                    group.ways.setdefault(source, []).extend(absorbed)
+                del growing.groups[growing.ends.pop(tensor)]
+                continue
+            for part in growing.held[tensor]:
+                ways = group.ways.setdefault(part.source, [])
+                if len(ways) < _MOST_WAYS:
+                    ways.append(Way(part.folds, one, place))
+        group.operators = [*before, one]
         return
     own = growing.own(one.reads[0])
-    if own is not None and one.kind == "function":
-        growing.extend(one.reads[0], one)
-        own.is_sum &= _is_linear(one)
+    if own is not None and (one.kind == "function" or (one.kind == "average" and own.is_sum)):
+        number = growing.ends.pop(one.reads[0])  # it ends in the node whose value it takes
+        own.operators.append(one)
+        growing.give(one.gives, number)
+        function = FUNCTIONS.get(one.setting("function", ""))
+        own.is_sum &= one.kind == "average" or (function is not None and function.line is not None)
         return
-    if own is not None and own.is_sum and one.kind == "average":
-        growing.extend(one.reads[0], one)
-        return
-    parts = {}
-    for tensor in one.reads:
-        for part in growing.held[tensor]:
-            folds = (*part.folds, one)
-            parts[part.source, folds] = _Part(part.source, folds)
-    growing.held[one.gives] = tuple(parts.values())
-
-
-def _take_sum(growing: _Growing, one: Operator, number: int) -> None:
-    """Assign an addition to a node, which absorbs sums that nothing else reads."""
-    group = growing.begin(one, number, is_sum=True)
-    before: list[Operator] = []
-    for place, tensor in enumerate(one.reads):
-        own = growing.own(tensor)
-        if own is None or not own.is_sum:
-            growing.read(group, tensor, one, place)
-            continue
-        before += own.operators
-        for source, ways in own.ways.items():
-            group.ways.setdefault(source, []).extend(ways)
-        del growing.groups[growing.ends.pop(tensor)]
-    group.operators = [*before, one]
-
-
-def _is_linear(one: Operator) -> bool:
-    function = FUNCTIONS.get(one.setting("function", ""))
-    return function is not None and function.linear
-
-
-def _end_of_input(growing: _Growing, graph: OperatorGraph, tensor: str) -> None:
-    """Make a node of an output that is not the value of one."""
-    made = next(one for one in graph.operators if one.gives == tensor) if tensor not in graph.inputs else None
-    if made is None:
-        return
-    number = len(graph.inputs) + graph.operators.index(made)
-    parts = growing.held[tensor]
-    group = growing.begin(made, number, is_sum=False)
-    for part in parts:
-        group.ways.setdefault(part.source, []).append(Way(part.folds[:-1], made, 0))
+    parts = (_Part(part.source, (*part.folds, one)) for tensor in one.reads for part in growing.held[tensor])
+    growing.held[one.gives] = tuple(dict.fromkeys(parts))
 
 
 def _named(graph: OperatorGraph, growing: _Growing) -> Structure:
@@ -274,31 +240,21 @@ def _named(graph: OperatorGraph, growing: _Growing) -> Structure:
             left.append(tensor)
     order = sorted(growing.groups)
     for number in order:
-        names[number] = node_name(_label(growing.groups[number].operators), taken)
+        operators = growing.groups[number].operators  # named after the addition that it ends in, else after the first
+        sums = [one for one in operators if one.kind == "add"]
+        names[number] = node_name((sums[-1] if sums else operators[0]).name, taken)
         taken.add(names[number])
-    layers = tuple(
-        Layer(
-            names[number],
-            tuple(group.operators),
-            {names[source]: tuple(ways) for source, ways in sorted(group.ways.items())},
-        )
-        for number in order
-        for group in (growing.groups[number],)
-    )
+    layers = []
+    for number in order:
+        group = growing.groups[number]
+        ways = {names[source]: tuple(found) for source, found in sorted(group.ways.items())}
+        layers.append(Layer(names[number], tuple(group.operators), ways))
     ends = {tensor: growing.held[tensor] for tensor in graph.outputs}
-    outputs = dict.fromkeys(
-        names[part.source] for parts in ends.values() for part in parts if part.source >= len(graph.inputs)
-    )
-    readout = {
-        tensor: tuple(dict.fromkeys(one for part in parts for one in part.folds)) for tensor, parts in ends.items()
-    }
-    return Structure(inputs, layers, tuple(outputs), readout, tuple(left))
-
-
-def _label(operators: list[Operator]) -> str:
-    """Name a node after the addition that it ends in, else after what begins it."""
-    sums = [one for one in operators if one.kind == "add"]
-    return (sums[-1] if sums else operators[0]).name
+    sources = dict.fromkeys(part.source for parts in ends.values() for part in parts)
+    outputs = tuple(names[source] for source in sources if source >= len(graph.inputs))
+    folds = {tensor: [one for part in parts for one in part.folds] for tensor, parts in ends.items()}
+    readout = {tensor: tuple(dict.fromkeys(operators)) for tensor, operators in folds.items()}
+    return Structure(inputs, tuple(layers), outputs, readout, tuple(left))
 
 
 # Names of nodes: unique, after those of the source, in the letters of network files.

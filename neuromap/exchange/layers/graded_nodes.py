@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from neuromap.arrays.array_types import Bools, Floats, Ints
+from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.layers.find_structure import element_order, node_shape
-from neuromap.exchange.layers.requantise import Joined, Meaning, Ratio, common_unit, fitted, joined
+from neuromap.exchange.layers.requantise import WIDEST, Joined, Meaning, Ratio, common_unit, fitted, joined
 from neuromap.formats.layers import Operator, TensorShape
 from neuromap.network.edge import MatrixSource
 from neuromap.network.network import Network
 from neuromap.network.spiking_neuron import GREATEST_SUM, PAYLOAD, GradedNeuron
 from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, Shape
-from neuromap.network.weights import Margins, Padding, StoredWeights, cells_before, output_length
+from neuromap.network.weights import Padding, StoredWeights, cells_before, output_length
 from neuromap.render.value import Card
 
-# Greatest weight of an addend: with 8-bit values, sums stay far below 31 bits.
-_WIDEST = 2**22
-# The same where the sum is a value itself, of 24 bits.
+# Greatest weight of an addend where the sum is a value itself, of 24 bits.
 _WIDEST_WHOLE = 2**15
 # Most pairs of values that are tried one by one.
 _PAIRS = 2**18
@@ -114,23 +112,18 @@ class GradedNodes:
     def _of_node(name: str, shape: TensorShape, first: bool) -> Held:
         return Held(shape, name, _inverse(element_order(shape, features_first=first)))
 
-    @staticmethod
-    def _placed(matrix: csr_array, elements: Ints, n_source: int, order: Ints) -> MatrixTransform:
-        """Convert a matrix on elements to one on neurons."""
+    def _placed(self, node: str, matrix: csr_array, elements: Ints, order: Ints) -> MatrixTransform:
+        """Convert a matrix on elements to one on neurons, those of a node and those in an order."""
         entries = matrix.tocoo()
         columns = elements[entries.col]
         kept = columns >= 0
         rows = _inverse(order)[entries.row[kept]]
         data = np.rint(entries.data[kept]).astype(np.int64)
-        found = csr_array((data, (rows, columns[kept])), shape=(len(order), n_source))
-        return MatrixTransform(found)
+        size = len(order), math.prod(self._nodes[node][0])
+        return MatrixTransform(csr_array((data, (rows, columns[kept])), shape=size))
 
     def _close(
-        self,
-        read: Sums,
-        name: str,
-        meaning: Meaning | None,
-        values: tuple[int, int, int, float | None],
+        self, read: Sums, name: str, meaning: Meaning | None, values: tuple[int, int, int, float | None]
     ) -> Held:
         """Make a node of sums; without a meaning, its values are the sums themselves."""
         low, high, zero, scale = values
@@ -147,14 +140,25 @@ class GradedNodes:
         unit = each if meaning is None else unit
         least, most = self._reach(parts, size)
         least, most = least + bias[order], most + bias[order]
-        self._check_sums(least, most, bias)
+        greatest = max(float(np.abs(part).max(initial=0)) for part in (least, most, bias))
+        if greatest > GREATEST_SUM:
+            raise NotSupportedError(
+                f"its sums reach {greatest:.0f}; graded neurons add up to 2**31 - 1 = {GREATEST_SUM}, quantise to "
+                "fewer bits or split the sum"
+            )
         whole = bias[order].astype(np.int64)
         if meaning is None:
-            self._check_payload(least, most, low)
+            greatest = max(float(most.max(initial=0)), -float(least.min(initial=0)) if low else 0.0)
+            if greatest > PAYLOAD:
+                raise NotSupportedError(
+                    f"its sums reach {greatest:.0f} and are read without being quantised; values have at most 24 bits "
+                    f"({PAYLOAD}), quantise them there"
+                )
             if rest.any():
                 self._off[name] = float(np.abs(rest / unit).max())
             low, high = max(low, min(0, int(least.min()))), max(0, int(most.max()))
-            neuron = GradedNeuron(low, high, bias=_short(whole, shape), zero_point=zero, scale=_one(unit, scale))
+            scale = float(unit[0]) if scale is None and (unit == unit[0]).all() else scale
+            neuron = GradedNeuron(low, high, bias=_short(whole, shape), zero_point=zero, scale=scale)
         else:
             meaning = replace(meaning, unit=unit, rest=rest).rows(order)
             low, high = self._bounds(meaning)
@@ -166,7 +170,10 @@ class GradedNodes:
         self._nodes[name] = (shape, neuron)
         for source, link in parts.items():
             self._edges[source, name] = link
-            self._note_width(source, name, link)
+            weights = getattr(link, "weights", None)
+            array = weights.array if isinstance(weights, StoredWeights) else getattr(weights, "data", None)
+            if array is not None and array.size and (array.max() > 127 or array.min() < -128):
+                self._wide[f"{source} -> {name}"] = int(max(array.max(), -array.min()))
         return self._of_node(name, read.shape, read.first)
 
     def _in_one_unit(self, name: str, elements: Ints, unit: Floats) -> Floats:
@@ -187,17 +194,10 @@ class GradedNodes:
         shift = 14 - np.floor(np.log2(each / common)).astype(np.int64)
         multiplier = np.rint(each / common * 2.0**shift).astype(np.int64)
         low, high = (int(np.rint(end / common)) for end in (min(0.0, least.min()), max(0.0, most.max())))
-        self._nodes[name] = (
-            shape,
-            replace(
-                neuron,
-                low=0 if neuron.low == 0 else low - 1,
-                high=high + 1,
-                multiplier=_short(multiplier, shape),
-                shift=_short(shift, shape),
-                scale=common,
-            ),
-        )
+        multiplier, shift = _short(multiplier, shape), _short(shift, shape)
+        low, high = 0 if neuron.low == 0 else low - 1, high + 1
+        neuron = replace(neuron, low=low, high=high, multiplier=multiplier, shift=shift, scale=common)
+        self._nodes[name] = shape, neuron
         return np.full(len(unit), common)
 
     def _bounds(self, meaning: Meaning) -> tuple[int, int]:
@@ -205,7 +205,7 @@ class GradedNodes:
         found = []
         for real, whole in ((meaning.floor, meaning.low), (meaning.ceiling, meaning.high)):
             with np.errstate(invalid="ignore"):
-                value = meaning.of_reals(real.astype(np.float32), meaning.scale.astype(np.float32))
+                value = meaning.of_reals(np.asarray(real, np.float32), meaning.scale.astype(np.float32))
             each = np.unique(np.clip(value, meaning.low, meaning.high))
             if len(each) > 1:
                 raise NotSupportedError("its features have different bounds; give them the same bounds")
@@ -223,7 +223,7 @@ class GradedNodes:
             if pair.differ:
                 self._differ[name] = (pair.differ, "pairs of values")
             return Ratio(*(np.full(size, part) for part in (*pair.ratio, 0)))
-        columns = np.stack([meaning.unit, meaning.count, meaning.rest, meaning.scale])
+        columns = np.stack(np.broadcast_arrays(meaning.unit, meaning.count, meaning.rest, meaning.scale))
         if (columns.reshape(len(columns), -1, features) == columns[:, None, :features]).all():
             columns, least, most = columns[:, :features], *(part.reshape(-1, features) for part in reach)
             reach = least.min(axis=0), most.max(axis=0)  # one ratio for a feature, though sums at edges reach less
@@ -240,28 +240,20 @@ class GradedNodes:
     ) -> tuple[dict[str, MatrixSource], Floats, Joined | None]:
         """Return edges whose sums have one unit per neuron, that unit, and the proof of two addends, if any."""
         order = element_order(read.shape, features_first=read.first)
-        links = [
-            part.link if not isinstance(part.link, np.ndarray) else self._identity(part, read) for part in read.parts
-        ]
+        links = [self._identity(part, read) if isinstance(part.link, np.ndarray) else part.link for part in read.parts]
         signs = [part.sign for part in read.parts]
         if len(links) == 1 and signs == [1]:
             return {read.parts[0].node: links[0]}, read.parts[0].unit, None
-        units = np.stack([np.where(self._fed(part), part.unit, 0.0) for part in read.parts], axis=1)
+        fed = [part.link >= 0 if isinstance(part.link, np.ndarray) else True for part in read.parts]
+        units = np.stack([np.where(mine, part.unit, 0.0) for mine, part in zip(fed, read.parts, strict=True)], axis=1)
         pair = self._pair(read, meaning, bounds)
         if pair is not None:
             weights = np.broadcast_to(np.array(pair.weights), units.shape)
             unit = read.parts[1].unit / pair.weights[1]
         else:
-            reach = np.stack(
-                [
-                    np.maximum(np.abs(a), np.abs(b))
-                    for a, b in (
-                        self._reach({part.node: link}, len(order)) for part, link in zip(read.parts, links, strict=True)
-                    )
-                ],
-                axis=1,
-            )
-            scale, most = (None, _WIDEST_WHOLE) if meaning is None else (meaning.scale, _WIDEST)
+            ends = [self._reach({part.node: link}, len(order)) for part, link in zip(read.parts, links, strict=True)]
+            reach = np.abs(np.array(ends)).max(axis=1).T
+            scale, most = (None, _WIDEST_WHOLE) if meaning is None else (meaning.scale, WIDEST)
             weights, unit, off = common_unit(units, reach[_inverse(order)], scale, most)
             if np.isinf(off).any():
                 raise NotSupportedError("it adds numbers whose scales are too far apart; quantise one of them first")
@@ -270,7 +262,8 @@ class GradedNodes:
         found: dict[str, MatrixSource] = {}
         for k, (part, link) in enumerate(zip(read.parts, links, strict=True)):
             mine = scaled(link, (weights[:, k] * signs[k])[order])
-            found[part.node] = _summed(found[part.node], mine) if part.node in found else mine
+            before = found.get(part.node)
+            found[part.node] = mine if before is None else MatrixTransform(csr_array(before.matrix() + mine.matrix()))
         return found, unit, pair
 
     def _pair(self, read: Sums, meaning: Meaning | None, bounds: tuple[int, int]) -> Joined | None:
@@ -296,11 +289,7 @@ class GradedNodes:
         made = np.clip(meaning.of_reals(total, scale), *bounds).astype(np.int64)
         low, high = self._bounds(meaning)
         signed = (values[0] * one.sign, values[1] * two.sign)
-        return joined(made, signed, (float(one.unit[0]), float(two.unit[0])), float(scale[0]), (low, high), _WIDEST)
-
-    @staticmethod
-    def _fed(part: Part) -> Bools | bool:
-        return np.asarray(part.link) >= 0 if isinstance(part.link, np.ndarray) else True
+        return joined(made, signed, (float(one.unit[0]), float(two.unit[0])), float(scale[0]), (low, high))
 
     def _identity(self, part: Part, read: Sums) -> MatrixSource:
         """Express which neuron feeds which as a transform: an identity, a 1 x 1 convolution, or a matrix."""
@@ -324,28 +313,6 @@ class GradedNodes:
     def _reach(self, parts: Mapping[str, MatrixSource], size: int) -> tuple[Floats, Floats]:
         """Least and greatest sum of every neuron."""
         return reach_of_sums(((self._nodes[source][1], link) for source, link in parts.items()), size)
-
-    def _check_sums(self, least: Floats, most: Floats, bias: Floats) -> None:
-        greatest = max(float(np.abs(part).max(initial=0)) for part in (least, most, bias))
-        if greatest > GREATEST_SUM:
-            raise NotSupportedError(
-                f"its sums reach {greatest:.0f}; graded neurons add up to 2**31 - 1 = {GREATEST_SUM}, quantise to "
-                "fewer bits or split the sum"
-            )
-
-    def _check_payload(self, least: Floats, most: Floats, low: int) -> None:
-        greatest = max(float(most.max(initial=0)), -float(least.min(initial=0)) if low else 0.0)
-        if greatest > PAYLOAD:
-            raise NotSupportedError(
-                f"its sums reach {greatest:.0f} and are read without being quantised; values have at most 24 bits "
-                f"({PAYLOAD}), quantise them there"
-            )
-
-    def _note_width(self, source: str, name: str, link: MatrixSource) -> None:
-        weights = getattr(link, "weights", None)
-        array = weights.array if isinstance(weights, StoredWeights) else getattr(weights, "data", None)
-        if array is not None and array.size and (array.max() > 127 or array.min() < -128):
-            self._wide[f"{source} -> {name}"] = int(max(array.max(), -array.min()))
 
 
 def _inverse(order: Ints) -> Ints:
@@ -371,15 +338,15 @@ def reshaped(read: Sums, shape: TensorShape) -> Sums:
     in_groups = any(isinstance(link, Dense) and link.groups > 1 for link in links)
     if len(links) < len(read.parts) or read.is_bounded or in_groups:
         return replace(read, view=shape)
-    after, parts = shape_of(shape, False), []
     rows = _inverse(element_order(read.shape, features_first=read.first))[element_order(shape)]
-    for part, link in zip(read.parts, links, strict=True):
+    for k, link in enumerate(links):
         if isinstance(link, Dense) and link.weights is not None:
             moved = link.weights.tensor(link.weight_shape)[rows]
-            parts.append(replace(part, link=Dense(link.source_shape, after, weights=moved)))  # type: ignore[arg-type]
+            links[k] = Dense(link.source_shape, shape_of(shape, False), weights=moved)  # type: ignore[arg-type]
         else:
-            parts.append(replace(part, link=MatrixTransform(link.matrix()[rows])))
-    return replace(read, shape=shape, parts=tuple(parts), first=False)
+            links[k] = MatrixTransform(link.matrix()[rows])
+    parts = tuple(replace(part, link=link) for part, link in zip(read.parts, links, strict=True))
+    return replace(read, shape=shape, parts=parts, first=False)
 
 
 def conv_of(one: Operator, source: Shape, target: Shape, weights: Ints) -> Conv:
@@ -388,31 +355,29 @@ def conv_of(one: Operator, source: Shape, target: Shape, weights: Ints) -> Conv:
     along_stride, along_dilation, pads = one.slides(n)
     stride, dilation, before = (*along_stride, 1)[:2], (*along_dilation, 1)[:2], (*pads[:n], 0)[:2]
     kernel = weights if n == 2 else weights[..., None]
-    wide = np.zeros(
-        (*kernel.shape[:2], *((k - 1) * d + 1 for k, d in zip(kernel.shape[2:], dilation, strict=True))), np.int64
-    )
+    length = [(k - 1) * d + 1 for k, d in zip(kernel.shape[2:], dilation, strict=True)]
+    wide = np.zeros((*kernel.shape[:2], *length), np.int64)
     wide[:, :, :: dilation[0], :: dilation[1]] = kernel
-    length = wide.shape[2:]
     after = [max((target[axis] - 1) * stride[axis] + length[axis] - source[axis] - before[axis], 0) for axis in (0, 1)]
-    margins = (before[0], before[1], after[0], after[1])
-    padding = _words(margins, source, target, (length[0], length[1]), (stride[0], stride[1]))
+    lengths, steps = (length[0], length[1]), (stride[0], stride[1])
+    padding = padding_of(source, target, lengths, steps, before) or (before[0], before[1], after[0], after[1])
     groups = int(one.setting("groups", 1))
     ours = np.ascontiguousarray(wide.transpose(2, 3, 1, 0))
-    return Conv(source, target, (length[0], length[1]), (stride[0], stride[1]), padding, groups, ours)  # type: ignore[arg-type]
+    return Conv(source, target, lengths, steps, padding, groups, ours)  # type: ignore[arg-type]
 
 
-def _words(
-    margins: Margins, source: Shape, target: Shape, kernel: tuple[int, int], stride: tuple[int, int]
-) -> Padding | Margins:
-    """Replace padding by a word where one means the same."""
+def padding_of(
+    source: Shape, target: Shape, kernel: tuple[int, int], stride: tuple[int, int], before: Sequence[int] | None = None
+) -> Padding | None:
+    """Find the padding of network files that gives the target's windows, with the cells before them if known."""
+    lengths = list(zip(source[:2], kernel, stride, strict=True))
     words: tuple[Padding, ...] = ("valid", "same")
     for word in words:
-        lengths = list(zip(source[:2], kernel, stride, strict=True))
         made = [output_length(*along, word) for along in lengths]
-        before = [cells_before(n, m, k, s, word) for (n, k, s), m in zip(lengths, target[:2], strict=True)]
-        if tuple(made) == tuple(target[:2]) and tuple(before) == margins[:2]:
+        margins = [cells_before(n, m, k, s, word) for (n, k, s), m in zip(lengths, target[:2], strict=True)]
+        if made == list(target[:2]) and math.prod(made) > 0 and before in (None, tuple(margins)):
             return word
-    return margins
+    return None
 
 
 def signed_sums(link: MatrixSource, size: int) -> tuple[Floats, Floats]:
@@ -461,17 +426,9 @@ def scaled(link: MatrixSource, factor: Ints) -> MatrixSource:
     return MatrixTransform(csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape))
 
 
-def _summed(one: MatrixSource, other: MatrixSource) -> MatrixTransform:
-    return MatrixTransform(csr_array(one.matrix() + other.matrix()))
-
-
 def _short(array: Ints, shape: Shape) -> Ints:
     """Reduce numbers to one if all are equal, or to one per feature if that suffices."""
     if (array == array[0]).all():
         return array[0]  # type: ignore[no-any-return]
     each = array[: shape[2]]
     return each if (array.reshape(-1, shape[2]) == each).all() else array
-
-
-def _one(unit: Floats, scale: float | None) -> float | None:
-    return scale if scale is not None else float(unit[0]) if (unit == unit[0]).all() else None

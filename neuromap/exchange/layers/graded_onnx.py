@@ -137,14 +137,11 @@ class _Writer:
 
     def write(self, node: Node) -> None:
         """Write a node: its sums, the integers that they are rounded to, and these dequantised."""
-        (neuron, whole), name = _known(node), node.name
-        rows, columns, features = whole
-        shape = [1, features, rows, columns]
+        (neuron, _), name = _known(node), node.name
         if neuron.scale is not None:
             self._scales[name] = neuron.scale
         if name in self._network.inputs:
-            kind = self._onnx.TensorProto.FLOAT
-            self._inputs.append(self._onnx.helper.make_tensor_value_info(name, kind, shape))
+            self._inputs.append(self._port(name, self._onnx.TensorProto.FLOAT, node))
             self._round(node, name, np.array([neuron.scale or 1.0]), is_input=True)
             return
         sums = self._sums(node)
@@ -158,9 +155,12 @@ class _Writer:
                 kind = self._onnx.TensorProto.FLOAT
             else:
                 sums, kind = self._wide(node, sums), self._onnx.TensorProto.INT32
-            self._outputs.append(self._onnx.helper.make_tensor_value_info(sums, kind, shape))
+            self._outputs.append(self._port(sums, kind, node))
             return
         self._round(node, sums, self._unit(node))
+
+    def _port(self, tensor: str, kind: int, node: Node) -> Any:
+        return self._onnx.helper.make_tensor_value_info(tensor, kind, _axes(node))
 
     def _op(self, kind: str, reads: list[str], name: str, gives: str = "", **said: Any) -> str:
         gives = gives or f"{name}.{kind.lower()}{len(self._operators)}"
@@ -197,16 +197,13 @@ class _Writer:
         transform, source = edge.transform, self._reals[edge.source]
         if isinstance(transform, Identity):
             return source
+        if not isinstance(transform, Conv | Pool):
+            return self._matrix(edge, source)
+        features = transform.source_shape[2]
+        kernel, groups = np.ones((features, 1, *transform.kernel), np.int64), features
         if isinstance(transform, Conv) and transform.weights is not None:
-            kernel = transform.weights.tensor(transform.weight_shape).transpose(3, 2, 0, 1)
-            return self._convolution(edge, transform, kernel, transform.groups)
-        if isinstance(transform, Pool):
-            kernel = np.ones((transform.source_shape[2], 1, *transform.kernel), np.int64)
-            return self._convolution(edge, transform, kernel, transform.source_shape[2])
-        return self._matrix(edge, source)
-
-    def _convolution(self, edge: Edge, transform: Conv | Pool, kernel: Ints, groups: int) -> str:
-        reads = [self._reals[edge.source], self._integers(kernel, edge.target)]
+            kernel, groups = transform.weights.tensor(transform.weight_shape).transpose(3, 2, 0, 1), transform.groups
+        reads = [source, self._integers(kernel, edge.target)]
         return self._op("Conv", reads, edge.target, **_windows(transform), group=groups)
 
     def _matrix(self, edge: Edge, source: str) -> str:
@@ -224,8 +221,7 @@ class _Writer:
         weights = matrix[_features_first(after)][:, _features_first(before)]
         flat = self._op("Flatten", [source], edge.target)
         found = self._op("MatMul", [flat, self._integers(weights.T, edge.target)], edge.target)
-        rows, columns, features = _known(after)[1]
-        shape = self._store(np.array([1, features, rows, columns]), f"{edge.target}.shape")
+        shape = self._store(np.array(_axes(after)), f"{edge.target}.shape")
         return self._op("Reshape", [found, shape], edge.target)
 
     def _integers(self, weights: Ints, name: str) -> str:
@@ -285,11 +281,8 @@ class _Writer:
 
     def _reach(self, node: Node) -> tuple[Ints, Ints]:
         neuron, _ = _known(node)
-        into = [
-            (_known(self._network.nodes[edge.source])[0], edge.transform)
-            for edge in self._network.edges.values()
-            if edge.target == node.name and edge.transform is not None
-        ]
+        edges = [(u, edge.transform) for (u, v), edge in self._network.edges.items() if v == node.name]
+        into = [(_known(self._network.nodes[u])[0], transform) for u, transform in edges if transform is not None]
         if neuron.maximum:
             least, most = (np.full(node.size, bound) for bound in (into[0][0].low, into[0][0].high))
         else:
@@ -305,8 +298,7 @@ class _Writer:
                 "quantise to fewer"
             )
         kind, zero = found
-        info, (rows, columns, features) = np.iinfo(kind), whole
-        per_neuron = len(unit) > features
+        info, per_neuron = np.iinfo(kind), len(unit) > whole[2]
         each = unit.astype(np.float32)
         if per_neuron:  # a scale has one axis, so neurons are flattened to one
             sums = self._op("Flatten", [sums], name)
@@ -333,13 +325,13 @@ class _Writer:
         reads = [sums, scale, self._store(point, f"{name}.zero")]
         integers = self._op("QuantizeLinear", reads, name, gives=f"{name}.integers", axis=1)
         if per_neuron:
-            shape = self._store(np.array([1, features, rows, columns]), f"{name}.shape")
+            shape = self._store(np.array(_axes(node)), f"{name}.shape")
             integers = self._op("Reshape", [integers, shape], name)
         numbers = [self._store(np.float32(1), f"{name}.one"), self._store(np.asarray(zero, kind), f"{name}.zero")]  # type: ignore[arg-type]
         self._reals[name] = self._op("DequantizeLinear", [integers, *numbers], name)
         if name in self._network.outputs and not is_input:
             held = self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(kind))
-            self._outputs.append(self._onnx.helper.make_tensor_value_info(integers, held, [1, features, rows, columns]))
+            self._outputs.append(self._port(integers, held, node))
 
 
 def _type_of(neuron: GradedNeuron) -> tuple[Any, int] | None:
@@ -371,10 +363,7 @@ def _float_scale(neuron: GradedNeuron, multiplier: int, shift: int, low: int, hi
     best = (math.inf, nominal)
     for _ in range(_TRIED):
         for trial in dict.fromkeys((up, down)):
-            one, zero = np.ones(1), np.zeros(1)
-            meaning = Meaning(
-                one, np.ones(1, np.int64), zero, zero - np.inf, zero + np.inf, one * trial, 0, neuron.low, neuron.high
-            )
+            meaning = Meaning(np.ones(1), np.array([float(trial)]), 0, neuron.low, neuron.high)
             missed = int(np.abs(least_totals(meaning.values, guess, *ends, steps) - wanted).sum())
             best = min(best, (missed, trial))
             if not missed:
@@ -387,6 +376,12 @@ def _known(node: Node) -> tuple[GradedNeuron, Shape]:
     assert node.graded is not None
     assert node.shape is not None
     return node.graded, node.shape
+
+
+def _axes(node: Node) -> list[int]:
+    """Lengths of a node's tensor for one frame."""
+    rows, columns, features = _known(node)[1]
+    return [1, features, rows, columns]
 
 
 def _features_first(node: Node) -> Ints:

@@ -11,9 +11,9 @@ threshold to where no ratio has it; the sums that differ are counted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,8 @@ from neuromap.errors import NotSupportedError
 from neuromap.network.spiking_neuron import rounded
 from neuromap.render.value import Card
 
+# Greatest weight of an addend: with 8-bit values, sums stay far below 31 bits.
+WIDEST = 2**22
 # Most bits of a multiplier.
 _MOST_BITS = 31
 # Most thresholds sought at a time, and of one neuron: a value of b bits has 2**b - 1.
@@ -42,28 +44,31 @@ class Meaning(ReadOnly, Card):
     """
 
     unit: Floats  # (n,): exact real number that a sum of 1 stands for, a product of two float32 numbers
-    count: Ints  # (n,): divisor of the sum, for means
-    rest: Floats  # (n,): added to it, besides the whole units of the bias
-    floor: Floats  # (n,): bounds of real numbers: ReLU and Clip
-    ceiling: Floats
     scale: Floats  # (n,): real number that a value of 1 stands for
     zero_point: int
     low: int
     high: int
     fused: bool = False
     inverse: bool = False  # whether it multiplies by the inverse of the scale, as PyTorch does
+    # (n,), or one for all: divisor of the real number, for means; what is added to it, besides the whole units of the
+    # bias; its bounds, ReLU and Clip
+    count: Ints | int = 1
+    rest: Floats | float = 0.0
+    floor: Floats | float = -np.inf
+    ceiling: Floats | float = np.inf
 
     def values(self, total: Ints) -> Ints:
         """Compute values of sums, shape (n, k)."""
-        unit, scale = self.unit[:, None].astype(np.float32), self.scale[:, None].astype(np.float32)
+        arrays = (self.unit, self.scale, self.count, self.rest, self.floor, self.ceiling)
+        unit, scale, count, rest, floor, ceiling = (np.reshape(part, (-1, 1)) for part in arrays)
+        single = scale.astype(np.float32)
         if self.fused:
-            found = np.rint(total * (unit / scale).astype(np.float64) + self.zero_point) - self.zero_point
+            found = np.rint(total * (unit.astype(np.float32) / single).astype(np.float64) + self.zero_point)
+            found -= self.zero_point
         else:
-            real = (total * self.unit[:, None] / self.count[:, None] + self.rest[:, None]).astype(np.float32)
-            bounds = self.floor[:, None].astype(np.float32), self.ceiling[:, None].astype(np.float32)
-            found = self.of_reals(np.minimum(np.maximum(real, bounds[0]), bounds[1]), scale)
-        values: Ints = np.clip(found, self.low, self.high).astype(np.int64)
-        return values
+            real = (total * unit / count + rest).astype(np.float32)
+            found = self.of_reals(np.minimum(np.maximum(real, np.float32(floor)), np.float32(ceiling)), single)
+        return np.clip(found, self.low, self.high).astype(np.int64)
 
     def of_reals(self, real: NDArray[Any], scale: NDArray[Any]) -> NDArray[Any]:
         """Round float32 numbers to units of values."""
@@ -72,13 +77,12 @@ class Meaning(ReadOnly, Card):
 
     def rows(self, which: slice | Ints) -> Meaning:
         """Select some neurons."""
-        arrays = [getattr(self, name)[which] for name in ("unit", "count", "rest", "floor", "ceiling", "scale")]
-        facts = (self.zero_point, self.low, self.high, self.fused, self.inverse)
-        return Meaning(*arrays, *facts)  # type: ignore[call-arg] # as many as there are
+        names = ("count", "rest", "floor", "ceiling")
+        own = {name: part[which] for name in names if np.size(part := getattr(self, name)) > 1}
+        return replace(self, unit=self.unit[which], scale=self.scale[which], **own)
 
 
-@dataclass(frozen=True, eq=False)
-class Ratio(ReadOnly, Card):
+class Ratio(NamedTuple):
     """Multipliers and shifts."""
 
     multiplier: Ints  # (n,)
@@ -112,9 +116,8 @@ def _fitted(meaning: Meaning, low: Ints, high: Ints) -> Ints:
             continue
         mine = np.array([row])
         of_row = meaning.rows(mine)
-        trials = [
-            nearest(float(ratio)) for ratio in (nominal[row], lower[row][0], upper[row][0]) if ratio and ratio > 0
-        ]
+        ratios = (nominal[row], lower[row][0], *(upper[row][:1] if upper[row] != _MOST else ()))
+        trials = [nearest(float(ratio)) for ratio in ratios if ratio > 0]
         missed = [_missed(of_row, trial, first[mine], low[mine], high[mine], steps) for trial in trials]
         best = int(np.argmin(missed))
         found[:, row] = (*trials[best], missed[best])
@@ -148,8 +151,10 @@ def least_totals(values: Callable[[Ints], Ints], guess: NDArray[Any], low: Ints,
     return right
 
 
-# A fraction, and whether it is itself allowed; ``None`` for no bound.
-_Bound = tuple[Fraction | None, bool]
+# A fraction, and whether it is itself allowed.
+_Bound = tuple[Fraction, bool]
+# Bounds where nothing sets one: 0, and what no multiplier reaches.
+_LEAST, _MOST = (Fraction(0), True), (Fraction(2**_MOST_BITS), True)
 
 
 def _interval(at: Ints, below: Ints, has_at: Bools, has_below: Bools, steps: Ints) -> tuple[list[_Bound], list[_Bound]]:
@@ -165,10 +170,10 @@ def _interval(at: Ints, below: Ints, has_at: Bools, has_below: Bools, steps: Int
     lower, upper = [], []
     for row in range(len(at)):
         here = at[row], below[row], half[row], even[row]
-        least = _greatest(*here, lowest[0][row], lowest[1][row], 1)
-        most = _greatest(*here, highest[0][row], highest[1][row], -1)
-        lower.append(least if least[0] is not None else (Fraction(0), True))
-        upper.append((Fraction(-1), False) if never[row].any() else most)
+        lower.append(_greatest(*here, lowest[0][row], lowest[1][row], 1))
+        upper.append(
+            (Fraction(-1), False) if never[row].any() else _greatest(*here, highest[0][row], highest[1][row], -1)
+        )
     return lower, upper
 
 
@@ -176,7 +181,7 @@ def _greatest(at: Ints, below: Ints, half: Ints, even: Bools, by_at: Bools, by_b
     """Greatest of all lower bounds (sign 1), or least of all upper ones (-1)."""
     top = np.concatenate([np.abs(half[by_at]), np.abs(half[by_below])])
     if not len(top):
-        return None, True
+        return _LEAST if sign > 0 else _MOST
     bottom = 2 * np.concatenate([np.abs(at[by_at]), np.abs(below[by_below])])
     closed = np.concatenate([even[by_at], ~even[by_below]])
     about = top / bottom
@@ -187,24 +192,17 @@ def _greatest(at: Ints, below: Ints, half: Ints, even: Bools, by_at: Bools, by_b
     return best, all(closed[k] for k, fraction in zip(near, exact, strict=True) if fraction == best)
 
 
-def _inside(ratio: tuple[int, int], lower: _Bound, upper: _Bound) -> bool:
-    found, (least, may_least), (most, may_most) = Fraction(ratio[0], 2 ** ratio[1]), lower, upper
-    above = least is None or found > least or (may_least and found == least)
-    return above and (most is None or found < most or (may_most and found == most))
-
-
 def simplest(lower: _Bound, upper: _Bound) -> tuple[int, int] | None:
     """Find the multiplier and shift of fewest bits inside two bounds; ``None`` if there are none."""
-    least = lower[0] or Fraction(0)
-    if upper[0] is not None and upper[0] < least:
-        return None
-    for shift in range(63):
+    (least, may_least), (most, may_most) = lower, upper
+    for shift in range(63 if least <= most else 0):
         multiplier = -((-least.numerator << shift) // least.denominator)
-        if not lower[1] and multiplier * least.denominator == least.numerator << shift:
+        if not may_least and multiplier * least.denominator == least.numerator << shift:
             multiplier += 1
         if multiplier >= 2**_MOST_BITS:
             return None
-        if _inside((multiplier, shift), lower, upper):
+        found = Fraction(multiplier, 2**shift)
+        if found < most or (may_most and found == most):
             return multiplier, shift
     return None
 
@@ -222,8 +220,7 @@ def nearest(ratio: float) -> tuple[int, int]:
 # Sums of two tensors whose units differ.
 
 
-@dataclass(frozen=True)
-class Joined:
+class Joined(NamedTuple):
     """Weights of two addends, with the ratio of their sum."""
 
     weights: tuple[int, int]
@@ -232,20 +229,15 @@ class Joined:
 
 
 def joined(
-    values: Ints,
-    addends: tuple[Ints, Ints],
-    units: tuple[float, float],
-    scale: float,
-    bounds: tuple[int, int],
-    most: int,
+    values: Ints, addends: tuple[Ints, Ints], units: tuple[float, float], scale: float, bounds: tuple[int, int]
 ) -> Joined:
     """Find integer weights of two addends, and a ratio, that give the graph's values for all pairs."""
     # Weights of few bits first: chips have 8. Pairs with equal weighted sums must have one value in the graph, which
     # must not fall as the weighted sum rises; then thresholds determine the ratio, as for single sums.
-    # values: of the graph (n_first, n_second); addends: with their signs; bounds: of values; most: greatest weight
+    # values: of the graph (n_first, n_second); addends: with their signs; bounds: of values
     given, (first, second), (low, high) = values.ravel(), addends, (int(values.min()), int(values.max()))
     best: Joined | None = None
-    for weights in _weights(Fraction(units[0]) / Fraction(units[1]), most):
+    for weights in _weights(Fraction(units[0]) / Fraction(units[1]), WIDEST):
         total = (weights[0] * first[:, None] + weights[1] * second[None, :]).ravel()
         near = nearest(units[1] / (weights[1] * scale))
         missed = _differ(total, near, given, bounds)
@@ -268,7 +260,7 @@ def joined(
             return best
     if best is None:
         raise NotSupportedError(
-            f"it adds values of scales {units[0]:.3g} and {units[1]:.3g}; neurons weigh one at most {most} times the "
+            f"it adds values of scales {units[0]:.3g} and {units[1]:.3g}; neurons weigh one at most {WIDEST} times the "
             "other, give it closer scales"
         )
     return best

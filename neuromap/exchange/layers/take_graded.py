@@ -8,6 +8,7 @@ multiplier and shift. Values are counted from the zero point, so that padding an
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +33,7 @@ from neuromap.exchange.layers.graded_nodes import (
 )
 from neuromap.exchange.layers.requantise import Meaning
 from neuromap.files.messages import show_name
-from neuromap.formats.layers import Operator, OperatorGraph, TensorShape, along
+from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorShape, along
 from neuromap.network.build import build_network
 from neuromap.network.edge import MatrixSource
 from neuromap.network.spiking_neuron import PAYLOAD, GradedNeuron
@@ -74,7 +75,6 @@ class _Walk(GradedNodes):
         self._tensors: dict[str, Held | Sums] = {}
         self._opaque: dict[str, str] = {}
         self._inputs: dict[str, str] = {}
-        self._places: dict[str, Held] = {}
         self._tail = tail_of(graph)
 
     def taken(self, name: str) -> TakenGraded:
@@ -104,8 +104,8 @@ class _Walk(GradedNodes):
         except NetworkError as error:
             raise NotSupportedError(str(error)) from None
         opaque = {tensor: why for tensor, why in self._opaque.items() if tensor in self._graph.outputs}
-        costs = (self._differ, self._off, self._wide)
-        return TakenGraded(network, self._places, self._inputs, reals, opaque, *costs)
+        places = {tensor: held for tensor, held in self._tensors.items() if isinstance(held, Held)}
+        return TakenGraded(network, places, self._inputs, reals, opaque, self._differ, self._off, self._wide)
 
     def _end(self, tensor: str) -> Held | Sums:
         """Return the values that an output consists of."""
@@ -129,9 +129,7 @@ class _Walk(GradedNodes):
                 raise NotSupportedError("its shape is not known; give the source's inputs fixed sizes")
             if math.prod(one.shape) > MAX_NEURONS:
                 raise NotSupportedError(f"it has {math.prod(one.shape)} elements; at most 2**24 are taken")
-            self._tensors[one.gives] = found = self._computed(one)
-            if isinstance(found, Held):
-                self._places[one.gives] = found
+            self._tensors[one.gives] = self._computed(one)
         except NotSupportedError as reason:
             if one.gives in self._tail and one.kind in ("function", "other"):
                 self._opaque[one.gives] = str(reason)
@@ -154,7 +152,10 @@ class _Walk(GradedNodes):
             return self._greatest(one)
         if one.kind == "concat":
             return self._joined(one)
-        read = [self._sums(tensor) for tensor in one.reads]
+        given = [self._read(tensor) for tensor in one.reads]
+        read = [found for found in given if isinstance(found, Sums)]
+        if len(read) < len(given):
+            raise NotSupportedError("it computes with integers as if they were numbers; dequantise them")
         if one.kind == "function":
             return self._applied(one, read[0])
         if one.kind == "add":
@@ -169,22 +170,20 @@ class _Walk(GradedNodes):
         """Return a tensor; an input of integers becomes a node, with the zero point with which it is dequantised."""
         if tensor in self._tensors:
             return self._tensors[tensor]
-        front = {tensor}
-        for one in self._graph.operators:
-            if tensor not in self._graph.inputs or front.isdisjoint(one.reads):
-                continue
+        for one in self._after(tensor, (*_MOVES, "max_pool", "concat")) if tensor in self._graph.inputs else ():
             if one.setting("dequantises"):
-                self._tensors[tensor] = self._places[tensor] = held = self._input(tensor, one)
+                self._tensors[tensor] = held = self._input(tensor, one)
                 return held
-            if one.kind in (*_MOVES, "max_pool", "concat"):
-                front.add(one.gives)
         raise NotSupportedError("it reads an input that nothing quantises; quantise the input, or calibrate")
 
-    def _sums(self, tensor: str) -> Sums:
-        found = self._read(tensor)
-        if isinstance(found, Held):
-            raise NotSupportedError("it computes with integers as if they were numbers; dequantise them")
-        return found
+    def _after(self, tensor: str, through: Collection[str]) -> Iterator[Operator]:
+        """Yield the operators that read a tensor, or what operators of some kinds make of it."""
+        front = {tensor}
+        for one in self._graph.operators:
+            if not front.isdisjoint(one.reads):
+                yield one
+                if one.kind in through:
+                    front.add(one.gives)
 
     def _dequantised(self, one: Operator) -> Sums:
         scale, zero = _positive(one.constants[0]), one.constants[1]
@@ -205,27 +204,15 @@ class _Walk(GradedNodes):
             raise NotSupportedError(f"input {tensor}: its shape or type is not known")
         scale, zero = _positive(one.constants[0]), _single(one.constants[1])
         low, high = one.settings["low"] - zero, one.settings["high"] - zero
-        first = self._reads_sequences(tensor)
+        # a convolution over sequences reads it with its features first
+        windows = [one for one in self._after(tensor, ("function",)) if one.kind in ("conv", "max_pool", "average")]
+        first = any(len(one.setting("kernel", ())) == 1 for one in windows)
         name = node_name(self._input_names.get(tensor, tensor), self._nodes)
         found = shape_of(shape, first)
-        self._nodes[name] = (
-            found,
-            GradedNeuron(low, high, zero_point=zero, scale=float(scale.ravel()[0]) if scale.size == 1 else None),
-        )
+        unit = float(scale.ravel()[0]) if scale.size == 1 else None
+        self._nodes[name] = (found, GradedNeuron(low, high, zero_point=zero, scale=unit))
         self._inputs[name] = tensor
         return self._of_node(name, shape, first)
-
-    def _reads_sequences(self, tensor: str) -> bool:
-        """Whether a convolution over sequences reads a tensor, so that its features come first."""
-        front = {tensor}
-        for one in self._graph.operators:
-            if front.isdisjoint(one.reads):
-                continue
-            if one.kind in ("conv", "max_pool", "average") and len(one.setting("kernel", ())) == 1:
-                return True
-            if one.kind == "function":
-                front.add(one.gives)
-        return False
 
     def _moved(self, one: Operator) -> Held | Sums:
         found = self._read(one.reads[0])
@@ -240,23 +227,30 @@ class _Walk(GradedNodes):
             raise NotSupportedError(f"it pads with {constant:g}; only 0 is no value of a neuron")
         if one.kind == "reshape" and not found.is_plain:
             return reshaped(found, shape)
-        if found.is_bounded or not found.has_elements:
-            found = self._raw(found)
-        inside = elements >= 0
-        parts = tuple(
-            replace(part, link=np.where(inside, np.asarray(part.link)[elements], -1), unit=part.unit[elements])
-            for part in found.parts
-        )
-        offset = np.where(inside, found.offset[elements], 0.0)
-        return replace(found, shape=shape, parts=parts, offset=offset, count=found.count[elements], first=False)
+        return self._arranged([found], elements, shape)
+
+    def _arranged(self, read: list[Sums], elements: Ints, shape: TensorShape, made: Operator | None = None) -> Sums:
+        """Move elements of tensors, numbered one tensor after the other; -1 stands for 0."""
+        plain = [self._raw(part) if part.is_bounded or not part.has_elements else part for part in read]
+        starts = np.cumsum([0, *(len(part.offset) for part in plain)])
+        parts = []
+        for found, start, end in zip(plain, starts[:-1], starts[1:], strict=True):
+            inside = (elements >= start) & (elements < end)
+            at = np.where(inside, elements - start, 0)
+            parts += [
+                replace(part, link=np.where(inside, np.asarray(part.link)[at], -1), unit=part.unit[at])
+                for part in found.parts
+            ]
+        offset = np.where(elements < 0, 0.0, np.concatenate([part.offset for part in plain])[elements])
+        count = np.concatenate([part.count for part in plain])[elements]
+        return Sums(shape, tuple(parts), offset, count, made=made or plain[0].made)
 
     def _applied(self, one: Operator, read: Sums) -> Sums:
         """Apply an element-wise function: scales and shifts go into units, bounds wait for integers."""
         word = one.setting("function", "")
-        if word == "relu":
-            return replace(read, floor=np.maximum(read.floor, 0.0), ceiling=np.maximum(read.ceiling, 0.0))
-        if word == "clip":
-            low, high = (part.astype(np.float64) for part in one.constants)
+        if word in ("relu", "clip"):
+            bounds = one.constants if word == "clip" else (np.zeros(1), np.full(1, np.inf))
+            low, high = (part.astype(np.float64) for part in bounds)
             if max(low.size, high.size) > 1:  # after a maximum there are as many bounds as it has elements
                 low, high = (np.broadcast_to(part, _seen(read)).ravel() for part in (low, high))
                 read = self._raw(read) if read.pool is not None else read
@@ -302,21 +296,9 @@ class _Walk(GradedNodes):
             _plain(Part(p.node, p.elements, np.ones(len(p.elements))), p.shape) if isinstance(p, Held) else p
             for p in given
         ]
-        plain = [self._raw(part) if part.is_bounded or not part.has_elements else part for part in read]
         shape = one.shape or ()
-        elements, _ = moved_elements(one, [part.shape for part in plain], shape)
-        starts = np.cumsum([0, *(math.prod(part.shape) for part in plain)])
-        parts = []
-        for part, start, end in zip(plain, starts[:-1], starts[1:], strict=True):
-            mine = (elements >= start) & (elements < end)
-            at = np.where(mine, elements - start, 0)
-            parts += [
-                replace(of, link=np.where(mine, np.asarray(of.link)[at], -1), unit=np.where(mine, of.unit[at], 0.0))
-                for of in part.parts
-            ]
-        offset = np.concatenate([part.offset for part in plain])[elements]
-        count = np.concatenate([part.count for part in plain])[elements]
-        found = Sums(shape, tuple(parts), offset, count, made=one)
+        elements, _ = moved_elements(one, [_seen(part) for part in read], shape)
+        found = self._arranged(read, elements, shape, one)
         if not neurons:
             return found
         low, high, zero = neurons[0].low, neurons[0].high, neurons[0].zero_point
@@ -358,8 +340,6 @@ class _Walk(GradedNodes):
             exact = one.exact[1] if len(one.exact) > 1 else None
             bias = one.constants[1].astype(np.float64) if exact is None else exact[0] * exact[1].astype(np.float64)
             offset = np.array(np.broadcast_to(along(feature_axis, bias, len(shape)), shape).ravel())
-        elif one.setting("biased"):
-            raise NotSupportedError("its bias is unknown")
         return Sums(shape, (Part(node, link, found),), offset, np.ones(len(found), np.int64), first=first, made=one)
 
     @staticmethod
@@ -388,11 +368,10 @@ class _Walk(GradedNodes):
         if one.kind == "dense" and straight and len(source) <= 3:
             return Conv(before, after, (1, 1), (1, 1), "valid", 1, weights.T[None, None])  # type: ignore[arg-type]
         if one.kind == "conv_transpose":
-            turned = replace(one, kind="conv")
-            matrix = csr_array(conv_matrix(turned, shape, source).T)
+            matrix = csr_array(conv_matrix(replace(one, kind="conv"), shape, source).T)
         else:
             matrix = conv_matrix(one, source, shape) if one.kind == "conv" else dense_matrix(one, source)
-        return self._placed(matrix, elements, math.prod(before), element_order(shape, features_first=first))
+        return self._placed(node, matrix, elements, element_order(shape, features_first=first))
 
     def _mean(self, one: Operator, read: Sums) -> Sums:
         node, elements, unit = self._operand(read)
@@ -413,19 +392,17 @@ class _Walk(GradedNodes):
         matrix = window_matrix(one, source, one.shape or ())
         counts = cells_counted(one, matrix, source, one.shape or ())
         units = np.asarray((matrix @ unit) / np.maximum(np.asarray(matrix.sum(axis=1)), 1))
-        if not _same_units(matrix, unit, units):
+        rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        if not np.allclose(unit[matrix.indices], units[rows], rtol=1e-12, atol=0):
             raise NotSupportedError("it puts values of different scales together; give the tensor one scale")
         before, after = self._nodes[node][0], shape_of(one.shape or (), first)
         straight = before == shape_of(source, first) and (elements == self._of_node(node, source, first).elements).all()
         if "kernel" in one.settings and straight and len(source) in (3, 4):
             ones = np.ones((source[1], 1, *one.settings["kernel"]), np.int64)
-            found: MatrixSource = conv_of(
-                replace(one, settings={**one.settings, "groups": source[1]}), before, after, ones
-            )
+            depthwise = replace(one, settings={**one.settings, "groups": source[1]})
+            found: MatrixSource = conv_of(depthwise, before, after, ones)
         else:
-            found = self._placed(
-                matrix, elements, math.prod(before), element_order(one.shape or (), features_first=first)
-            )
+            found = self._placed(node, matrix, elements, element_order(one.shape or (), features_first=first))
         return found, counts, units, first
 
     def _greatest(self, one: Operator) -> Held | Sums:
@@ -436,14 +413,14 @@ class _Walk(GradedNodes):
             return replace(found, pool=one, made=found.made or one)
         neuron = self._nodes[found.node][1]
         greatest = GradedNeuron(neuron.low, neuron.high, maximum=1, zero_point=neuron.zero_point, scale=neuron.scale)
-        return self._pooled(one, found, self._name(one), greatest, found.shape)
+        return self._pooled(one, found, self._name(one), greatest)
 
-    def _pooled(self, one: Operator, held: Held, name: str, neuron: GradedNeuron, source: TensorShape) -> Held:
+    def _pooled(self, one: Operator, held: Held, name: str, neuron: GradedNeuron) -> Held:
         """Make a node that takes maxima."""
         if (held.elements < 0).any():
             raise NotSupportedError("it takes the greatest of values and of padding; pad in the operator itself")
-        unit = np.ones(math.prod(source))
-        link, _, _, first = self._windows(one, held.node, held.elements, source, unit)
+        unit = np.ones(math.prod(held.shape))
+        link, _, _, first = self._windows(one, held.node, held.elements, held.shape, unit)
         shape = one.shape or ()
         if isinstance(link, Conv) and one.setting("dilation", (1, 1)) in ((1, 1), (1,)):
             link = Pool(link.source_shape, link.target_shape, link.kernel, link.stride, link.padding)
@@ -462,17 +439,15 @@ class _Walk(GradedNodes):
             raise NotSupportedError("it quantises what are not reals")
         zero = _single(one.constants[1])
         low, high = one.settings["low"] - zero, one.settings["high"] - zero
-        size = math.prod(read.shape)
         scale = _along(_positive(one.constants[0]), one.setting("axis", 1), _seen(read))
-        is_fused, is_inverse = bool(one.setting("fused")), bool(one.setting("inverse"))
         if read.view is not None:
             held = self._quantised_of(replace(one, name=self._label(one)), replace(read, view=None), scale)
             return Held(read.view, held.node, held.elements)
         if read.pool is not None:
             return self._quantised_pool(one, read, (low, high, zero), scale)
-        floor, ceiling = (np.broadcast_to(part, size) for part in (read.floor, read.ceiling))
-        numbers = (read.parts[0].unit, read.count, np.zeros(size), floor, ceiling, scale)
-        meaning = Meaning(*numbers, zero, low, high, is_fused, is_inverse)
+        ways = bool(one.setting("fused")), bool(one.setting("inverse"))
+        bounds = read.floor, read.ceiling
+        meaning = Meaning(read.parts[0].unit, scale, zero, low, high, *ways, read.count, 0.0, *bounds)
         if read.is_plain and (same := self._same(read, meaning)) is not None:
             return same
         single = float(scale[0]) if (scale == scale[0]).all() else None
@@ -484,30 +459,20 @@ class _Walk(GradedNodes):
         assert pool is not None
         _require_one(scale)
         low, high, zero = values
-        inner = replace(read, pool=None)
-        if inner.is_plain:
-            return self._requantised_pool(one, inner, pool, (low, high, zero), scale)
-        before = self._quantised_of(replace(one, name=self._label(read.made or pool)), inner, scale[:1])
-        neuron = GradedNeuron(low, high, maximum=1, zero_point=zero, scale=float(scale[0]))
-        return self._pooled(pool, before, self._name(one), neuron, inner.shape)
-
-    def _requantised_pool(
-        self, one: Operator, read: Sums, pool: Operator, values: tuple[int, int, int], scale: Floats
-    ) -> Held:
-        """Make a node that takes maxima of values and rounds them to another unit."""
-        low, high, zero = values
-        (part,) = read.parts
-        _require_one(part.unit)
-        before, name = self._nodes[part.node][1], self._name(one)
-        ends, one_row = np.array([-np.inf]), (np.ones(1, np.int64), np.zeros(1))
-        numbers = (part.unit[:1], *one_row, ends, -ends, scale[:1])
-        meaning = Meaning(*numbers, zero, low, high, inverse=bool(one.setting("inverse")))
-        reach = (np.array([float(before.low)]), np.array([float(before.high)]))
-        ratio = self._ratio(name, meaning, reach, None, 1)
-        neuron = GradedNeuron(
-            low, high, ratio.multiplier[0], ratio.shift[0], maximum=1, zero_point=zero, scale=float(scale[0])
-        )
-        return self._pooled(pool, Held(read.shape, part.node, np.asarray(part.link)), name, neuron, read.shape)
+        inner, rounding = replace(read, pool=None), {}
+        if inner.is_plain:  # the node that takes the greatest of values rounds it to another unit
+            (part,) = inner.parts
+            _require_one(part.unit)
+            before, name = Held(read.shape, part.node, np.asarray(part.link)), self._name(one)
+            meaning = Meaning(part.unit[:1], scale[:1], zero, low, high, inverse=bool(one.setting("inverse")))
+            held = self._nodes[part.node][1]
+            ratio = self._ratio(name, meaning, (np.array([float(held.low)]), np.array([float(held.high)])), None, 1)
+            rounding = {"multiplier": ratio.multiplier[0], "shift": ratio.shift[0]}
+        else:
+            before = self._quantised_of(replace(one, name=self._label(read.made or pool)), inner, scale[:1])
+            name = self._name(one)
+        neuron = GradedNeuron(low, high, maximum=1, zero_point=zero, scale=float(scale[0]), **rounding)
+        return self._pooled(pool, before, name, neuron)
 
     def _quantised_of(self, one: Operator, inner: Sums, scale: Floats) -> Held:
         """Quantise the input of another operator first."""
@@ -541,13 +506,11 @@ class _Walk(GradedNodes):
             _require_one(part.unit)
             neuron = self._nodes[part.node][1]
             greatest = GradedNeuron(neuron.low, neuron.high, maximum=1, scale=float(part.unit[0]))
-            held = self._pooled(
-                read.pool, Held(plain.shape, part.node, np.asarray(part.link)), name, greatest, plain.shape
-            )
+            inner_values = Held(plain.shape, part.node, np.asarray(part.link))
+            held = self._pooled(read.pool, inner_values, name, greatest)
             return _plain(Part(held.node, held.elements, np.full(len(held.elements), part.unit[0])), held.shape)
-        name = self._current = (
-            self._name(one) if one is not None else node_name(f"{read.parts[0].node}.sums", self._nodes)
-        )
+        name = node_name(f"{read.parts[0].node}.sums", self._nodes) if one is None else self._name(one)
+        self._current = name
         floor = np.unique(read.floor)
         if len(floor) > 1 or floor[0] not in (-math.inf, 0.0) or np.any(read.ceiling < math.inf):
             raise NotSupportedError("it is bounded, and read without being quantised; quantise it there")
@@ -614,33 +577,16 @@ def _along(scale: NDArray[Any], axis: int, shape: TensorShape) -> Floats:
 def affine(one: Operator, shape: TensorShape) -> tuple[Floats, Floats]:
     """Factor and shift of a function that only scales and shifts."""
     constants = [np.broadcast_to(part.astype(np.float64), shape).ravel() for part in one.constants]
-    ones, zeros = np.ones(math.prod(shape)), np.zeros(math.prod(shape))
-    if one.setting("function") == "batch_norm":
-        mean, variance, scale, shift, epsilon = constants
-        factor = scale / np.sqrt(variance + epsilon)
-        return factor, shift - mean * factor
-    first = constants[0] if constants else zeros
-    match one.setting("function", ""):
-        case "negative":
-            return -ones, zeros
-        case "plus":
-            return ones, first
-        case "minus":
-            return ones, -first
-        case "from":
-            return -ones, first
-        case "times":
-            return first, zeros
-        case "divided_by" if first.all():
-            return 1 / first, zeros
-    raise NotSupportedError(f"{one.called} is not a bound, factor or shift, which graded neurons have; leave it out")
+    word = one.setting("function", "")
+    line = FUNCTIONS[word].line if word in FUNCTIONS else None
+    if line is None or (word == "divided_by" and not constants[0].all()):
+        raise NotSupportedError(
+            f"{one.called} is not a bound, factor or shift, which graded neurons have; leave it out"
+        )
+    factor, shift = (np.broadcast_to(np.asarray(part, np.float64), math.prod(shape)) for part in line(*constants))
+    return factor, shift
 
 
 def _seen(read: Sums) -> TensorShape:
     """Shape in which a tensor is read."""
     return read.view or (read.shape if read.pool is None else read.pool.shape or ())
-
-
-def _same_units(matrix: csr_array, unit: Floats, units: Floats) -> bool:
-    rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    return bool(np.allclose(unit[matrix.indices], units[rows], rtol=1e-12, atol=0))

@@ -117,9 +117,8 @@ def _graded(taken: TakenGraded, structure: Structure) -> Imported:
     """Return a graded network, with notes on what it computes and where it differs from the source."""
     network = taken.network
     computed = len(network.nodes) - len(network.inputs)
-    kept = [
-        Note("integers", f"{counted(computed, 'graded node')}, with the source's integers, counted from zero points")
-    ]
+    text = f"{counted(computed, 'graded node')}, with the source's integers, counted from zero points"
+    kept = [Note("integers", text)]
     for name in network.inputs:
         neuron = network.nodes[name].graded
         assert neuron is not None
@@ -131,27 +130,14 @@ def _graded(taken: TakenGraded, structure: Structure) -> Imported:
         each = f"{unit[0]:g}" if one_unit else "a unit of their feature's own"
         text = f"is the sums of {name}, in units of {each}"
         kept.append(Note(f"output {tensor}", text + ("" if one_unit else "; the host scales them before it compares")))
-    approximated = [
-        Note(name, "rounds otherwise than the source where no multiplier and shift do", error=float(number), unit=what)
-        for name, (number, what) in taken.differ.items()
-    ]
-    approximated += [
-        Note(
-            name,
-            "units of what it adds up are not small multiples of each other; its sum is off",
-            error=off,
-            unit="values",
-        )
-        for name, off in taken.off.items()
-    ]
-    kept += [
-        Note(edge, f"has weights of up to {greatest}, wider than 8 bits, so that all sums are exact")
-        for edge, greatest in taken.wide.items()
-    ]
-    refused = [
-        Note(f"output {tensor}", f"is left to the host: {why}", "compute it from the values of the last node")
-        for tensor, why in taken.opaque.items()
-    ]
+    text = "rounds otherwise than the source where no multiplier and shift do"
+    approximated = [Note(name, text, error=float(n), unit=what) for name, (n, what) in taken.differ.items()]
+    text = "units of what it adds up are not small multiples of each other; its sum is off"
+    approximated += [Note(name, text, error=off, unit="values") for name, off in taken.off.items()]
+    text = "wider than 8 bits, so that all sums are exact"
+    kept += [Note(edge, f"has weights of up to {greatest}, {text}") for edge, greatest in taken.wide.items()]
+    way = "compute it from the values of the last node"
+    refused = [Note(f"output {tensor}", f"is left to the host: {why}", way) for tensor, why in taken.opaque.items()]
     return _taken(network, structure, kept, approximated, refused)
 
 
@@ -159,22 +145,15 @@ def _taken(
     network: Network, structure: Structure, kept: Iterable[Note], approximated: Iterable[Note], refused: Iterable[Note]
 ) -> Imported:
     """Return a network that computes what the graph does, with the work of its nodes."""
-    work = _work(structure, network)
-    return Imported(
-        replace(network, tables={"work": work} if work else {}),
-        format="",
-        source="",
-        kept=tuple(kept),
-        approximated=tuple(approximated),
-        refused=(*refused, *_unread(structure)),
-        work=work,
-    )
+    work, told = _work(structure, network), (*refused, *_unread(structure))
+    network = replace(network, tables={"work": work} if work else {})
+    return Imported(network, "", "", kept=tuple(kept), approximated=tuple(approximated), refused=told, work=work)
 
 
 def _work(structure: Structure, network: Network) -> dict[str, int]:
     """Multiply-accumulates of nodes; empty unless those of all are known."""
     works = {layer.name: layer.work for layer in structure.layers if layer.name in network.nodes}
-    return {name: work for name, work in works.items() if work is not None} if None not in works.values() else {}
+    return {} if None in works.values() else {name: work or 0 for name, work in works.items()}
 
 
 def _not_read(clause: str) -> Note:
@@ -206,15 +185,12 @@ def _structural(graph: OperatorGraph, structure: Structure, reason: str, chip: C
     network = Network(name=node_text(graph.name), nodes=nodes, edges=edges, outputs=structure.outputs)
     work = _work(structure, network)
     kept, approximated, refused = structure_notes(graph, structure, reason)
-    return Imported(
-        replace(network, tables={"work": work} if any(work.values()) else {}),
-        format="",
-        source="",
-        kept=kept,
-        approximated=approximated if chip is None else (*approximated, estimate_note(structure, shapes, chip)),
-        refused=(*refused, *open_shapes),
-        work={layer.name: layer.work for layer in structure.layers if layer.work is not None},
-    )
+    if chip is not None:
+        approximated = (*approximated, estimate_note(structure, shapes, chip))
+    network = replace(network, tables={"work": work} if any(work.values()) else {})
+    known = {layer.name: layer.work for layer in structure.layers if layer.work is not None}
+    told = (*refused, *open_shapes)
+    return Imported(network, "", "", kept=kept, approximated=approximated, refused=told, work=known)
 
 
 def node_text(name: str) -> str:
@@ -232,11 +208,9 @@ def _fitting_shapes(shapes: Mapping[str, Shape | None]) -> tuple[dict[str, Shape
         except NetworkError as error:
             found[name] = None
             notes.append(Note(name, str(error), "export it for smaller inputs"))
-    open_ones = [name for name, shape in shapes.items() if shape is None]
-    if open_ones:
-        text = (
-            f"{counted(len(open_ones), 'node')} of {len(shapes)} whose shape the file leaves open; all others keep it"
-        )
+    if open_ones := [name for name, shape in shapes.items() if shape is None]:
+        some = f"{counted(len(open_ones), 'node')} of {len(shapes)}"
+        text = f"{some} whose shape the file leaves open; all others keep it"
         notes.append(Note(_some(open_ones), text, "give the source's inputs fixed sizes, and export it again"))
     return found, tuple(notes)
 
@@ -244,61 +218,49 @@ def _fitting_shapes(shapes: Mapping[str, Shape | None]) -> tuple[dict[str, Shape
 def _in_frame_code(taken: TakenWeights, structure: Structure) -> Imported:
     """Return a network with weights and thresholds, with notes on what was kept, approximated and refused."""
     network = taken.network
-    computed = [node for name, node in network.nodes.items() if name not in network.inputs]
+    text = (
+        f"{counted(len(network.nodes) - len(network.inputs), 'node')} in frame code; a neuron spikes iff its sum is at "
+        "least its threshold, the least sum at which the source gives its greater value"
+    )
     kept = [
-        Note(
-            "weights and thresholds",
-            f"{counted(len(computed), 'node')} in frame code; a neuron spikes iff its sum is at least its threshold, "
-            "the least sum at which the source gives its greater value",
-        ),
+        Note("weights and thresholds", text),
         Note(", ".join(network.inputs), "reads frames of 0 and 1, as the source does"),
     ]
     for name, (low, high) in taken.values.items():
         if (low, high) != (0.0, 1.0):
-            kept.append(
-                Note(name, f"silence stands for {low:g} and a spike for {high:g}; weights of its readers hold that")
-            )
-    refused = []
-    for end, found in taken.readout.items():
-        kept_here, refused_here = _readout(end, found, taken)
-        kept += kept_here
-        refused += refused_here
-    approximated = [
-        Note(name, "float weights are integers times a unit but for rounding", error=error, unit="of a unit")
-        for name, error in taken.rounded.items()
-    ]
-    approximated += [
-        Note(
-            name,
+            text = f"silence stands for {low:g} and a spike for {high:g}; weights of its readers hold that"
+            kept.append(Note(name, text))
+    readouts = [_readout(end, found, taken) for end, found in taken.readout.items()]
+    kept += [note for note in readouts if note is not None and not note.remedy]
+    refused = [note for note in readouts if note is not None and note.remedy]
+    text = "float weights are integers times a unit but for rounding"
+    approximated = [Note(name, text, error=error, unit="of a unit") for name, error in taken.rounded.items()]
+    for name, number in taken.unsure.items():
+        text = (
             f"{counted(number, 'neuron')} of {network.nodes[name].size} lie so near a tie that the order of rounding "
-            "in the source decides",
-            error=float(number),
-            unit="neurons",
+            "in the source decides"
         )
-        for name, number in taken.unsure.items()
-    ]
+        approximated.append(Note(name, text, error=float(number), unit="neurons"))
     return _taken(network, structure, kept, approximated, refused)
 
 
-def _readout(end: str, found: SpikeSums | None, taken: TakenWeights) -> tuple[list[Note], list[Note]]:
-    """Note what the host does with output spikes."""
+def _readout(end: str, found: SpikeSums | None, taken: TakenWeights) -> Note | None:
+    """Note what the host does with output spikes, with a remedy where that is left to it; ``None`` for nothing."""
     outputs = ", ".join(taken.network.outputs)
     if found is not None and len(found.weights) == 1:
         (name,) = found.weights
         size = taken.network.nodes[name].size
         classes = classes_of(found, size)
         if classes is not None and found.size == size:
-            return [], []  # the spikes themselves
+            return None  # the spikes themselves
         if classes is not None and (np.diff(classes) >= 0).all():
             text = (
                 f"counts the spikes of {name}, {size // found.size} of {size} for each of {found.size} classes, "
                 "in order of classes; this is the decision rule of neuromap accuracy"
             )
-            return [Note(f"readout {end}", text)], []
+            return Note(f"readout {end}", text)
     text = f"is not taken over: it makes numbers of the spikes of {outputs}, where the network ends"
-    return [], [
-        Note(f"readout {end}", text, "compute it on the host, or end in groups of neurons that vote for classes")
-    ]
+    return Note(f"readout {end}", text, "compute it on the host, or end in groups of neurons that vote for classes")
 
 
 # What became of the operators of a graph imported as structure.
@@ -309,20 +271,20 @@ _PRODUCTS = ("product", "multiply")
 def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> tuple[tuple[Note, ...], ...]:
     """Note what was kept, approximated and refused."""
     joined = [one for layer in structure.layers for one in layer.operators]
-    ways = [way for layer in structure.layers for found in layer.ways.values() for way in found]
-    folded = {id(one): one for way in ways for one in way.folds}
+    edges = [(f"{source} -> {layer.name}", found) for layer in structure.layers for source, found in layer.ways.items()]
+    folded = {id(one): one for _, found in edges for way in found for one in way.folds}
     starts, ends = ([one for one in joined if (one.kind in _NODES) == is_node] for is_node in (True, False))
-    kept = [Note("nodes", f"{counted(len(structure.layers), 'node')} that sum or decide, of {_counted(starts)}")]
-    if ends:
-        kept.append(Note("in nodes", f"{_counted(ends)}: end in the node whose value they take"))
-    moves = [one for one in folded.values() if one.kind not in ("function", "average")]
-    if moves:
-        kept.append(Note("on edges", f"{_counted(moves)}: are not nodes, edges read through them"))
-    means = [one for one in folded.values() if one.kind == "average"]
-    if means:
-        kept.append(Note("on edges", f"{_counted(means)}: are linear, edges carry them"))
-    approximated = []
     functions = [one for one in folded.values() if one.kind == "function"]
+    moves = [one for one in folded.values() if one.kind not in ("function", "average")]
+    means = [one for one in folded.values() if one.kind == "average"]
+    kept = [Note("nodes", f"{counted(len(structure.layers), 'node')} that sum or decide, of {_counted(starts)}")]
+    for about, operators, text in (
+        ("in nodes", ends, "end in the node whose value they take"),
+        ("on edges", moves, "are not nodes, edges read through them"),
+        ("on edges", means, "are linear, edges carry them"),
+    ):
+        kept += [Note(about, f"{_counted(operators)}: {text}")] if operators else []
+    approximated = []
     if functions:
         text = f"{_counted(functions)}: stand before what reads them, where others read the same value without"
         approximated.append(Note("functions on edges", text))
@@ -330,24 +292,17 @@ def structure_notes(graph: OperatorGraph, structure: Structure, reason: str) -> 
     if products:
         text = "that multiply what they read: no sums, patterns and times take them as they are"
         approximated.append(Note(_some(products), f"{counted(len(products), 'node')} {text}"))
-    several = [
-        f"{source} -> {layer.name}"
-        for layer in structure.layers
-        for source, found in layer.ways.items()
-        if len(found) > 1
-    ]
+    several = [edge for edge, found in edges if len(found) > 1]
     if several:
         text = "that stand for several ways between the same nodes: a pattern takes them together"
         approximated.append(Note(_some(several), f"{counted(len(several), 'edge')} {text}"))
-    refused = _unread(structure)
     what, way = "no graded network", "mend that in the source, and quantise it again"
     if not is_quantised(graph):
         what = "not in frame code"
         way = "quantise it by images (--calibrate SOURCE; in Python calibration=), or train the structure for a chip "
         way += "(neuromap train NET --for CHIP --data SOURCE)"
     text = f"are not taken over, as this is {what}: {reason}; patterns, times and work hold, nothing is mapped"
-    refused.append(Note("weights", text, way))
-    return tuple(kept), tuple(approximated), tuple(refused)
+    return tuple(kept), tuple(approximated), (*_unread(structure), Note("weights", text, way))
 
 
 def _counted(operators: Iterable[Operator]) -> str:
@@ -368,9 +323,13 @@ def _some(names: list[str]) -> str:
 
 def estimate_note(structure: Structure, shapes: Mapping[str, Shape | None], chip: ChipSpec) -> Note:
     """Note how many cores a structure might take, and the assumptions."""
-    found = estimated_cores(structure, shapes, chip)
-    if found is None:
+    # A core holds a patch of p x p places of a node, as large as its axons can read, with as many features as it has
+    # neurons for. Where one place reads more than a core has axons, its sum is cut into parts, each with its own
+    # neurons. On crossbar cores each axon is fed by its own neuron: axons beyond one per neuron read cost copies.
+    known = {name: shape for name, shape in shapes.items() if shape is not None}
+    if any(not {layer.name, *layer.ways} <= known.keys() for layer in structure.layers):
         return Note(f"cores of {chip.name}", "are not estimated, as shapes are not known")
+    found = {layer.name: _cores(layer, known, set(structure.inputs), chip) for layer in structure.layers}
     total = sum(found.values())
     most = max(found, key=lambda name: found[name])
     boards = counted(-(-total // max(1, chip.n_cores)), "board")
@@ -383,33 +342,15 @@ def estimate_note(structure: Structure, shapes: Mapping[str, Shape | None], chip
     return Note(f"cores of {chip.name}", text)
 
 
-def estimated_cores(structure: Structure, shapes: Mapping[str, Shape | None], chip: ChipSpec) -> dict[str, int] | None:
-    """Estimate the cores of every node."""
-    # A core holds a patch of p x p places of a node, as large as its axons can read, with as many features as it has
-    # neurons for. Where one place reads more than a core has axons, its sum is cut into parts, each with its own
-    # neurons. On crossbar cores each axon is fed by its own neuron: axons beyond one per neuron read cost copies.
-    # returns ``None`` if a shape is not known
-    found = {}
-    for layer in structure.layers:
-        target = shapes[layer.name]
-        sources = [shapes[name] for name in layer.ways]
-        if target is None or any(shape is None for shape in sources):
-            return None
-        found[layer.name] = _cores(layer, target, shapes, set(structure.inputs), chip)
-    return found
-
-
-def _cores(
-    layer: Layer, target: Shape, shapes: Mapping[str, Shape | None], inputs: Collection[str], chip: ChipSpec
-) -> int:
+def _cores(layer: Layer, shapes: Mapping[str, Shape], inputs: Collection[str], chip: ChipSpec) -> int:
     """Try patches of all sizes, and return the fewest cores."""
-    best = None
-    feeding = sum(math.prod(shapes[name] or (0,)) for name in layer.ways if name not in inputs)
+    best, target = None, shapes[layer.name]
+    all_ways = [(name, way) for name, ways in layer.ways.items() for way in ways]
+    feeding = sum(math.prod(shapes[name]) for name in layer.ways if name not in inputs)
     places = target[0] * target[1]
     for side in range(1, max(target[0], target[1]) + 1):
         rows, columns = min(side, target[0]), min(side, target[1])
-        axons = sum(_read(way.into, shapes[name] or target, target, (rows, columns))
-                    for name, ways in layer.ways.items() for way in ways)  # fmt: skip
+        axons = sum(_read(way.into, shapes[name], target, (rows, columns)) for name, way in all_ways)
         parts = -(-axons // chip.axons)
         if best is not None and parts > 1:
             break
@@ -436,10 +377,8 @@ def _read(one: Operator, source: Shape, target: Shape, patch: tuple[int, int]) -
         return patch[0] * patch[1] * source[2]
     if one.kind == "dense" and one.setting("weight_shape") and target[0] * target[1] > 1:
         return patch[0] * patch[1] * int(one.settings["weight_shape"][1])
-    if one.kind == "product" and one.work:
-        return int(
-            -(-(patch[0] + patch[1]) * target[2] * one.work // math.prod(target) // 2)
-        )  # half of it from each factor
+    if one.kind == "product" and one.work:  # half of it from each factor
+        return int(-(-(patch[0] + patch[1]) * target[2] * one.work // math.prod(target) // 2))
     return math.prod(source)
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from neuromap.errors import NetworkError, NotSupportedError
-from neuromap.exchange.layers.compute import SpikeSums, all_weights, compute, decide, integer_rows
+from neuromap.exchange.layers.compute import SpikeSums, compute, decide, integer_rows
 from neuromap.exchange.layers.find_structure import (
     Layer,
     Structure,
@@ -21,28 +22,14 @@ from neuromap.exchange.layers.find_structure import (
     input_features_first,
     node_shape,
 )
-from neuromap.formats.layers import Operator, OperatorGraph, TensorShape
+from neuromap.exchange.layers.graded_nodes import padding_of
+from neuromap.formats.layers import FUNCTIONS, Operator, OperatorGraph, TensorShape
 from neuromap.network.build import build_network
 from neuromap.network.edge import MatrixSource
 from neuromap.network.network import Network
 from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, Pool, Shape, Transform
-from neuromap.network.weights import MAX_NEURONS, Padding, output_length, window_pairs
+from neuromap.network.weights import MAX_NEURONS, StoredWeights, Windows, output_length
 from neuromap.render.value import Card
-
-# Functions that may leave two values; a node needs one of them.
-_DECIDES = (
-    "greater",
-    "greater_or_equal",
-    "less",
-    "less_or_equal",
-    "sign",
-    "heaviside",
-    "clip",
-    "floor",
-    "ceil",
-    "round",
-    "truncate",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,26 +43,23 @@ class TakenWeights(Card):
     # by node: number of neurons whose threshold depends on floating-point rounding
     unsure: Mapping[str, int]
     values: Mapping[str, tuple[float, float]]  # values in the source that silence and a spike of every node stand for
-    dropped: tuple[str, ...]  # nodes of the structure that only read spikes out
 
 
 def take_weights(graph: OperatorGraph, structure: Structure, name: str) -> TakenWeights:
     """Convert a graph to a network with weights and thresholds."""
-    ends = _readouts(structure)
+    # the last layers that decide nothing, such as sums of which the source takes the greatest, only read spikes out
+    read = {source for layer in structure.layers for source in layer.ways}
+    ends = {layer.name for layer in structure.layers if layer.name not in read and not _decides(layer)}
     for layer in structure.layers:
         if layer.name not in ends:
             _check_decides(layer)
     return _Taking(graph, structure, name, ends).taken()
 
 
-def _readouts(structure: Structure) -> set[str]:
-    """Find the last layers that decide nothing, such as sums of which the source takes the greatest."""
-    read = {source for layer in structure.layers for source in layer.ways}
-    return {layer.name for layer in structure.layers if layer.name not in read and not _decides(layer)}
-
-
 def _decides(layer: Layer) -> bool:
-    return any(one.kind == "max_pool" or one.setting("function", "") in _DECIDES for one in layer.operators)
+    """Whether a node may have two values: one of its operators is a maximum or decides."""
+    found = (FUNCTIONS.get(one.setting("function", "")) for one in layer.operators)
+    return any(one.kind == "max_pool" for one in layer.operators) or any(f is not None and f.decides for f in found)
 
 
 def _check_decides(layer: Layer) -> None:
@@ -97,7 +81,6 @@ class _Taking:
     def __init__(self, graph: OperatorGraph, structure: Structure, name: str, ends: set[str]) -> None:
         self._graph, self._structure, self._name = graph, structure, name
         self._layers = {layer.operators[-1].gives: layer for layer in structure.layers if layer.name not in ends}
-        self._ends = ends
         self._of_operator = {one.gives: layer.name for layer in structure.layers for one in layer.operators}
         self._after_spikes = {one.gives for folds in structure.readout.values() for one in folds}
         self._after_spikes |= {one.gives for layer in structure.layers if layer.name in ends for one in layer.operators}
@@ -113,8 +96,15 @@ class _Taking:
         """Walk the graph."""
         inputs = {tensor: name for name, tensor in self._structure.inputs.items()}
         for tensor, shape in self._graph.inputs.items():
-            if tensor in inputs:
-                self._add_input(inputs[tensor], tensor, shape)
+            if (name := inputs.get(tensor)) is not None:
+                first = input_features_first(self._structure, name)
+                found = node_shape(shape, features_first=first)
+                if shape is None or found is None:
+                    raise NotSupportedError(f"input {name}: its shape is not known")
+                if math.prod(shape) > MAX_NEURONS:
+                    raise NotSupportedError(f"input {name}: it has more than 2**24 elements")
+                self._nodes[name], self._values[name] = (found, None), (0.0, 1.0)
+                self._tensors[tensor] = _of_node(name, shape, element_order(shape, features_first=first), 0.0, 1.0)
         for one in self._graph.operators:
             self._add(one)
         outputs = tuple(dict.fromkeys(name for end in self._graph.outputs for name in self._tensors[end].weights))
@@ -122,15 +112,18 @@ class _Taking:
         if not computed or len(computed) < len(outputs):
             raise NotSupportedError(f"output {self._graph.outputs[0]}: is not a node's")
         readout = {end: None if end in self._opaque else self._tensors[end] for end in self._graph.outputs}
-        for end, sums in readout.items():
-            _check_finite(end, sums)
+        for end, sums in readout.items():  # beyond float32 the order in which a library adds matters
+            parts = {} if sums is None else sums.weights
+            greatest = sum((abs(part).sum(axis=1) for part in parts.values()), 0 if sums is None else abs(sums.offset))
+            if not np.all(greatest <= np.finfo(np.float32).max):
+                raise NotSupportedError(f"output {end}: its sums of spikes are not finite")
         if len(computed) == len(readout) == 1:
             readout = {end: self._by_class(computed[0], found) for end, found in readout.items()}
         try:
             network = build_network(self._nodes, self._edges, outputs=computed, name=self._name)
         except NetworkError as error:
             raise NotSupportedError(str(error)) from None
-        return TakenWeights(network, readout, self._rounded, self._unsure, self._values, tuple(sorted(self._ends)))
+        return TakenWeights(network, readout, self._rounded, self._unsure, self._values)
 
     def _by_class(self, name: str, found: SpikeSums | None) -> SpikeSums | None:
         """Sort output neurons by the classes that they vote for, where no node reads them."""
@@ -148,17 +141,6 @@ class _Taking:
             if target == name:
                 self._edges[source, target] = MatrixTransform(transform.matrix()[order])
         return replace(found, weights={node: csr_array(part.tocsc()[:, order]) for node, part in found.weights.items()})
-
-    def _add_input(self, name: str, tensor: str, shape: TensorShape | None) -> None:
-        first = input_features_first(self._structure, name)
-        found = node_shape(shape, features_first=first)
-        if shape is None or found is None:
-            raise NotSupportedError(f"input {name}: its shape is not known")
-        if math.prod(shape) > MAX_NEURONS:
-            raise NotSupportedError(f"input {name}: it has more than 2**24 elements")
-        self._nodes[name] = (found, None)
-        self._values[name] = (0.0, 1.0)
-        self._tensors[tensor] = _of_node(name, shape, element_order(shape, features_first=first), 0.0, 1.0)
 
     def _add(self, one: Operator) -> None:
         if any(tensor not in self._tensors for tensor in one.reads):
@@ -183,7 +165,9 @@ class _Taking:
         held = [self._tensors[tensor] for tensor in one.reads]
         weights = {name: part for found in held for name, part in found.weights.items()}
         self._opaque.add(one.gives)
-        self._tensors[one.gives] = replace(held[0], weights=weights) if len(held) == 1 else _only(weights)
+        unknown = {name: csr_array((1, part.shape[1])) for name, part in weights.items()}
+        several = SpikeSums((1,), unknown, np.zeros(1))
+        self._tensors[one.gives] = replace(held[0], weights=weights) if len(held) == 1 else several
 
     def _close(self, layer: Layer, found: SpikeSums) -> SpikeSums:
         """Make a node of the value of a layer, and return the tensor of its spikes."""
@@ -191,7 +175,7 @@ class _Taking:
         shape = node_shape(found.shape, features_first=first)
         if shape is None or not found.weights:
             raise NotSupportedError("it depends on no spikes")
-        rows = integer_rows(all_weights(found))
+        rows = integer_rows(csr_array(hstack(list(found.weights.values()))))
         decision = decide(rows, found.offset, found.pending)
         order = element_order(found.shape, features_first=first)
         theta = decision.theta[order]
@@ -213,19 +197,6 @@ class _Taking:
         if decision.n_unsure:
             self._unsure[layer.name] = decision.n_unsure
         return _of_node(layer.name, found.shape, order, decision.low, decision.high)
-
-
-def _check_finite(end: str, found: SpikeSums | None) -> None:
-    """Refuse a readout whose sums may leave float32, where the order in which a library adds matters."""
-    if found is not None:
-        greatest = sum((abs(part).sum(axis=1) for part in found.weights.values()), np.abs(found.offset))
-        if not np.all(greatest <= np.finfo(np.float32).max):
-            raise NotSupportedError(f"output {end}: its sums of spikes are not finite")
-
-
-def _only(weights: Mapping[str, csr_array]) -> SpikeSums:
-    """Return a tensor of which only the nodes that it depends on are known."""
-    return SpikeSums((1,), {name: csr_array((1, part.shape[1])) for name, part in weights.items()}, np.zeros(1))
 
 
 def _least(theta: np.ndarray) -> object:
@@ -281,53 +252,33 @@ def _convs(matrix: csr_array, one: Operator, source: Shape, target: Shape) -> It
     groups = int(one.setting("groups", 1))
     if n == 1:
         before = (before[0], 0)
-        stride = (stride[0], 1)
     if source[2] % groups or target[2] % groups:
         groups = 1
     if not any(before):
-        yield _conv(matrix, source, target, kernel, stride, "valid", groups)
+        yield _with_kernel(matrix, Conv(source, target, kernel, stride, "valid", groups))
     # A network file pads as much on both sides as it must: a kernel that ends in zeros starts where the source's does.
     lengths = zip(target[:2], stride, source[:2], before, kernel, strict=True)
     grown = [max(k, 2 * p + length - (made - 1) * s) for made, s, length, p, k in lengths]
     if all(
         output_length(a, k, s, "same") == b for a, b, k, s in zip(source[:2], target[:2], grown, stride, strict=True)
     ):
-        yield _conv(matrix, source, target, (grown[0], grown[1]), stride, "same", groups)
+        yield _with_kernel(matrix, Conv(source, target, (grown[0], grown[1]), stride, "same", groups))
 
 
-def _conv(
-    matrix: csr_array,
-    source: Shape,
-    target: Shape,
-    kernel: tuple[int, int],
-    stride: tuple[int, int],
-    padding: Padding,
-    groups: int,
-) -> Conv:
-    """Read the kernel of a convolution off its matrix."""
-    per_source, per_target = source[2] // groups, target[2] // groups
-    weights = np.zeros((*kernel, per_source, target[2]), np.int64)
-    rows, columns = (_cells(*along, padding) for along in zip(source[:2], target[:2], kernel, stride, strict=True))
+def _with_kernel(matrix: csr_array, like: Conv) -> Conv:
+    """Read the kernel of a convolution off its matrix, each cell in one window where it lies on the source."""
+    source, target = like.source_shape, like.target_shape
+    per_source, per_target = source[2] // like.groups, target[2] // like.groups
+    cell, read, window = Windows(like.kernel, like.stride, like.padding).pairs(source, target)
+    cells, at = np.unique(cell, return_index=True)
     features = np.arange(target[2])
-    read = np.arange(per_source)[:, None] + features // per_target * per_source
-    for a, (row, from_row) in rows.items():
-        for b, (column, from_column) in columns.items():
-            neurons = (row * target[1] + column) * target[2] + features
-            sources = (from_row * source[1] + from_column) * source[2] + read
-            picked = matrix[np.broadcast_to(neurons, sources.shape).ravel(), sources.ravel()]
-            weights[a, b] = _dense(picked).reshape(sources.shape)
-    return Conv(source, target, kernel, stride, padding, groups, weights)  # type: ignore[arg-type]
-
-
-def _dense(picked: object) -> NDArray[np.int64]:
-    return np.asarray(picked.toarray() if hasattr(picked, "toarray") else picked, np.int64)
-
-
-def _cells(length: int, windows: int, kernel: int, stride: int, padding: Padding) -> dict[int, tuple[int, int]]:
-    """Map every cell of a kernel to one window in which it lies on the source, and the cell that it reads there."""
-    cell, read, window = window_pairs(length, windows, kernel, stride, padding)
-    kernel_cells, first = np.unique(cell, return_index=True)
-    return {int(k): (int(window[at]), int(read[at])) for k, at in zip(kernel_cells, first, strict=True)}
+    within = np.arange(per_source)[:, None] + features // per_target * per_source
+    sources = read[at].astype(np.int64)[:, None, None] * source[2] + within
+    neurons = np.broadcast_to(window[at].astype(np.int64)[:, None, None] * target[2] + features, sources.shape)
+    picked: Any = matrix[neurons.ravel(), sources.ravel()]
+    weights = np.zeros((math.prod(like.kernel), per_source, target[2]), np.int64)
+    weights[cells] = (picked.toarray() if hasattr(picked, "toarray") else picked).reshape(sources.shape)
+    return replace(like, weights=StoredWeights(weights.reshape(like.weight_shape)))
 
 
 # Readouts that count votes: output neurons, each of which speaks for one class.
@@ -355,10 +306,7 @@ def edge_transform(ways: tuple[Way, ...], source: Shape, target: Shape, last: Op
     """Transform of an edge, without weights."""
     # returns ``None`` if there are several paths, if something else lies on the edge, such as a mean or a function, or
     # if the matrix would be larger than edges may have
-    if len(ways) != 1 or last.kind == "average" or any(one.kind == "average" for one in ways[0].folds):
-        return None
-    moves = [one.kind for one in ways[0].folds if one.kind not in ("concat", "reshape")]
-    if moves:
+    if len(ways) != 1 or last.kind == "average" or any(one.kind not in ("concat", "reshape") for one in ways[0].folds):
         return None
     try:
         return _transform(ways[0].into, source, target)
@@ -391,13 +339,3 @@ def square(lengths: tuple[int, ...], dilation: tuple[int, ...] | None = None) ->
     if len(whole) == 1:
         return (whole[0], 1)
     return (whole[0], whole[1]) if len(whole) == 2 else None
-
-
-def padding_of(source: Shape, target: Shape, kernel: tuple[int, int], stride: tuple[int, int]) -> Padding | None:
-    """Find the padding of network files that gives the target's number of windows; ``None`` where neither does."""
-    paddings: tuple[Padding, ...] = ("valid", "same")
-    for padding in paddings:
-        made = [output_length(n, k, s, padding) for n, k, s in zip(source[:2], kernel, stride, strict=True)]
-        if tuple(made) == tuple(target[:2]) and math.prod(made) > 0:
-            return padding
-    return None

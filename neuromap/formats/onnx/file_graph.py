@@ -16,8 +16,8 @@ import numpy as np
 from neuromap.errors import InputError
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import counted, show, show_name
-from neuromap.formats.layers import MAX_OPERATORS, OperatorGraph, TensorShape
-from neuromap.formats.onnx.folding import Reading, Stored, exact_of, folded, stored_array, stored_shape
+from neuromap.formats.layers import MAX_OPERATORS, GraphReading, OperatorGraph, TensorShape
+from neuromap.formats.onnx.folding import Stored, exact_of, folded, stored_array, stored_shape
 from neuromap.formats.onnx.inferred_shapes import tensor_shapes
 from neuromap.formats.onnx.operators import TRANSLATORS, take_other
 
@@ -53,18 +53,26 @@ def read_onnx(path: str | Path) -> OperatorGraph:
 
 
 def _read(path: Path) -> OperatorGraph:
+    import onnx
+
     model = load_model(path)
     graph, inputs, opset = model.graph, list(input_names(model)), opset_of(model)
     constants, sizes, unread = _stored(graph, path.parent)
     shapes, whole, not_found = tensor_shapes(model)
-    batch = _batch_of([info.type.tensor_type.shape.dim for info in graph.input if info.name in inputs])
-    reading = Reading(shapes, constants, sizes)
+    # The batch size that a file is written for is the length of the first axis, if all inputs share it. Axes that the
+    # file leaves open have length 0 there, except the batch, which is one frame by now.
+    axes_of_inputs = [info.type.tensor_type.shape.dim for info in graph.input if info.name in inputs]
+    firsts = {int(axes[0].dim_value) for axes in axes_of_inputs if len(axes) >= 2}
+    known_types = onnx.helper.get_all_tensor_dtypes()
+    kinds = {info.name: info.type.tensor_type.elem_type for info in graph.input}
+    types = {name: onnx.helper.tensor_dtype_to_np_dtype(kind) for name, kind in kinds.items() if kind in known_types}
+    reading = GraphReading(constants, shapes, sizes, types=types, whole=set(whole))
     reading.unread += [*unread, *not_found]
-    reading.types.update(_types_of(graph))
-    reading.whole.update(whole)
+    reading.origins.update((name, name) for name in sizes)
     known = {*inputs, *constants}
     for number, node in enumerate(graph.node):
-        label = _label(node, reading, number)
+        weights = next((reading.origins[name] for name in node.input[1:] if name in reading.origins), None)
+        label = label_of(node, weights) or f"operator{number}"
         gives = [tensor for tensor in node.output if tensor]
         for place, tensor in enumerate(gives):
             if tensor in known or tensor in gives[:place]:
@@ -77,7 +85,7 @@ def _read(path: Path) -> OperatorGraph:
         graph.name if graph.name and graph.name.isprintable() and len(graph.name) <= 100 else path.stem,
         inputs,
         outputs,
-        batch=batch,
+        batch=max(1, *firsts) if len(firsts) == 1 else 1,
         producer=producer if producer.isprintable() else "",
     )
     return replace(found, scales=_scales_of(model))
@@ -94,23 +102,7 @@ def _scales_of(model: Any) -> dict[str, float]:
     return {name: scale for name, scale in known if isinstance(scale, float) and 0 < scale < math.inf}
 
 
-def _types_of(graph: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the types of inputs, where NumPy has them."""
-    import onnx
-
-    for info in graph.input:
-        try:
-            yield info.name, onnx.helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)
-        except (KeyError, ValueError):
-            continue
-
-
-def _label(node: Any, reading: Reading, number: int) -> str:
-    weights = next((reading.origins[name] for name in node.input[1:] if name in reading.origins), None)
-    return label_of(node, weights) or f"operator{number}"
-
-
-def _one(node: Any, label: str, reading: Reading, known: set[str], opset: int) -> None:
+def _one(node: Any, label: str, reading: GraphReading, known: set[str], opset: int) -> None:
     """Read one operator: constants are computed, others translated; all its outputs are known afterwards."""
     within = list(dict.fromkeys(_read_within(node)))
     for tensor in (*node.input, *within):
@@ -144,11 +136,11 @@ def _one(node: Any, label: str, reading: Reading, known: set[str], opset: int) -
             reading.add("part", [first], gives=tensor, called=f"output {place} of {node.op_type}")
 
 
-def _take(node: Any, reading: Reading, within: list[str], opset: int | None) -> None:
+def _take(node: Any, reading: GraphReading, within: list[str], opset: int | None) -> None:
     # opset: None for an operator of another domain than ONNX's own
     attributes, own = attributes_of(node), opset is not None
     if own and node.op_type in ("Shape", "Size"):
-        shape = reading.whole_shape(node.input[0])
+        shape = reading.shape(node.input[0])
         value = None if shape is None else np.asarray(shape if node.op_type == "Shape" else np.prod(shape), np.int64)
         first, last = attributes.get("start", 0), attributes.get("end")
         reading.constants[node.output[0]] = value if value is None or not value.ndim else value[first:last]
@@ -178,14 +170,14 @@ def _read_within(node: Any) -> Iterator[str]:
             yield from (info.name for info in graph.output if info.name not in inner)
 
 
-def _fold(node: Any, attributes: dict[str, Any], reading: Reading, opset: int | None) -> None:
+def _fold(node: Any, attributes: dict[str, Any], reading: GraphReading, opset: int | None) -> None:
     """Compute the results of constants; those not computed are constant all the same."""
     origin = next((reading.origins[name] for name in node.input if name in reading.origins), None)
     for tensor in node.output:
         reading.constants[tensor] = None
         if origin is not None:
             reading.origins[tensor] = origin
-        if (found := reading.whole_shape(tensor)) is not None:
+        if (found := reading.shape(tensor)) is not None:
             reading.constant_shapes[tensor] = found
     if opset is None or _has_graphs(node):
         return
@@ -196,10 +188,10 @@ def _fold(node: Any, attributes: dict[str, Any], reading: Reading, opset: int | 
             kind = np.float32 if node.attribute[0].name.startswith("value_float") else None
             reading.constants[node.output[0]] = np.asarray(value, kind)
         return
-    arrays = [reading.constant(tensor) for tensor in node.input]
+    arrays = [reading.array(tensor) for tensor in node.input]
     if any(tensor and array is None for tensor, array in zip(node.input, arrays, strict=True)):
         return
-    values = folded(node, attributes, arrays, reading.whole_shape(node.output[0]), opset)
+    values = folded(node, attributes, arrays, reading.shape(node.output[0]), opset)
     for tensor, value in zip(node.output, values, strict=False):
         if tensor:
             reading.constants[tensor] = value
@@ -238,13 +230,6 @@ def _stored(graph: Any, folder: Path) -> tuple[dict[str, Stored], dict[str, Tens
 
 def _has_graphs(node: Any) -> bool:
     return any(one.HasField("g") or one.graphs for one in node.attribute)
-
-
-def _batch_of(axes_of_inputs: list[Any]) -> int:
-    """Find the batch size that a file is written for: the length of the first axis, if all inputs share it."""
-    # Axes that the file leaves open have length 0 there, except the batch, which is one frame by now.
-    firsts = {int(axes[0].dim_value) for axes in axes_of_inputs if len(axes) >= 2}
-    return max(1, firsts.pop()) if len(firsts) == 1 else 1
 
 
 # Attributes of ONNX operators: numbers, texts, lists of numbers, and arrays.
@@ -291,8 +276,6 @@ def label_of(node: Any, weights: str | None) -> str:
         module = next((name for name in reversed(modules) if name), "")
         return _within(module, node.op_type)
     parts = [part for part in node.name[:_LONGEST].split("/") if part]
-    if not parts:
-        return str(node.op_type.lower())
     if len(parts) == 1:
         return str(parts[0])
     path: list[str] = []
@@ -339,14 +322,11 @@ def load_model(path: Path) -> Any:
 def _is_text(message: Any) -> bool:
     """Whether all texts of a message, and of nested ones, are texts: damaged ones come as bytes."""
     for field, value in message.ListFields():
-        if field.type == field.TYPE_MESSAGE:
-            parts = value if hasattr(value, "__len__") else [value]
-            if not all(_is_text(part) for part in parts):
-                return False
-        elif field.type == field.TYPE_STRING:
-            parts = [value] if isinstance(value, str | bytes) else value
-            if any(isinstance(part, bytes) for part in parts):
-                return False
+        parts = [value] if isinstance(value, str | bytes) or not hasattr(value, "__len__") else value
+        if field.type == field.TYPE_MESSAGE and not all(_is_text(part) for part in parts):
+            return False
+        if field.type == field.TYPE_STRING and any(isinstance(part, bytes) for part in parts):
+            return False
     return True
 
 

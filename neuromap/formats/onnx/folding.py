@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from neuromap.errors import InputError
 from neuromap.files.foreign import check_regular
 from neuromap.files.messages import show, show_name
-from neuromap.formats.layers import GraphReading, TensorShape, integers_and_scale, is_integer
+from neuromap.formats.layers import TensorShape, integers_and_scale, is_integer
 
 # Most elements of a computed constant.
 _MOST = 2**28
@@ -124,42 +124,6 @@ def _evaluated(node: Any, attributes: Mapping[str, Any], arrays: list[Stored], o
     )  # fmt: skip
     found: Sequence[Any] = ReferenceEvaluator(function).run(None, dict(zip(names, arrays, strict=True)), attributes={})
     return found
-
-
-# State while the operators of an ONNX file are read one after the other.
-
-
-class Reading(GraphReading):
-    """Tensors and operators known so far, and the shapes of stored tensors."""
-
-    def __init__(
-        self,
-        shapes: dict[str, TensorShape | None],
-        constants: dict[str, Stored],
-        constant_shapes: dict[str, TensorShape],
-    ) -> None:
-        super().__init__(constants, shapes)
-        self.constant_shapes = constant_shapes
-        self.types: dict[str, np.dtype[Any]] = {}
-        """Types of the graph's inputs."""
-        self.whole: set[str] = set()
-        """Tensors that hold integers of 32 or 64 bits."""
-        self.origins.update((name, name) for name in constant_shapes)
-
-    def is_constant(self, tensor: str) -> bool:
-        """Whether a tensor is constant; one that is not given is, too."""
-        return not tensor or tensor in self.constants
-
-    def constant(self, tensor: str) -> Stored:
-        """Return the numbers of a constant, or ``None``."""
-        return self.constants.get(tensor)
-
-    def whole_shape(self, tensor: str) -> TensorShape | None:
-        """Shape of a tensor for the whole batch."""
-        array = self.constants.get(tensor)
-        if array is not None:
-            return tuple(array.shape)
-        return self.constant_shapes.get(tensor) or self.shapes.get(tensor)
 
 
 def ints(attributes: Mapping[str, Any], key: str, length: int, default: int, least: int = 0) -> tuple[int, ...]:

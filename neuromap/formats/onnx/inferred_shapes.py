@@ -69,11 +69,8 @@ def _inferred(model: Any) -> tuple[Mapping[str, Any], list[str], list[str]]:
     """Infer shapes in the child process; if it fails or does not return, those stated by the file must do."""
     content = without_weights(model).SerializeToString()
     if len(content) > _MOST_BYTES:
-        return (
-            {},
-            [],
-            [f"shapes: the graph without its weights has more than {_MOST_BYTES} bytes, those it says are taken"],
-        )
+        why = f"shapes: the graph without its weights has more than {_MOST_BYTES} bytes, those it says are taken"
+        return {}, [], [why]
     work = _SECONDS + len(model.graph.node) / _OPERATORS_PER_SECOND
     asked = {"content": b64encode(content).decode()}
     try:
@@ -99,10 +96,9 @@ def without_weights(model: Any) -> Any:
             named.add(name)
             copy.graph.input.append(onnx.helper.make_tensor_value_info(name, kind, list(dims)))
 
+    copy.graph.initializer.extend(tensor for tensor in graph.initializer if _is_small(tensor))
     for tensor in graph.initializer:
-        if _is_small(tensor):
-            copy.graph.initializer.append(tensor)
-        else:
+        if not _is_small(tensor):
             as_input(tensor.name, tensor.data_type, tensor.dims)
     for sparse in graph.sparse_initializer:
         as_input(sparse.values.name, sparse.values.data_type, sparse.dims)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from neuromap.errors import InputError
 from neuromap.files.messages import show
-from neuromap.formats.layers import Exact, along, conv_work, dense_work, integers_and_scale, is_integer
-from neuromap.formats.onnx.folding import Reading, ints, part_lengths
+from neuromap.formats.layers import Exact, GraphReading, integers_and_scale, is_integer
+from neuromap.formats.onnx.folding import ints, part_lengths
 
 Attributes = dict[str, Any]
 
@@ -51,40 +51,27 @@ def _input(node: Any, place: int) -> str:
     return str(node.input[place]) if len(node.input) > place else ""
 
 
-def _known(reading: Reading, *tensors: str) -> list[NDArray[Any]]:
-    """Return the constants that are given, or none of them if the numbers of one are not available."""
-    arrays = [reading.constant(tensor) for tensor in tensors if tensor]
-    return [] if any(array is None for array in arrays) else [array for array in arrays if array is not None]
-
-
-def _conv(node: Any, a: Attributes, reading: Reading) -> str | None:
+def _conv(node: Any, a: Attributes, reading: GraphReading) -> str | None:
     source, weight = node.input[0], node.input[1]
-    shape = reading.whole_shape(weight)
+    shape = reading.shape(weight)
     if reading.is_constant(source) or not reading.is_constant(weight) or shape is None or len(shape) < 3:
         return None
-    bias = _input(node, 2)
-    settings = {**_window(node, a, shape[2:], reading.whole_shape(source)), "groups": _groups(a)}
-    if (bias and not reading.is_constant(bias)) or a.get("output_shape"):  # which decides the padding
+    settings = {**_window(node, a, shape[2:], reading.shape(source)), "groups": _groups(a)}
+    if a.get("output_shape"):  # which decides the padding
         return None
-    settings["weight_shape"] = shape
-    transposed = node.op_type == "ConvTranspose"
-    work = conv_work(reading.whole_shape(source if transposed else node.output[0]), shape)
-    kind = "conv_transpose" if transposed else "conv"
-    arrays = _known(reading, weight, bias)
-    exact = [reading.exact.get(tensor) for tensor in (weight, bias) if tensor] if arrays else []
-    return reading.add(kind, [source], settings=settings, constants=arrays, exact=exact, work=work)
+    kind = "conv_transpose" if node.op_type == "ConvTranspose" else "conv"
+    return reading.weighed(kind, source, weight, _input(node, 2), settings=settings)
 
 
-def _integers(node: Any, reading: Reading, kind: str, settings: Mapping[str, Any], work: int | None) -> str | None:
+def _integers(node: Any, reading: GraphReading, kind: str, settings: Mapping[str, Any]) -> str | None:
     """Read an operator on integers in parts: dequantised inputs, their sums, and quantised sums."""
     # kind: of the sums; the matrix of dense ones is stored transposed
     # returns None if a number is not available, or has a type that the operator does not have
     fused = node.op_type.startswith("QLinear")
-    places = {"x": 0, "x_scale": 1, "x_zero": 2, "w": 3, "w_scale": 4, "w_zero": 5, "y_scale": 6, "y_zero": 7, "b": 8}
-    if not fused:
-        places = {"x": 0, "w": 1, "x_zero": 2, "w_zero": 3}
-    named = {key: node.input[k] for key, k in places.items() if k < len(node.input) and node.input[k]}
-    held = {key: reading.constant(tensor) for key, tensor in named.items() if key != "x"}
+    names = ["x", "x_scale", "x_zero", "w", "w_scale", "w_zero", "y_scale", "y_zero", "b"]
+    names = names if fused else ["x", "w", "x_zero", "w_zero"]
+    named = {name: tensor for name, tensor in zip(names, node.input, strict=False) if tensor}
+    held = {key: reading.array(tensor) for key, tensor in named.items() if key != "x"}
     given = {key: array for key, array in held.items() if array is not None}
     zeros = (given[key].dtype for key in ("x_zero", "w_zero", "y_zero") if key in given)
     if len(given) < len(held) or any(kind not in (np.int8, np.uint8) for kind in zeros):
@@ -95,86 +82,53 @@ def _integers(node: Any, reading: Reading, kind: str, settings: Mapping[str, Any
     if "b" in given:
         exact.append((given["b"].astype(np.int64), x_scale.astype(np.float64) * w_scale.astype(np.float64)))
     arrays = [(part[0] * part[1]).astype(np.float32) for part in exact if part is not None]
-    zero = given.get("x_zero")
-    if zero is None and node.input[0] in reading.types:
-        zero = np.zeros((), reading.types[node.input[0]])
+    zero = given.get("x_zero", _zero_of(node.input[0], reading))
     if kind == "dense":
         arrays = [array.T for array in arrays]
         exact = [None if part is None else (part[0].T, part[1].T) for part in exact]
-    real = reading.to_reals(node.input[0], x_scale, zero, gives=f"{out}.reals")
-    sums, shape = f"{out}.sums" if fused else out, reading.whole_shape(out)
-    reading.add(kind, [real], settings=settings, constants=arrays, exact=exact, work=work, gives=sums, shape=shape)
+    real = reading.rounded("dequantises", node.input[0], x_scale, zero, f"{out}.reals")
+    sums, shape = f"{out}.sums" if fused else out, reading.shape(out)
+    reading.add(kind, [real], settings=settings, constants=arrays, exact=exact, gives=sums, shape=shape)
     if not fused:
         return sums
     y_zero = given["y_zero"] if "y_zero" in given else np.zeros((), np.uint8 if zero is None else zero.dtype)
-    return reading.to_integers(f"{out}.sums", given["y_scale"], y_zero, fused=True)
+    return reading.rounded("quantises", f"{out}.sums", given["y_scale"], y_zero, fused=True)
 
 
-def _quantised_conv(node: Any, a: Attributes, reading: Reading) -> str | None:
+def _quantised_conv(node: Any, a: Attributes, reading: GraphReading) -> str | None:
     weight = node.input[3] if node.op_type == "QLinearConv" else node.input[1]
-    shape = reading.whole_shape(weight)
+    shape = reading.shape(weight)
     if shape is None or not reading.is_constant(weight) or reading.is_constant(node.input[0]):
         return None
-    settings = {**_window(node, a, shape[2:], reading.whole_shape(node.input[0])), "weight_shape": shape}
+    settings = {**_window(node, a, shape[2:], reading.shape(node.input[0])), "weight_shape": shape}
     settings["groups"] = _groups(a)
-    work = conv_work(reading.whole_shape(node.output[0]), shape)
-    taken = _integers(node, reading, "conv", settings, work)
-    return taken or reading.add("conv", [node.input[0]], settings=settings, work=work)
+    return _integers(node, reading, "conv", settings) or reading.add("conv", [node.input[0]], settings=settings)
 
 
-def _gemm(node: Any, a: Attributes, reading: Reading) -> str | None:
-    source, weight = node.input[0], node.input[1]
-    shape = reading.whole_shape(weight)
-    if reading.is_constant(source) or not reading.is_constant(weight) or shape is None or len(shape) != 2:
+def _gemm(node: Any, a: Attributes, reading: GraphReading) -> str | None:
+    source, weight = node.input[:2]
+    shape = reading.shape(weight)
+    if a.get("transA") or shape is None or len(shape) != 2:
         return None
-    if a.get("transA") or (len(node.input) > 2 and not reading.is_constant(node.input[2])):
-        return None
-    arrays = _known(reading, *node.input[1:3])
-    exact: list[Exact] = []
-    if arrays:
-        first = arrays[0] if a.get("transB") else arrays[0].T
-        arrays = [_scaled(first, a.get("alpha", 1.0)), *(_scaled(bias, a.get("beta", 1.0)) for bias in arrays[1:])]
-        held = reading.exact.get(weight)
-        if a.get("alpha", 1.0) == a.get("beta", 1.0) == 1:
-            turned = held if held is None or a.get("transB") else (held[0].T, held[1].T)
-            exact = [turned, *(reading.exact.get(tensor) for tensor in node.input[2:3] if tensor)]
-    stored = tuple(shape) if a.get("transB") else tuple(reversed(shape))
-    work = dense_work(reading.whole_shape(node.output[0]), stored[1])
-    return reading.add("dense", [source], settings={"weight_shape": stored}, constants=arrays, exact=exact, work=work)
+    factors, is_turned = (a.get("alpha", 1.0), a.get("beta", 1.0)), not a.get("transB")
+    return reading.weighed("dense", source, weight, _input(node, 2), is_turned=is_turned, factors=factors)
 
 
-def _scaled(array: NDArray[Any], factor: float) -> NDArray[Any]:
-    return array if factor == 1 else np.asarray(array * np.float32(factor))
+def _matmul(node: Any, a: Attributes, reading: GraphReading) -> str | None:
+    left, right = (node.input[k] for k in ((0, 3) if node.op_type == "QLinearMatMul" else (0, 1)))
+    shape = reading.shape(right)
+    if node.op_type == "MatMul" or not reading.is_constant(right) or shape is None or len(shape) != 2:
+        return reading.product(left, right)
+    settings = {"weight_shape": shape[::-1]}
+    return _integers(node, reading, "dense", settings) or reading.add("dense", [left], settings=settings)
 
 
-def _matmul(node: Any, a: Attributes, reading: Reading) -> str | None:
-    places = (0, 3) if node.op_type == "QLinearMatMul" else (0, 1)
-    left, right = (node.input[k] for k in places)
-    shapes = reading.whole_shape(left), reading.whole_shape(right)
-    summed = next((s[-1 if k == 0 else max(len(s) - 2, 0)] for k, s in enumerate(shapes) if s), None)
-    work = dense_work(reading.whole_shape(node.output[0]), summed)
-    if not reading.is_constant(left) and not reading.is_constant(right):
-        return reading.add("product", [left, right], work=work)
-    source, weight = (left, right) if reading.is_constant(right) else (right, left)
-    settings: dict[str, Any] = {}
-    arrays: list[NDArray[Any]] = []
-    shape = reading.whole_shape(weight)
-    if weight == right and shape is not None and len(shape) == 2:
-        settings["weight_shape"] = tuple(reversed(shape))
-        arrays = [array.T for array in _known(reading, weight)] if node.op_type == "MatMul" else []
-        if node.op_type != "MatMul" and (taken := _integers(node, reading, "dense", settings, work)):
-            return taken
-    held = reading.exact.get(weight) if arrays else None
-    exact = [] if held is None else [(held[0].T, held[1].T)]
-    return reading.add("dense", [source], settings=settings, constants=arrays, exact=exact, work=work)
-
-
-def _einsum(node: Any, a: Attributes, reading: Reading) -> str:
+def _einsum(node: Any, a: Attributes, reading: GraphReading) -> str:
     reads = [tensor for tensor in node.input if not reading.is_constant(tensor)]
     terms = str(a.get("equation", "")).replace(" ", "").partition("->")[0].split(",")
     lengths: dict[str, int] = {}
     for term, tensor in zip(terms, node.input, strict=False):
-        shape = reading.whole_shape(tensor)
+        shape = reading.shape(tensor)
         if shape is None or len(term) != len(shape):
             lengths.clear()
             break
@@ -183,83 +137,52 @@ def _einsum(node: Any, a: Attributes, reading: Reading) -> str:
     return reading.add("dense" if len(set(reads)) == 1 else "product", reads, work=work)
 
 
-def _gather(node: Any, a: Attributes, reading: Reading) -> str | None:
+def _gather(node: Any, a: Attributes, reading: GraphReading) -> str | None:
     """Read selected parts of a tensor; a table with rows selected by an input (an embedding) weights one-hot inputs."""
     if reading.is_constant(node.input[1]):
         settings: dict[str, Any] = {"axis": a.get("axis", 0)}
-        index = reading.constant(node.input[1])
+        index = reading.array(node.input[1])
         if index is not None and index.size < 2**16:
             settings["index"] = tuple(int(n) for n in index.ravel().tolist())
         return reading.add("slice", [node.input[0]], settings=settings)
     return reading.add("dense", [node.input[1]]) if reading.is_constant(node.input[0]) else None
 
 
-def _pool(node: Any, a: Attributes, reading: Reading) -> str | None:
+def _pool(node: Any, a: Attributes, reading: GraphReading) -> str | None:
     kernel = a.get("kernel_shape")
     if not kernel:
         return None
     kernel = ints(a, "kernel_shape", len(kernel), 1, 1)
-    settings = _window(node, a, kernel, reading.whole_shape(node.input[0]))
-    mean = node.op_type != "MaxPool"
-    settings |= {"mean": True, "counts_padding": bool(a.get("count_include_pad", 0))} if mean else {}
-    return reading.add("average" if mean else "max_pool", [node.input[0]], settings=settings)
+    settings = _window(node, a, kernel, reading.shape(node.input[0]))
+    mean = {"mean": True, "counts_padding": bool(a.get("count_include_pad", 0))}
+    return reading.window(node.input[0], settings, None if node.op_type == "MaxPool" else mean)
 
 
-def _global_pool(node: Any, a: Attributes, reading: Reading) -> str:
-    shape = reading.whole_shape(node.input[0])
+def _global_pool(node: Any, a: Attributes, reading: GraphReading) -> str:
+    shape = reading.shape(node.input[0])
     settings: Mapping[str, Any] = {} if shape is None else {"axes": tuple(range(2, len(shape)))}
-    mean = node.op_type == "GlobalAveragePool"
-    kind = "average" if mean else "max_pool"
-    return reading.add(kind, [node.input[0]], settings={**settings, **({"mean": True} if mean else {})})
+    return reading.window(node.input[0], settings, {"mean": True} if node.op_type == "GlobalAveragePool" else None)
 
 
-def _reduce(node: Any, a: Attributes, reading: Reading) -> str:
-    given, shape = _input(node, 1), reading.whole_shape(node.input[0])
-    axes = reading.constant(given) if given else a.get("axes", ())
+def _reduce(node: Any, a: Attributes, reading: GraphReading) -> str:
+    source, given = node.input[0], _input(node, 1)
+    shape, axes = reading.shape(source), reading.array(given) if given else a.get("axes", ())
     settings: dict[str, Any] = {}
-    is_rounded = node.op_type == "ReduceMean" and node.input[0] in reading.whole  # and ONNX does not say how
+    is_rounded = node.op_type == "ReduceMean" and source in reading.whole  # and ONNX does not say how
     if shape is not None and axes is not None and not is_rounded:  # else they are not known
         chosen = {int(n) % max(len(shape), 1) for n in np.ravel(axes)}
         if not chosen and a.get("noop_with_empty_axes"):
-            return reading.function(node.input[0], "same")
+            return reading.function(source, "same")
         settings["axes"] = tuple(sorted(chosen or range(len(shape))))
-    if node.op_type != "ReduceMax":
-        settings["mean"] = node.op_type == "ReduceMean"
-    return reading.add("max_pool" if node.op_type == "ReduceMax" else "average", [node.input[0]], settings=settings)
-
-
-# Operators that take sums or maxima of their inputs.
-WEIGHTED = {
-    "Conv": _conv,
-    "ConvTranspose": _conv,
-    "QLinearConv": _quantised_conv,
-    "ConvInteger": _quantised_conv,
-    "Gemm": _gemm,
-    "MatMul": _matmul,
-    "MatMulInteger": _matmul,
-    "QLinearMatMul": _matmul,
-    "Einsum": _einsum,
-    "Gather": _gather,
-    "MaxPool": _pool,
-    "AveragePool": _pool,
-    "GlobalAveragePool": _global_pool,
-    "GlobalMaxPool": _global_pool,
-    "ReduceMean": _reduce,
-    "ReduceSum": _reduce,
-    "ReduceMax": _reduce,
-}
+    return reading.window(
+        source, settings, None if node.op_type == "ReduceMax" else {"mean": node.op_type == "ReduceMean"}
+    )
 
 
 # Element-wise operators of ONNX, and normalisations, which take a frame of elements.
 
 _NAMES = {
-    "Relu": "relu",
-    "Sign": "sign",
-    "Floor": "floor",
-    "Ceil": "ceil",
-    "Round": "round",
-    "Sigmoid": "sigmoid",
-    "Tanh": "tanh",
+    **{op: op.lower() for op in ("Relu", "Sign", "Floor", "Ceil", "Round", "Sigmoid", "Tanh")},
     "Neg": "negative",
     "Not": "not",
     "Identity": "same",
@@ -272,67 +195,57 @@ _OPAQUE = (
     *("MeanVarianceNormalization", "IsNaN", "IsInf", "Sin", "Cos"),
     *("Trilu", "CumSum", "Shrink"),
 )
-# Functions of the tensor if the constant is the second operand, and if it is the first.
-_BINARY = {
-    "Add": ("plus", "plus"),
-    "Sub": ("minus", "from"),
-    "Mul": ("times", "times"),
-    "Div": ("divided_by", ""),
-    "Greater": ("greater", "less"),
-    "GreaterOrEqual": ("greater_or_equal", "less_or_equal"),
-    "Less": ("less", "greater"),
-    "LessOrEqual": ("less_or_equal", "greater_or_equal"),
-}
-_ALSO_BINARY = ("Pow", "Max", "Min", "And", "Or", "Xor", "Equal", "Mod", "PRelu", "Mean")
+_BINARY = (
+    *("Add", "Sub", "Mul", "Div", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Sum"),
+    *("Pow", "Max", "Min", "And", "Or", "Xor", "Equal", "Mod", "PRelu", "Mean"),
+)
 
 
-def _named(node: Any, a: Attributes, reading: Reading) -> str:
+def _named(node: Any, a: Attributes, reading: GraphReading) -> str:
     return reading.function(node.input[0], _NAMES[node.op_type])
 
 
-def _opaque(node: Any, a: Attributes, reading: Reading) -> str | None:
+def _opaque(node: Any, a: Attributes, reading: GraphReading) -> str | None:
     return None if reading.is_constant(node.input[0]) else reading.function(node.input[0])
 
 
-def _clip(node: Any, a: Attributes, reading: Reading) -> str:
-    bounds = []
-    for place, key, default in ((1, "min", -np.inf), (2, "max", np.inf)):
-        tensor = _input(node, place)
-        bounds.append(reading.constant(tensor) if tensor else np.asarray(a.get(key, default), np.float32))
+def _clip(node: Any, a: Attributes, reading: GraphReading) -> str:
+    given = ((_input(node, 1), "min", -np.inf), (_input(node, 2), "max", np.inf))
+    bounds = [tensor or np.asarray(a.get(key, default), np.float32) for tensor, key, default in given]
     return reading.function(node.input[0], "clip", bounds)
 
 
-def _quantise(node: Any, a: Attributes, reading: Reading) -> str | None:
+def _quantise(node: Any, a: Attributes, reading: GraphReading) -> str | None:
     """Read a function that quantises; those with blocks, small floats and other precisions have no name."""
     import onnx
 
-    source, scale, zero = node.input[0], reading.constant(node.input[1]), reading.constant(_input(node, 2))
+    source, scale, zero = node.input[0], reading.array(node.input[1]), reading.array(_input(node, 2))
     if not _input(node, 2):
         kind = a.get("output_dtype", 0)
         zero = np.zeros((), onnx.helper.tensor_dtype_to_np_dtype(kind) if kind else np.uint8)
     plain = scale is not None and scale.dtype == np.float32 and not a.get("block_size") and not a.get("precision")
     if scale is None or zero is None or not plain or not is_integer(zero):
         return reading.function(source)
-    return reading.to_integers(source, scale, zero, axis=a.get("axis", 1))
+    return reading.rounded("quantises", source, scale, zero, axis=a.get("axis", 1))
 
 
-def _dequantise(node: Any, a: Attributes, reading: Reading) -> str:
-    source, scale = node.input[0], reading.constant(node.input[1])
+def _dequantise(node: Any, a: Attributes, reading: GraphReading) -> str:
+    source, scale = node.input[0], reading.array(node.input[1])
     given = _input(node, 2)
-    zero = reading.constant(given) if given else _zero_of(source, reading)
+    zero = reading.array(given) if given else _zero_of(source, reading)
     is_known = zero is not None or not given
     plain = scale is not None and scale.dtype == np.float32 and not a.get("block_size")
     if scale is None or not is_known or not plain or (zero is not None and not is_integer(zero)):
         return reading.function(source)
-    return reading.to_reals(source, scale, zero, gives=node.output[0], axis=a.get("axis", 1))
+    return reading.rounded("dequantises", source, scale, zero, axis=a.get("axis", 1))
 
 
-def _zero_of(source: str, reading: Reading) -> NDArray[Any] | None:
+def _zero_of(source: str, reading: GraphReading) -> NDArray[Any] | None:
     """Zero of an input's own type; that of other tensors follows from their operator."""
     return np.zeros((), reading.types[source]) if source in reading.types else None
 
 
-def _cast(node: Any, a: Attributes, reading: Reading) -> str:
+def _cast(node: Any, a: Attributes, reading: GraphReading) -> str:
     import onnx
 
     kinds = onnx.TensorProto
@@ -341,96 +254,69 @@ def _cast(node: Any, a: Attributes, reading: Reading) -> str:
     return reading.cast(node.input[0], kinds.DataType.Name(to).lower() if to in kinds.DataType.values() else "")
 
 
-def _dropout(node: Any, a: Attributes, reading: Reading) -> str:
+def _dropout(node: Any, a: Attributes, reading: GraphReading) -> str:
     """Read what leaves elements unchanged, except in training, where it drops some at random."""
     given = _input(node, 2)
-    training = reading.constant(given) if given else np.zeros(1)
+    training = reading.array(given) if given else np.zeros(1)
     if training is None or training.any():
         return reading.function(node.input[0])
     for mask in node.output[1:]:
-        shape = reading.whole_shape(node.input[0])
+        shape = reading.shape(node.input[0])
         reading.constants[mask] = None if shape is None else np.broadcast_to(np.True_, shape)
     return reading.function(node.input[0], "same")
 
 
-def _batch_norm(node: Any, a: Attributes, reading: Reading) -> str | None:
-    scale, shift, mean, variance = (reading.constant(tensor) for tensor in node.input[1:5])
-    shape = reading.whole_shape(node.input[0])
+def _batch_norm(node: Any, a: Attributes, reading: GraphReading) -> str | None:
+    source, scale, shift, mean, variance = node.input[:5]
+    shape = reading.shape(source)
     # before opset 14, further outputs mean that it computes the mean and variance of this very batch
     if shape is None or a.get("training_mode") or any(node.output[1:]):
-        return reading.function(node.input[0])
-    parts = [None if part is None else along(1, part, len(shape)) for part in (mean, variance, scale, shift)]
-    return reading.function(node.input[0], "batch_norm", [*parts, np.asarray(a.get("epsilon", 1e-5), np.float32)])
+        return reading.function(source)
+    return reading.normalised(source, shape, (mean, variance, scale, shift), a.get("epsilon", 1e-5))
 
 
-def _binary(node: Any, a: Attributes, reading: Reading) -> str | None:
+def _binary(node: Any, a: Attributes, reading: GraphReading) -> str | None:
     reads = [tensor for tensor in node.input if not reading.is_constant(tensor)]
-    if len(reads) > 1 and node.op_type in ("Add", "Sub", "Sum") and len(reads) == len(node.input) == 2:
-        signs = (1, -1) if node.op_type == "Sub" else (1, 1)
-        return reading.add("add", reads, settings={"signs": signs})
-    if 1 < len(reads) < len(node.input):
+    word = node.op_type.lower()
+    if len(node.input) == 2:
+        first, second = node.input
+        if len(reads) == 1 and word in ("max", "min"):
+            return _bound(node, reading, reads[0])
+        if word == "sum":
+            return reading.binary(first, second, "add", is_plain=False)
+        constant = reading.array(first if reading.is_constant(first) else second)
+        is_rounded = word == "div" and constant is not None and constant.dtype.kind in "iu"  # of integers: truncated
+        return reading.binary(first, second, word, is_plain=not is_rounded)
+    if len(reads) == 1:
+        return reading.function(reads[0], "same" if len(node.input) == 1 else "")
+    if len(reads) < len(node.input):
         return None
-    if len(reads) > 1:
-        kind = "add" if node.op_type in ("Add", "Sum") else "multiply"
-        return reading.add(kind, reads, settings={"signs": (1,) * len(reads)} if kind == "add" else {})
-    if len(node.input) == 2 and node.op_type in ("Max", "Min"):
-        return _bound(node, reading, reads[0])
-    if len(node.input) != 2 or node.op_type not in _BINARY:
-        name = "same" if len(node.input) == 1 else ""
-        return reading.function(reads[0], name)
-    first = reading.is_constant(node.input[0])
-    constant = reading.constant(node.input[0 if first else 1])
-    source, target = reading.whole_shape(reads[0]), reading.whole_shape(node.output[0])
-    is_rounded = (
-        node.op_type == "Div" and constant is not None and constant.dtype.kind in "iu"
-    )  # of integers: truncated
-    if source != target or is_rounded:  # the constant broadcasts it to more elements
-        return reading.function(reads[0])
-    return reading.function(reads[0], _BINARY[node.op_type][int(first)], [constant])
+    return (
+        reading.add("add", reads, settings={"signs": (1,) * len(reads)})
+        if word == "sum"
+        else reading.add("multiply", reads)
+    )
 
 
-def _bound(node: Any, reading: Reading, source: str) -> str:
+def _bound(node: Any, reading: GraphReading, source: str) -> str:
     """Read the maximum or minimum of a tensor and a constant."""
-    constant = reading.constant(next(tensor for tensor in node.input if tensor != source))
-    if constant is None or reading.whole_shape(source) != reading.whole_shape(node.output[0]):
+    constant = reading.array(next(tensor for tensor in node.input if tensor != source))
+    if constant is None or reading.shape(source) != reading.shape(node.output[0]):
         return reading.function(source)
     open_ = np.asarray(np.inf, np.float32)
     return reading.function(source, "clip", [constant, open_] if node.op_type == "Max" else [-open_, constant])
 
 
-def _where(node: Any, a: Attributes, reading: Reading) -> str:
-    reads = list(dict.fromkeys(tensor for tensor in node.input if not reading.is_constant(tensor)))
-    if len(reads) > 1:
-        return reading.add("multiply", reads)
-    if reads[0] != node.input[0] or node.input[1] == reads[0] or node.input[2] == reads[0]:
-        return reading.function(reads[0])
-    return reading.function(reads[0], "where", [reading.constant(t) for t in node.input[1:3]])
+# Operators that move elements.
 
 
-# Operators that are functions of a tensor, or combine two element by element.
-ELEMENTWISE = {
-    **dict.fromkeys(_NAMES, _named),
-    **dict.fromkeys(_OPAQUE, _opaque),
-    **dict.fromkeys((*_BINARY, *_ALSO_BINARY, "Sum"), _binary),
-    "Dropout": _dropout,
-    "Clip": _clip,
-    "Cast": _cast,
-    "QuantizeLinear": _quantise,
-    "DequantizeLinear": _dequantise,
-    "BatchNormalization": _batch_norm,
-    "Where": _where,
-}
+def _moved(node: Any, a: Attributes, reading: GraphReading) -> str | None:
+    return reading.moved(_MOVED[node.op_type], node.input[0])
 
 
-def _reshape(node: Any, a: Attributes, reading: Reading) -> str | None:
-    if reading.is_constant(node.input[0]):
-        return None
-    return reading.add("reshape", [node.input[0]])
-
-
-def _transpose(node: Any, a: Attributes, reading: Reading) -> str:
+def _transpose(node: Any, a: Attributes, reading: GraphReading) -> str:
     order = a.get("perm")
-    shape = reading.whole_shape(node.input[0])
+    shape = reading.shape(node.input[0])
     if order is None and shape is not None:
         order = range(len(shape))[::-1]
     if order is not None and shape is not None and sorted(order) != list(range(len(shape))):
@@ -438,24 +324,20 @@ def _transpose(node: Any, a: Attributes, reading: Reading) -> str:
     return reading.add("transpose", [node.input[0]], settings={} if order is None else {"order": tuple(order)})
 
 
-def _shuffle(node: Any, a: Attributes, reading: Reading) -> str:
-    return reading.add("transpose", [node.input[0]])
-
-
-def _concat(node: Any, a: Attributes, reading: Reading) -> str:
+def _concat(node: Any, a: Attributes, reading: GraphReading) -> str:
     reads = [tensor for tensor in node.input if not reading.is_constant(tensor)]
     whole = len(reads) == len(node.input)
     return reading.add("concat", reads, settings={"axis": a.get("axis", 1), "whole": whole})
 
 
-def _split(node: Any, a: Attributes, reading: Reading) -> str | None:
+def _split(node: Any, a: Attributes, reading: GraphReading) -> str | None:
     source, sizes = node.input[0], _input(node, 1)
-    if sizes and reading.constant(sizes) is None:
+    if sizes and reading.array(sizes) is None:
         return None  # an input sets the lengths of the parts
-    shape, axis = reading.whole_shape(source), a.get("axis", 0)
+    shape, axis = reading.shape(source), a.get("axis", 0)
     if shape is not None and not -len(shape) <= axis < len(shape):
         raise ValueError("axis")
-    given = [reading.constant(sizes)] if sizes else []
+    given = [reading.array(sizes)] if sizes else []
     lengths = part_lengths(a, None if shape is None else shape[axis], len(node.output), *given)
     start = 0
     for place, tensor in enumerate(node.output):
@@ -468,9 +350,9 @@ def _split(node: Any, a: Attributes, reading: Reading) -> str | None:
     return str(node.output[0])
 
 
-def _slice(node: Any, a: Attributes, reading: Reading) -> str:
+def _slice(node: Any, a: Attributes, reading: GraphReading) -> str:
     if len(node.input) > 1:
-        arrays = [reading.constant(tensor) for tensor in node.input[1:]]
+        arrays = [reading.array(tensor) for tensor in node.input[1:]]
         parts = [None if array is None else array.ravel().tolist() for array in arrays]
         if any(array is None for array, tensor in zip(arrays, node.input[1:], strict=True) if tensor):
             parts = [None]  # by numbers that are not known
@@ -485,8 +367,8 @@ def _slice(node: Any, a: Attributes, reading: Reading) -> str:
     return reading.add("slice", [node.input[0]], settings=settings)
 
 
-def _pad(node: Any, a: Attributes, reading: Reading) -> str:
-    pads, value = reading.constant(_input(node, 1)), reading.constant(_input(node, 2))
+def _pad(node: Any, a: Attributes, reading: GraphReading) -> str:
+    pads, value = reading.array(_input(node, 1)), reading.array(_input(node, 2))
     numbers = a.get("pads") if pads is None else pads.ravel().tolist()
     settings: dict[str, Any] = {}
     if _input(node, 2) and value is None:
@@ -497,31 +379,44 @@ def _pad(node: Any, a: Attributes, reading: Reading) -> str:
     return reading.add("pad", [node.input[0]], settings=settings)
 
 
-def _resize(node: Any, a: Attributes, reading: Reading) -> str | None:
-    if reading.is_constant(node.input[0]):
-        return None
-    nearest = a.get("mode", "nearest") == "nearest"
-    return reading.add("resize", [node.input[0]], settings={"nearest": nearest})
-
-
-# Operators that no neuron computes.
-MOVES = {
-    **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), _reshape),
+_MOVED = {
+    **dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), "reshape"),
+    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), "transpose"),
+    **dict.fromkeys(("Resize", "Upsample", "Expand", "Tile"), "resize"),
+}
+# From an operator, its attributes and the reading: its first output tensor; ``None`` if it is not translated.
+Translator = Callable[[Any, dict[str, Any], GraphReading], str | None]
+# By type of operator: sums and maxima, moves, functions of a tensor and what combines two element by element.
+TRANSLATORS: Mapping[str, Translator] = {
+    **dict.fromkeys(("Conv", "ConvTranspose"), _conv),
+    **dict.fromkeys(("QLinearConv", "ConvInteger"), _quantised_conv),
+    "Gemm": _gemm,
+    **dict.fromkeys(("MatMul", "MatMulInteger", "QLinearMatMul"), _matmul),
+    "Einsum": _einsum,
+    "Gather": _gather,
+    **dict.fromkeys(("MaxPool", "AveragePool"), _pool),
+    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), _global_pool),
+    **dict.fromkeys(("ReduceMean", "ReduceSum", "ReduceMax"), _reduce),
+    **dict.fromkeys(_MOVED, _moved),
     "Transpose": _transpose,
-    **dict.fromkeys(("DepthToSpace", "SpaceToDepth"), _shuffle),
     "Concat": _concat,
     "Split": _split,
     "Slice": _slice,
     "Pad": _pad,
-    **dict.fromkeys(("Resize", "Upsample", "Expand", "Tile"), _resize),
+    **dict.fromkeys(_NAMES, _named),
+    **dict.fromkeys(_OPAQUE, _opaque),
+    **dict.fromkeys(_BINARY, _binary),
+    "Dropout": _dropout,
+    "Clip": _clip,
+    "Cast": _cast,
+    "QuantizeLinear": _quantise,
+    "DequantizeLinear": _dequantise,
+    "BatchNormalization": _batch_norm,
+    "Where": lambda node, a, reading: reading.where(*node.input),
 }
-# From an operator, its attributes and the reading: its first output tensor; ``None`` if it is not translated.
-Translator = Callable[[Any, dict[str, Any], Reading], str | None]
-# By type of operator.
-TRANSLATORS: Mapping[str, Translator] = {**WEIGHTED, **MOVES, **ELEMENTWISE}
 
 
-def take_other(node: Any, reading: Reading, within: Sequence[str]) -> None:
+def take_other(node: Any, reading: GraphReading, within: Sequence[str]) -> None:
     """Add an untranslated operator, which reads the tensors that it and its subgraphs read."""
     reads = dict.fromkeys(tensor for tensor in (*node.input, *within) if not reading.is_constant(tensor))
     gives = next(tensor for tensor in node.output if tensor)

@@ -13,7 +13,7 @@ import re
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,7 @@ def file_graph(path: str) -> Answer:
         arrays[name] = array
         return name
 
-    operators = [{part.name: getattr(one, part.name) for part in fields(one)} for one in graph.operators]
+    operators = [dict(vars(one)) for one in graph.operators]
     for one in operators:
         one["settings"] = dict(one["settings"])
         one["constants"] = [put(array) for array in one["constants"]]
@@ -127,10 +127,7 @@ def _members(data: bytes) -> dict[str, Callable[[], bytes]]:
     total, most = sum(info.file_size for info in infos), most_unpacked(len(data), _MOST_BYTES)
     if total > most:
         raise InputError(f"unpacks to {total} bytes; at most {most} are read")
-    found: dict[str, Callable[[], bytes]] = {}
-    for info in infos:
-        found[info.filename.partition("/")[2]] = lambda info=info: archive.read(info)  # type: ignore[misc]
-    return found
+    return {info.filename.partition("/")[2]: partial(archive.read, info) for info in infos}
 
 
 def _parsed(text: bytes) -> dict[str, Any]:

@@ -58,25 +58,19 @@ def read_module(module: torch.nn.Module, example_input: Any) -> OperatorGraph:
             f"from_torch: example_input: found {show(example_input)}; give a tensor, or a tuple of those that forward "
             "takes"
         )
-    program = _exported(module, inputs)
     name = type(module).__name__
-    with foreign_boundary(f"a graph of module {name}", NotSupportedError, remedy="export it to ONNX and import that"):
-        return read_program(program, name)
-
-
-def _exported(module: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
-    import torch
-
     with _evaluating(module), warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of torch about itself
         try:
-            return torch.export.export(module, inputs).run_decompositions({})
+            program = torch.export.export(module, inputs).run_decompositions({})
         except Exception as error:  # of many classes, several of them private
             first = " ".join(str(error).strip().splitlines()[:1])
             raise NotSupportedError(
-                f"module {type(module).__name__}: torch.export cannot make a graph of it ({type(error).__name__}: "
-                f"{first[:200]}); try torch.export.export on it, or import it from ONNX"
+                f"module {name}: torch.export cannot make a graph of it ({type(error).__name__}: {first[:200]}); try "
+                "torch.export.export on it, or import it from ONNX"
             ) from error
+    with foreign_boundary(f"a graph of module {name}", NotSupportedError, remedy="export it to ONNX and import that"):
+        return read_program(program, name)
 
 
 @contextmanager
@@ -104,18 +98,15 @@ def read_program(program: Any, name: str) -> OperatorGraph:
     users = list(signature.user_inputs)
     call = Call({name: held[target].detach() for name, target in targets.items() if target in held})
     call.origins.update(targets)
-    inputs: list[str] = []
+    inputs = [node.name for node in program.graph.nodes if node.op == "placeholder" and node.name in users]
     outputs: list[str] = []
     for node in program.graph.nodes:
-        if node.op == "placeholder":
-            if node.name in users:
-                inputs.append(node.name)
-                call.shapes[node.name] = _shape(node)
+        if node.name in inputs:
+            call.shapes[node.name] = _shape(node)
         elif node.op == "call_function":
             _one(node, call)
         elif node.op == "output":
-            given = [part.name for part in node.all_input_nodes if part.name not in call.constants]
-            outputs = [part for part in given if part in call.shapes]
+            outputs = [part.name for part in node.all_input_nodes if part.name in call.shapes]
     batch = next((shape[0] for shape in map(call.shapes.get, inputs) if shape and len(shape) > 1), 1)
     import torch
 
@@ -125,18 +116,19 @@ def read_program(program: Any, name: str) -> OperatorGraph:
 def _one(node: Any, call: Call) -> None:
     """Read one call: it is computed if its arguments are constants, else translated."""
     import torch
+    from torch.fx.node import map_arg
 
     if node.target is operator.getitem:
         _take_part(node, call)
         return
-    arguments = node.all_input_nodes
-    if all(part.name in call.constants for part in arguments):
+    arguments = [part.name for part in node.all_input_nodes]
+    call.node, call.args = node, map_arg(node.args, lambda part: part.name)
+    if all(name in call.constants for name in arguments):
         with torch.no_grad():
-            values = {part: call.constants[part.name] for part in arguments}
-            call.constants[node.name] = _computed(node, values)
+            call.constants[node.name] = _computed(node, call.constants)
         if (exact := _exact(node, call)) is not None:
             call.exact[node.name] = exact
-        origin = next((call.origins[part.name] for part in arguments if part.name in call.origins), None)
+        origin = next((call.origins[name] for name in arguments if name in call.origins), None)
         if origin is not None:
             call.origins[node.name] = origin
         return
@@ -145,33 +137,32 @@ def _one(node: Any, call: Call) -> None:
     translate = OPERATORS.get(word)
     if word in ("_assert_tensor_metadata", "sym_size", "_assert_scalar"):
         return
-    weights = [call.origins[part.name] for part in arguments if part.name in call.origins]
+    weights = [call.origins[name] for name in arguments if name in call.origins]
     call.begin(_label(node, word, weights), word, node.name)
-    if translate is None or translate(node, call) is None:
+    if translate is None or translate(call) is None:
         if translate is None:
             call.unread.append(f"operator {word}: is not known, and reads what it reads")
-        call.add("other", [part.name for part in arguments if part.name not in call.constants])
+        call.add("other", [name for name in arguments if name not in call.constants])
 
 
 def _exact(node: Any, call: Call) -> Exact:
     """Return integers and scale of a constant that is dequantised from them."""
     if not node.target.__name__.startswith("dequantize_per_"):
         return None
-    integers, scale, zero = (call.array(part) for part in node.args[:3])
+    integers, scale, zero = map(call.array, call.args[:3])
     if integers is None or scale is None or zero is None:
         return None
-    axis = int(node.args[3]) if "channel" in node.target.__name__ else 0
+    axis = int(call.args[3]) if "channel" in node.target.__name__ else 0
     return integers_and_scale(integers, scale.astype(np.float32), zero, axis)
 
 
-def _computed(node: Any, values: Mapping[Any, Any]) -> Any:
+def _computed(node: Any, constants: Mapping[str, Any]) -> Any:
     """Compute a constant as PyTorch does; ``None`` if an argument is not known."""
     from torch.fx.node import map_arg
 
-    if any(value is None for value in values.values()):
+    if any(constants[part.name] is None for part in node.all_input_nodes):
         return None
-    arguments = map_arg(node.args, lambda part: values[part])
-    keywords = map_arg(node.kwargs, lambda part: values[part])
+    arguments, keywords = (map_arg(given, lambda part: constants[part.name]) for given in (node.args, node.kwargs))
     return node.target(*arguments, **keywords)
 
 
@@ -185,16 +176,16 @@ def _take_part(node: Any, call: Call) -> None:
     call.shapes[node.name] = _shape(node)
     if source.name in call.parts:
         call.begin(_label(source, "split"), "split", node.name)
-        call.add("slice", [call.part_sources[source.name]], settings=call.parts[source.name][which])
+        split, parts = call.parts[source.name]
+        call.add("slice", [split], settings=parts[which])
         return
     word = _word(source)
-    label = _label(source, word)
-    if which == 0:  # what a call computes is named after it, and that is the first result
-        call.begin(label, "same", node.name)
+    # what a call computes is named after it, and that is the first result
+    call.begin(_label(source, word), "same" if which == 0 else f"output {which + 1} of {word}", node.name)
+    if which == 0:
         call.add("function", [source.name], settings={"function": "same"})
-        return
-    call.begin(label, f"output {which + 1} of {word}", node.name)
-    call.add("part", [source.name])
+    else:
+        call.add("part", [source.name])
 
 
 def _label(node: Any, word: str, weights: Sequence[str] = ()) -> str:
