@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
-from neuromap.arrays.packed_rows import run_heads
+from neuromap.arrays.packed_rows import rank_in_run, run_heads
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.cores.crossbar.program import Program, with_crossbars
 from neuromap.errors import NotSupportedError, ProgramError
@@ -117,48 +117,62 @@ def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
     used = program.neuron_node >= 0
     core, row = (index.astype(np.int64) for index in np.nonzero(used))
     parameters = _parameters(program, core, row)
-    number = np.full(used.shape, -1)
-    number[core, row] = np.arange(len(core))
     if (program.target_core[~used] >= 0).any():
         raise lacks(program, "a neuron without a label feeds an axon", "label it")
-
-    sends = program.target_core[core, row] >= 0
-    source = np.flatnonzero(sends)
-    to_core, to_axon = (
-        table[core, row][sends].astype(np.int64) for table in (program.target_core, program.target_axon)
-    )
-    hops = program.delay[core, row][sends].astype(np.int64) - 1  # buffers on the way
-    axons = np.concatenate([to_core, program.host.core]).astype(np.int64) * program.axon_types.shape[1]
-    axons += np.concatenate([to_axon, program.host.axon])
-    if len(np.unique(axons)) != len(axons):
-        raise lacks(
-            program,
-            "an axon has two sources, whose spikes a chip merges and SANA-FE adds",
-            "give each an axon of its own",
-        )
-
-    # A chain source -> buffer -> ... -> axon, with consecutive numbers for the buffers of a chain.
-    first = len(core) + np.cumsum(hops) - hops
-    buffers = len(core) + np.arange(hops.sum())
-    before = buffers - 1
-    before[first[hops > 0] - len(core)] = source[hops > 0]
-    last = np.where(hops > 0, first + hops - 1, source)
-    generators = len(core) + len(buffers) + np.arange(len(program.host))
-    pre, post, weight = _synapses(program, axons, np.concatenate([last, generators]), number)
     return SanafeCells(
         n_ticks=spikes.n_ticks,
         coordinates=program.coordinates.astype(np.int64) - program.coordinates.min(axis=0, initial=2**31 - 1),
         core=core,
         row=row,
         **parameters,
-        buffer_core=np.repeat(to_core, hops),
-        generator_core=program.host.core.astype(np.int64),
         fed_tick=spikes.tick,
         fed_generator=spikes.row,
-        pre=np.concatenate([before, pre]),
-        post=np.concatenate([buffers, post]),
-        weight=np.concatenate([np.ones(len(buffers), np.int64), weight]),
+        **wired(program, core, row, 1),
     )
+
+
+def wired(program: ChipProgram, core: Ints, row: Ints, one: int) -> dict[str, Ints]:
+    """Lay out the buffers for delays, the generators of the host's spikes, and the synapses between all cells."""
+    # core, row: the program's neurons, which are the first cells; one: weight onto a buffer
+    # shapes: core (K,), row (K,)
+    number = np.full(program.shape, -1)
+    number[core, row] = np.arange(len(core))
+    wires, host = program.wires, program.host
+    to_core = np.concatenate([wires.target_core, host.core]).astype(np.int64)
+    to_axon = np.concatenate([wires.target_axon, host.axon]).astype(np.int64)
+    is_crossbar = isinstance(program, Program)
+    if len(np.unique(to_core << 32 | to_axon)) != len(to_core):
+        why = ", whose spikes a chip merges and SANA-FE adds" if is_crossbar else ""
+        raise lacks(program, f"an axon has two sources{why}", "give each an axon of its own")
+    found = program.synapses_of(to_core, to_axon)
+    target = number[to_core[found.row], found.neuron]
+    kept = np.flatnonzero(target >= 0)
+    if is_crossbar:  # synapses in the order of their cores
+        kept = kept[np.argsort(to_core[found.row[kept]], kind="stable")]
+        if len(np.unique(found.row[kept])) < len(to_core):
+            what = "an axon that is fed has no synapse, so that SANA-FE would not send its spikes"
+            raise lacks(program, what, "do not feed it")
+    way, target = found.row[kept], target[kept]
+    # ticks on the way besides the one that every spike takes; the host's take none
+    late = np.concatenate([wires.delay - 1, np.zeros(len(host), np.int64)])[way] + found.delay[kept]
+
+    # a chain source -> buffer -> ... for every source and axon, as long as its latest synapse requires; the buffers of
+    # a chain have consecutive numbers
+    length = np.zeros(len(to_core), np.int64)
+    np.maximum.at(length, way, late)
+    first = len(core) + np.cumsum(length) - length
+    buffers = len(core) + np.arange(length.sum())
+    generators = len(core) + len(buffers) + np.arange(len(host))
+    source = np.concatenate([number[wires.core, wires.neuron], generators])
+    before = buffers - 1
+    before[first[length > 0] - len(core)] = source[length > 0]
+    return {
+        "buffer_core": np.repeat(to_core, length),
+        "generator_core": host.core.astype(np.int64),
+        "pre": np.concatenate([before, np.where(late > 0, first[way] + late - 1, source[way])]),
+        "post": np.concatenate([buffers, target]),
+        "weight": np.concatenate([np.full(len(buffers), one), found.weight[kept]]),
+    }
 
 
 def _parameters(program: Program, core: Ints, row: Ints) -> dict[str, Ints]:
@@ -192,28 +206,6 @@ def _parameters(program: Program, core: Ints, row: Ints) -> dict[str, Ints]:
         "lower_reset": np.where(hard, HARD, NONE),
         "lower_reset_to": lower_reset_to,
     }
-
-
-def _synapses(program: Program, axons: Ints, feeder: Ints, number: Ints) -> tuple[Ints, Ints, Ints]:
-    """List the synapses of the axons that have a source; ``feeder`` is the last cell on the way to each."""
-    n_neurons, n_axons = number.shape[1], program.axon_types.shape[1]
-    found = [np.zeros((3, 0), np.int64)]
-    for core in range(len(number)):
-        mine = axons // n_axons == core
-        axon = axons[mine] % n_axons
-        bits = np.unpackbits(program.crossbar[core, axon], axis=1, count=n_neurons, bitorder="little").astype(bool)
-        bits &= number[core] >= 0
-        if not bits.any(axis=1).all():
-            raise lacks(
-                program,
-                "an axon that is fed has no synapse, so that SANA-FE would not send its spikes",
-                "do not feed it",
-            )
-        at, neuron = np.nonzero(bits)
-        weight = program.neurons.weights[core, neuron, program.axon_types[core, axon[at]]]
-        found.append(np.stack([feeder[mine][at], number[core, neuron], weight.astype(np.int64)]))
-    pre, post, weight = np.concatenate(found, axis=1)
-    return pre, post, weight
 
 
 def lacks(program: ChipProgram, what: str, way: str) -> NotSupportedError:
@@ -254,25 +246,26 @@ def sanafe_network(cells: SanafeCells) -> str:
     """
     height = int(cells.coordinates[:, 1].max(initial=0)) + 1
     tiles = cells.coordinates[:, 0] * height + cells.coordinates[:, 1]  # tiles run through a column first
-    return network_text(cells, _neurons(cells), _REPEAT, [f"{tile}.0" for tile in tiles.tolist()])
-
-
-def _neurons(cells: SanafeCells) -> Iterator[str]:
     names = ("threshold", "leak", "reset_to", "reset", "lower", "lower_reset_to", "lower_reset")
+    neurons = neuron_lines(cells, ", soma: {leak_towards_zero: false, force_update: true}", names, _soma)
+    return network_text(cells, neurons, _REPEAT, [f"{tile}.0" for tile in tiles.tolist()])
+
+
+def _soma(threshold: int, leak: int, to: int, mode: int, lower: int, lower_to: int, lower_mode: int) -> str:
+    return (
+        f"threshold: {threshold}, leak: {leak}, reset: {to}, reset_mode: {_RESETS[mode]}, "
+        f"reverse_threshold: {lower}, reverse_reset: {lower_to}, reverse_reset_mode: {_RESETS[lower_mode]}"
+    )
+
+
+def neuron_lines(cells: Cells, shared: str, names: Sequence[str], soma: Callable[..., str]) -> Iterator[str]:
+    """Write the group of the program's neurons; ``soma`` writes one from its values of the fields ``names``."""
     table = np.stack([getattr(cells, name) for name in names], axis=1)
     yield "    - name: neurons"
-    yield (
-        "      attributes: {log_spikes: true, synapse_hw_name: synapses, "
-        "soma: {leak_towards_zero: false, force_update: true}}"
-    )
+    yield f"      attributes: {{log_spikes: true, synapse_hw_name: synapses{shared}}}"
     yield "      neurons:"
     for begin, end in runs_of(table):
-        threshold, leak, to, mode, lower, lower_to, lower_mode = table[begin].tolist()
-        yield (
-            f"        - {range_words(begin, end)}: {{soma: {{threshold: {threshold}, leak: {leak}, reset: {to}, "
-            f"reset_mode: {_RESETS[mode]}, reverse_threshold: {lower}, reverse_reset: {lower_to}, "
-            f"reverse_reset_mode: {_RESETS[lower_mode]}}}}}"
-        )
+        yield f"        - {range_words(begin, end)}: {{soma: {{{soma(*table[begin].tolist())}}}}}"
 
 
 def network_text(cells: Cells, neurons: Iterable[str], repeat: str, places: Sequence[str]) -> str:
@@ -342,10 +335,9 @@ def _mappings(cells: Cells, places: Sequence[str]) -> Iterator[str]:
 
 def ranks_of(cores: Ints) -> Ints:
     """Assign every cell its number within its core, from 0."""
+    order = np.argsort(cores, kind="stable")
     ranks = np.empty(len(cores), dtype=np.int64)
-    for core in np.unique(cores):
-        mine = np.flatnonzero(cores == core)
-        ranks[mine] = np.arange(len(mine))
+    ranks[order] = rank_in_run(cores[order])
     return ranks
 
 
