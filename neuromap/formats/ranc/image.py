@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +21,8 @@ from neuromap.errors import NotSupportedError, ProgramError, StimulusError
 from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted, show_name
 from neuromap.hardware.checker import require_legal
-from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.render.value import Card
@@ -89,6 +91,14 @@ class RancCase(ReadOnly, Card):
         when = np.asarray(ticks, dtype=np.int64)
         what = number[np.asarray(cores, dtype=np.int64), np.asarray(neurons, dtype=np.int64)]
         return tuple(np.unique(what[(when == t) & (what >= 0)]) for t in range(n_ticks))
+
+
+def ranc_chip(comparison: str, **figures: Any) -> ChipSpec:
+    """Make and check the chip of RANC's files; ``comparison`` is that with the negative threshold."""
+    rules = NeuronRules(
+        number_format="twos_complement", overflow="wrap", negative_comparison=comparison, signed_threshold=True
+    )
+    return load_chip(ChipSpec(chips=(1, 1), rules=rules, **figures))
 
 
 def make_case(
@@ -400,8 +410,7 @@ def _packets(program: Program, xy: Ints, ticks: ArrayLike, cores: ArrayLike, axo
 _CORES_AT_ONCE = 64
 
 
-@dataclass(frozen=True, eq=False)
-class Reach(ReadOnly, Card):
+class Reach(NamedTuple):
     """Bounds of the potential of every neuron for any spikes; C cores, N neurons."""
 
     fires: NDArray[np.bool_]  # (C, N): whether it may reach its threshold

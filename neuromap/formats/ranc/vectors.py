@@ -19,9 +19,7 @@ from neuromap.arrays.array_types import Ints
 from neuromap.errors import InputError, NotSupportedError, ProgramError, StimulusError
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import show_name
-from neuromap.formats.ranc.image import RancCase, RancCores, RancImage, make_case
-from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
+from neuromap.formats.ranc.image import RancCase, RancCores, RancImage, make_case, ranc_chip
 
 _MAX_BYTES = 1 << 28
 _COMMENT = re.compile(r"/\*|//")
@@ -96,7 +94,21 @@ def _read(folder: Path, columns: int, output_bus: tuple[int, int], n_outputs: in
             f"{_csram(folder, numbers[0])}: rows have {images[0].shape[1]} bits; "
             f"needs {needed} for the {n_axons} axons of tc_{numbers[0]:03}.mem"
         )
-    chip = load_chip(_chip(folder.name, columns, n_cores // columns, n_axons, len(images[0])))
+    chip = ranc_chip(
+        "<",
+        name=f"ranc_{folder.name}",
+        cores=(columns, n_cores // columns),
+        axons=n_axons,
+        neurons=len(images[0]),
+        axon_types=N_WEIGHTS,
+        weight_bits=9,
+        leak_bits=9,
+        threshold_bits=9,
+        potential_bits=9,
+        delay=(1, 15),
+        reach=(255, 255),
+        source="github.com/UA-RCL/RANC, hardware test vectors",
+    )
     packets = _read_packets(folder, axon_bits)
     return make_case(
         name=f"RANC {folder.name}",
@@ -111,27 +123,6 @@ def _read(folder: Path, columns: int, output_bus: tuple[int, int], n_outputs: in
 
 def _csram(folder: Path, number: int) -> Path:
     return folder / f"csram_{number:03}.mem"
-
-
-def _chip(name: str, columns: int, rows: int, axons: int, neurons: int) -> ChipSpec:
-    return ChipSpec(
-        name=f"ranc_{name}",
-        cores=(columns, rows),
-        chips=(1, 1),
-        axons=axons,
-        neurons=neurons,
-        axon_types=N_WEIGHTS,
-        weight_bits=9,
-        leak_bits=9,
-        threshold_bits=9,
-        potential_bits=9,
-        delay=(1, 15),
-        reach=(255, 255),
-        rules=NeuronRules(
-            number_format="twos_complement", overflow="wrap", negative_comparison="<", signed_threshold=True
-        ),
-        source="github.com/UA-RCL/RANC, hardware test vectors",
-    )
 
 
 def _cores(
