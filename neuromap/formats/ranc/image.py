@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -93,7 +93,7 @@ class RancCase(ReadOnly, Card):
         return tuple(np.unique(what[(when == t) & (what >= 0)]) for t in range(n_ticks))
 
 
-def ranc_chip(comparison: str, **figures: Any) -> ChipSpec:
+def ranc_chip(comparison: Literal["<", "<="], **figures: Any) -> ChipSpec:
     """Make and check the chip of RANC's files; ``comparison`` is that with the negative threshold."""
     rules = NeuronRules(
         number_format="twos_complement", overflow="wrap", negative_comparison=comparison, signed_threshold=True

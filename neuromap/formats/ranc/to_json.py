@@ -259,11 +259,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _chip(config: _Json) -> ChipSpec:
-    comparison = "<=" if config.at("neuron_reset_type").integer(0, 1) else "<"
+    is_symmetric = config.at("neuron_reset_type").integer(0, 1)
     names = ("num_cores_x", "num_cores_y", "num_axons", "num_neurons", "num_weights")
     columns, rows, axons, neurons, axon_types = (config.at(name).integer() for name in names)
     return ranc_chip(
-        comparison,
+        "<=" if is_symmetric else "<",
         name="ranc_simulator",
         cores=(columns, rows),
         axons=axons,
