@@ -236,10 +236,7 @@ class ExperimentResult(Documented, Tabled, Drawn):
     curves: tuple[CurvePoints, ...] = field(repr=False)
 
     _called = "an experiment's result"
-    _forms = (
-        "neuromap.experiments.forms",
-        "neuromap.experiments.experiment_result",
-    )
+    _forms = ("neuromap.experiments.forms", "neuromap.experiments.experiment_result")
 
     def _facts(self) -> dict[str, object]:
         return {

@@ -40,10 +40,7 @@ _RESULT = record(
         record_of(FirstAnswer, pattern=enum("streaming", "sequential"), step=NUMBER, accuracy=PART)
     )(at=lambda result: compared_answers(result) or None).optional,
 )
-DOCUMENT = document(
-    "experiment",
-    any_of(record(experiments=each(TEXT)), _RESULT),
-)
+DOCUMENT = document("experiment", any_of(record(experiments=each(TEXT)), _RESULT))
 to_dict = DOCUMENT.of
 """Convert a result to plain values; accuracies are fractions of test images, by frame."""
 

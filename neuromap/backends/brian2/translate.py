@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import brian2
 import numpy as np
@@ -19,10 +19,12 @@ from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.backends.brian2.whitelist import (
+    INSIDE,
     SOURCES,
     Constants,
     check_monitors,
     check_objects,
+    refuse_if,
     refused,
     statement,
     whole_group,
@@ -68,123 +70,152 @@ class NeuronModel(ReadOnly, Value):
 
 def neuron_model(group: Any, namespace: Mapping[str, Any], chip: ChipSpec) -> NeuronModel:
     """Analyse a NeuronGroup."""
-    equations = group.user_equations
-    fixed = tuple(name for name, eq in equations.items() if eq.type == PARAMETER and "linked" not in eq.flags)
-    constants = Constants(group, namespace, fixed)
-    rows = _linear_rows(group)
-    v, threshold = _threshold(group, constants)
-    _check_flags(group, v)
-    tau, drive = _membrane(group, v, rows, constants, chip)
-    currents = tuple(sorted((name for name in rows if name != v), key=lambda name: (name not in rows[v][0], name)))
-    taus = tuple(_current(group, name, v, rows, constants, chip) for name in currents)
-    gains = tuple(constants.of_sympy(rows[v][0].get(name, 0), _quote(group, v)) for name in currents)
-    has_leak = np.isfinite(tau)
-    values = {
-        "threshold": threshold,
-        "reset": _reset(group, v, constants),
-        "tau": tau,
-        "rest": np.where(has_leak, drive * np.where(has_leak, tau, 1.0), 0.0),
-        "drive": np.where(has_leak, 0.0, drive),
-        "refractory": _refractory(group, v, constants),
-    }
-    initial = {name: np.array(group.variables[name].get_value(), np.float64) for name in (v, *currents)}
-    return NeuronModel(v, currents, taus, gains, values, initial)
+    return _Analysis(group, namespace, chip).model()
 
 
-def _quote(group: Any, name: str) -> str:
-    equation = group.user_equations[name]
-    flags = f" ({', '.join(equation.flags)})" if equation.flags else ""
-    left = f"d{name}/dt" if equation.type == DIFFERENTIAL_EQUATION else name
-    return f"{left} = {equation.expr.code}{flags}"
+class _Analysis:
+    """A NeuronGroup under analysis; quotes and refuses what the chip does not compute."""
 
+    def __init__(self, group: Any, namespace: Mapping[str, Any], chip: ChipSpec) -> None:
+        self._group, self._chip, self._equations = group, chip, group.user_equations
+        fixed = (n for n, eq in self._equations.items() if eq.type == PARAMETER and "linked" not in eq.flags)
+        self._constants = Constants(group, namespace, tuple(fixed))
 
-def _linear_rows(group: Any) -> dict[str, tuple[dict[str, Any], Any]]:
-    """Split every differential equation into coefficients of its variables, and a constant."""
-    equations = group.user_equations
-    if equations.is_stochastic:
-        noisy = [n for n in equations.diff_eq_names if equations[n].stochastic_variables]
-        raise refused(
-            group.name, _quote(group, sorted(noisy or equations.diff_eq_names)[0]), "noise (xi) is not computed"
-        )
-    found = dict(equations.get_substituted_expressions(group.variables))
-    symbols = {name: sympy.Symbol(name, real=True) for name in equations.diff_eq_names}
-    rows = {}
-    for name in sorted(equations.diff_eq_names):
-        expression = str_to_sympy(found[name].code).expand()
-        if expression.has(sympy.Rel, BooleanFunction, BooleanAtom):
-            raise refused(group.name, _quote(group, name), "it has a condition, and is not linear")
-        factors = {other: expression.diff(symbol) for other, symbol in symbols.items()}
-        constant = expression.subs(dict.fromkeys(symbols.values(), 0))
-        for other, factor in factors.items():
-            if factor.free_symbols & set(symbols.values()) or factor.has(sympy.Derivative):
-                raise refused(group.name, _quote(group, name), f"it is not linear in {other}")
-        factors = {other: factor for other, factor in factors.items() if factor != 0}
-        rows[name] = (factors, constant)
-    return rows
+    def model(self) -> NeuronModel:
+        rows, equations = self._linear_rows(), self._equations
+        v, threshold = self._threshold()
+        is_held = self._group._refractory is not False
+        for name in equations.diff_eq_names:
+            goes_on = name != v and "unless refractory" in equations[name].flags and is_held
+            self._refuse_if(goes_on, self._quote(name), "currents of the chip go on while a neuron rests")
+        of_v, quoted = rows[v][0], self._quote(v)
+        tau, drive = self._membrane(v, *rows[v])
+        currents = tuple(sorted((name for name in rows if name != v), key=lambda name: (name not in of_v, name)))
+        taus = tuple(self._current(name, v, of_v, *rows[name]) for name in currents)
+        gains = tuple(self._constants.of_sympy(of_v.get(name, 0), quoted) for name in currents)
+        has_leak = np.isfinite(tau)
+        values = {
+            "threshold": threshold,
+            "reset": self._reset(v),
+            "tau": tau,
+            "rest": np.where(has_leak, drive * np.where(has_leak, tau, 1.0), 0.0),
+            "drive": np.where(has_leak, 0.0, drive),
+            "refractory": self._refractory(v),
+        }
+        variables = self._group.variables
+        initial = {name: np.array(variables[name].get_value(), np.float64) for name in (v, *currents)}
+        return NeuronModel(v, currents, taus, gains, values, initial)
 
+    def _refuse_if(self, wrong: Any, what: str, why: str, remedy: str = INSIDE) -> None:
+        refuse_if(wrong, self._group.name, what, why, remedy)
 
-def _threshold(group: Any, constants: Constants) -> tuple[str, Floats]:
-    extra = [event for event in group.events if event != "spike"]
-    if "spike" not in group.events or extra:
+    def _quote(self, name: str) -> str:
+        equation = self._equations[name]
+        flags = f" ({', '.join(equation.flags)})" if equation.flags else ""
+        left = f"d{name}/dt" if equation.type == DIFFERENTIAL_EQUATION else name
+        return f"{left} = {equation.expr.code}{flags}"
+
+    def _linear_rows(self) -> dict[str, tuple[dict[str, Any], Any]]:
+        """Split every differential equation into coefficients of its variables, and a constant."""
+        equations = self._equations
+        names = sorted(equations.diff_eq_names)
+        if equations.is_stochastic:
+            noisy = [n for n in names if equations[n].stochastic_variables] or names
+            raise refused(self._group.name, self._quote(noisy[0]), "noise (xi) is not computed")
+        found = dict(equations.get_substituted_expressions(self._group.variables))
+        symbols = {name: sympy.Symbol(name, real=True) for name in equations.diff_eq_names}
+        rows = {}
+        for name in names:
+            expression, quoted = str_to_sympy(found[name].code).expand(), self._quote(name)
+            is_bent = expression.has(sympy.Rel, BooleanFunction, BooleanAtom)
+            self._refuse_if(is_bent, quoted, "it has a condition, and is not linear")
+            factors = {other: expression.diff(symbol) for other, symbol in symbols.items()}
+            constant = expression.subs(dict.fromkeys(symbols.values(), 0))
+            for other, factor in factors.items():
+                is_bent = factor.free_symbols & set(symbols.values()) or factor.has(sympy.Derivative)
+                self._refuse_if(is_bent, quoted, f"it is not linear in {other}")
+            rows[name] = ({other: factor for other, factor in factors.items() if factor != 0}, constant)
+        return rows
+
+    def _threshold(self) -> tuple[str, Floats]:
+        events = self._group.events
+        extra = [event for event in events if event != "spike"]
         what = f"events {', '.join(extra)}" if extra else "NeuronGroup without threshold"
-        raise refused(group.name, what, "neurons of the chip spike at a threshold, and have no other events")
-    text = group.events["spike"]
-    quoted = f"threshold {text!r}"
-    try:
-        relation = str_to_sympy(text)
-    except SyntaxError:
-        relation = None
-    if isinstance(relation, (sympy.StrictLessThan, sympy.LessThan)):
-        relation = relation.reversed
-    is_above = isinstance(relation, sympy.StrictGreaterThan)
-    if isinstance(relation, sympy.GreaterThan):
-        raise refused(
-            group.name,
-            quoted,
-            "neurons of the chip spike above their threshold, and it has a grid of its own",
-            f"write {relation.lhs} > a value between the last that does not spike and {relation.rhs}",
-        )
-    if not is_above or str(relation.lhs) not in group.user_equations.diff_eq_names:
-        raise refused(group.name, quoted, "it does not compare a differential variable with a constant")
-    constants.check_units(f"_cond = {text}")
-    return str(relation.lhs), constants.of_sympy(relation.rhs, quoted)
+        why = "neurons of the chip spike at a threshold, and have no other events"
+        self._refuse_if("spike" not in events or extra, what, why)
+        text = events["spike"]
+        quoted = f"threshold {text!r}"
+        try:
+            relation = str_to_sympy(text)
+        except SyntaxError:
+            relation = None
+        if isinstance(relation, (sympy.StrictLessThan, sympy.LessThan)):
+            relation = relation.reversed
+        if isinstance(relation, sympy.GreaterThan):
+            why = "neurons of the chip spike above their threshold, and it has a grid of its own"
+            remedy = f"write {relation.lhs} > a value between the last that does not spike and {relation.rhs}"
+            raise refused(self._group.name, quoted, why, remedy)
+        if not isinstance(relation, sympy.StrictGreaterThan) or str(relation.lhs) not in self._equations.diff_eq_names:
+            raise refused(self._group.name, quoted, "it does not compare a differential variable with a constant")
+        self._constants.check_units(f"_cond = {text}")
+        return str(relation.lhs), self._constants.of_sympy(relation.rhs, quoted)
 
+    def _reset(self, v: str) -> Floats:
+        text = self._group.event_codes.get("spike")
+        self._refuse_if(text is None, "NeuronGroup without reset", "neurons of the chip reset when they spike")
+        lines = [line.strip() for line in text.replace(";", "\n").split("\n") if line.strip()]
+        quoted = f"reset {'; '.join(lines)!r}"
+        variable, operation, expression = statement(self._group.name, lines[0] if lines else "", quoted)
+        is_other = len(lines) != 1 or variable != v or operation != "="
+        self._refuse_if(is_other, quoted, f"the chip sets {v} to a constant when it spikes, and nothing else")
+        self._constants.check_units(text)
+        return self._constants.of_text(expression, quoted)
 
-def _reset(group: Any, v: str, constants: Constants) -> Floats:
-    text = group.event_codes.get("spike")
-    if text is None:
-        raise refused(group.name, "NeuronGroup without reset", "neurons of the chip reset when they spike")
-    lines = [line for line in text.replace(";", "\n").split("\n") if line.strip()]
-    quoted = f"reset {'; '.join(line.strip() for line in lines)!r}"
-    variable, operation, expression = statement(group.name, lines[0].strip() if lines else "", quoted)
-    if len(lines) != 1 or variable != v or operation != "=":
-        raise refused(group.name, quoted, f"the chip sets {v} to a constant when it spikes, and nothing else")
-    constants.check_units(text)
-    return constants.of_text(expression, quoted)
+    def _refractory(self, v: str) -> Floats:
+        given = self._group._refractory
+        if given is False:
+            return np.array(0.0)
+        quoted = f"refractory={given}"
+        if isinstance(given, Quantity) and given.ndim == 0 and given.dim is second.dim:
+            time = np.asarray(given, np.float64)
+        elif isinstance(given, str) and self._constants.dimensions(given) is second.dim:
+            time = self._constants.of_text(given, quoted)
+        else:
+            raise refused(self._group.name, quoted, "it is not a constant time")
+        why = f"with {quoted} the chip holds {v}; write (unless refractory) at the equation"
+        self._refuse_if("unless refractory" not in self._equations[v].flags, self._quote(v), why)
+        return time
 
+    def _membrane(self, v: str, factors: dict[str, Any], constant: Any) -> tuple[Floats, Floats]:
+        quoted = self._quote(v)
+        leak = self._constants.of_sympy(factors.get(v, 0), quoted)
+        why = "it is not finite, a parameter in it is 0"
+        self._refuse_if(not np.isfinite(leak).all(), quoted, why, "set it before the first run")
+        why = f"{v} would grow by itself; voltages of the chip decay or stay"
+        self._refuse_if((leak > 0).any(), quoted, why)
+        if (leak < 0).any():
+            self._require_decay(quoted)
+        leak, drive = np.broadcast_arrays(leak, self._constants.of_sympy(constant, quoted))
+        return np.where(leak < 0, -1 / np.where(leak < 0, leak, 1.0), np.inf), drive
 
-def _refractory(group: Any, v: str, constants: Constants) -> Floats:
-    given = group._refractory
-    if given is False:
-        return np.array(0.0)
-    quoted = f"refractory={given}"
-    if isinstance(given, Quantity) and given.ndim == 0 and given.dim is second.dim:
-        time = np.asarray(given, np.float64)
-    elif isinstance(given, str) and constants.dimensions(given) is second.dim:
-        time = constants.of_text(given, quoted)
-    else:
-        raise refused(group.name, quoted, "it is not a constant time")
-    if "unless refractory" not in group.user_equations[v].flags:
-        raise refused(
-            group.name, _quote(group, v), f"with {quoted} the chip holds {v}; write (unless refractory) at the equation"
-        )
-    return time
+    def _current(self, name: str, v: str, of_v: dict[str, Any], factors: dict[str, Any], constant: Any) -> Floats:
+        quoted, of_sympy = self._quote(name), self._constants.of_sympy
+        others = [other for other in factors if other != name]
+        why = f"a current of the chip decays by itself, this one depends on {', '.join(others[:1])}"
+        self._refuse_if(others, quoted, why)
+        is_driven = of_sympy(constant, quoted).any()
+        self._refuse_if(is_driven, quoted, "a current of the chip decays to 0, this one does not")
+        why = f"{v} does not depend on {name}, and the chip has variables only for that"
+        self._refuse_if(name not in of_v, quoted, why)
+        rate = of_sympy(factors.get(name, 0), quoted)
+        is_decay = (rate < 0).all()
+        self._refuse_if(not is_decay, quoted, "a current of the chip decays exponentially, this one does not")
+        self._require_decay(quoted)
+        return -1 / rate
 
-
-def _check_flags(group: Any, v: str) -> None:
-    for name in group.user_equations.diff_eq_names:
-        if name != v and "unless refractory" in group.user_equations[name].flags and group._refractory is not False:
-            raise refused(group.name, _quote(group, name), "currents of the chip go on while a neuron rests")
+    def _require_decay(self, quoted: str) -> None:
+        why = f"a neuron of {self._chip.name} adds a constant leak"
+        self._refuse_if(not self._chip.kind.computes(CurrentNeuron), quoted, why, "loihi1 computes it")
 
 
 def check_method(group: Any, model: NeuronModel) -> None:
@@ -193,63 +224,12 @@ def check_method(group: Any, model: NeuronModel) -> None:
     choice = group.state_updater.method_choice
     first = choice[0] if isinstance(choice, (tuple, list)) and choice else choice
     told = first if isinstance(first, str) else getattr(first, "__name__", type(first).__name__)
-    if first not in _EXACT and (decays or first not in _EXACT_WITHOUT_DECAY):
-        raise refused(
-            group.name,
-            f"method={told!r}",
-            "the chip follows the exact solution of the equations",
-            "take method='exact'",
-        )
+    is_inexact = first not in _EXACT and (decays or first not in _EXACT_WITHOUT_DECAY)
+    why = "the chip follows the exact solution of the equations"
+    refuse_if(is_inexact, group.name, f"method={told!r}", why, "take method='exact'")
 
 
-def _membrane(
-    group: Any, v: str, rows: Mapping[str, tuple[dict[str, Any], Any]], constants: Constants, chip: ChipSpec
-) -> tuple[Floats, Floats]:
-    quoted = _quote(group, v)
-    factors, constant = rows[v]
-    leak = constants.of_sympy(factors.get(v, 0), quoted)
-    if not np.isfinite(leak).all():
-        raise refused(group.name, quoted, "it is not finite, a parameter in it is 0", "set it before the first run")
-    if (leak > 0).any():
-        raise refused(group.name, quoted, f"{v} would grow by itself; voltages of the chip decay or stay")
-    if (leak < 0).any():
-        _require_decay(group, quoted, chip)
-    drive = constants.of_sympy(constant, quoted)
-    leak, drive = np.broadcast_arrays(leak, drive)
-    return np.where(leak < 0, -1 / np.where(leak < 0, leak, 1.0), np.inf), drive
-
-
-def _current(
-    group: Any,
-    name: str,
-    v: str,
-    rows: Mapping[str, tuple[dict[str, Any], Any]],
-    constants: Constants,
-    chip: ChipSpec,
-) -> Floats:
-    quoted = _quote(group, name)
-    factors, constant = rows[name]
-    others = [other for other in factors if other != name]
-    if others:
-        raise refused(group.name, quoted, f"a current of the chip decays by itself, this one depends on {others[0]}")
-    if constants.of_sympy(constant, quoted).any():
-        raise refused(group.name, quoted, "a current of the chip decays to 0, this one does not")
-    if name not in rows[v][0]:
-        raise refused(group.name, quoted, f"{v} does not depend on {name}, and the chip has variables only for that")
-    rate = constants.of_sympy(factors.get(name, 0), quoted)
-    if not (rate < 0).all():
-        raise refused(group.name, quoted, "a current of the chip decays exponentially, this one does not")
-    _require_decay(group, quoted, chip)
-    return -1 / rate
-
-
-def _require_decay(group: Any, quoted: str, chip: ChipSpec) -> None:
-    if not chip.kind.computes(CurrentNeuron):
-        raise refused(group.name, quoted, f"a neuron of {chip.name} adds a constant leak", "loihi1 computes it")
-
-
-@dataclass(frozen=True, eq=False)
-class Translated(Value):
+class Translated(NamedTuple):
     """A Brian2 network translated for the chip."""
 
     network: FloatNetwork  # in SI units, with the names of Brian2's objects
@@ -266,8 +246,7 @@ def translate(objects: Iterable[Any], namespace: Mapping[str, Any], chip: ChipSp
     groups = {thing.name: thing for thing in ordered if isinstance(thing, brian2.NeuronGroup)}
     sources = {thing.name: thing for thing in ordered if isinstance(thing, SOURCES)}
     synapses = tuple(thing for thing in ordered if isinstance(thing, brian2.Synapses))
-    if not groups:
-        raise refused(name, "network", "it has no NeuronGroup")
+    refuse_if(not groups, name, "network", "it has no NeuronGroup")
     dt = _one_dt([*groups.values(), *sources.values()])
     models = {key: neuron_model(group, namespace, chip) for key, group in groups.items()}
     for thing in synapses:
@@ -285,9 +264,9 @@ def translate(objects: Iterable[Any], namespace: Mapping[str, Any], chip: ChipSp
 
 def _one_dt(groups: list[Any]) -> float:
     steps = {float(group.clock.dt_): group.name for group in groups}
-    if len(steps) > 1:
-        told = ", ".join(f"{name} {1e3 * dt:g} ms" for dt, name in steps.items())
-        raise refused(groups[0].name, f"dt of {told}", "the chip has one tick for all", "give all groups one dt")
+    told = ", ".join(f"{name} {1e3 * dt:g} ms" for dt, name in steps.items())
+    why = "the chip has one tick for all"
+    refuse_if(len(steps) > 1, groups[0].name, f"dt of {told}", why, "give all groups one dt")
     (dt,) = steps
     return dt
 
@@ -300,10 +279,9 @@ def _names(synapses: Any) -> tuple[str, str]:
 def _check_ends(synapses: Any, known: Mapping[str, Any], models: Mapping[str, NeuronModel]) -> None:
     ends = _names(synapses)
     for end in ends:
-        if end not in known:
-            raise refused(synapses.name, " -> ".join(ends), f"{end} is not in the network", "add it")
-    if ends[1] not in models:
-        raise refused(synapses.name, " -> ".join(ends), f"{ends[1]} stays on the host", "end at a NeuronGroup")
+        refuse_if(end not in known, synapses.name, " -> ".join(ends), f"{end} is not in the network", "add it")
+    why = f"{ends[1]} stays on the host"
+    refuse_if(ends[1] not in models, synapses.name, " -> ".join(ends), why, "end at a NeuronGroup")
 
 
 # Analysis of Synapses as float synapses: statements that add a constant, each with its weights and delays.
@@ -326,10 +304,9 @@ def synapse_statements(
     for pathway in synapses._pathways:
         if not pathway.active:
             continue
-        if pathway.prepost == "post":
-            raise refused(name, f"on_post={pathway.code!r}", "weights of the chip do not change in a run")
-        if pathway.event != "spike":
-            raise refused(name, f"on_event={pathway.event!r}", "synapses of the chip act on spikes")
+        is_post, is_other = pathway.prepost == "post", pathway.event != "spike"
+        refuse_if(is_post, name, f"on_post={pathway.code!r}", "weights of the chip do not change in a run")
+        refuse_if(is_other, name, f"on_event={pathway.event!r}", "synapses of the chip act on spikes")
         _check_number(synapses, pathway)
         lines = [line.strip() for line in pathway.code.replace(";", "\n").split("\n") if line.strip()]
         additions = [_addition(synapses, line) for line in lines]  # first refuses variables that the code itself makes
@@ -344,10 +321,9 @@ def _addition(synapses: Any, line: str) -> tuple[str, str, float, str]:
     """Split a statement into the variable that changes, the expression, its sign, and what errors quote."""
     quoted = f"on_pre={line!r}"
     variable, operation, expression = statement(synapses.name, line, quoted)
-    if variable in synapses.equations or variable.endswith("_pre"):
-        raise refused(synapses.name, quoted, "only variables of the target may change")
-    if operation not in ("+=", "-="):
-        raise refused(synapses.name, quoted, "a spike adds a weight")
+    is_other = variable in synapses.equations or variable.endswith("_pre")
+    refuse_if(is_other, synapses.name, quoted, "only variables of the target may change")
+    refuse_if(operation not in ("+=", "-="), synapses.name, quoted, "a spike adds a weight")
     return variable, expression, -1.0 if operation == "-=" else 1.0, quoted
 
 
@@ -365,10 +341,9 @@ def _synapses_of(
     delay = delay[0] if delay.shape == (1,) and pathway.variables["delay"].scalar else delay
     source, target, changed = *_names(synapses), variable.removesuffix("_post")
     model = models[target]
-    if changed not in (*model.currents, model.v):
-        why = f"{changed} is neither {model.v} nor a current of it"
-        raise refused(f"{source} -> {target}", quoted, why)
-    current = (*model.currents, model.v).index(changed)
+    variables, why = (*model.currents, model.v), f"{changed} is neither {model.v} nor a current of it"
+    refuse_if(changed not in variables, f"{source} -> {target}", quoted, why)
+    current = variables.index(changed)
     weight, delay = np.broadcast_to(weight, i.shape), np.broadcast_to(delay, i.shape)
     return FloatSynapses(source, target, i, j, weight, delay, current)
 
@@ -376,14 +351,11 @@ def _synapses_of(
 def _check_number(synapses: Any, pathway: Any) -> None:
     """Refuse weights and delays that do not match the number of synapses, as after restoring a different state."""
     mine = [synapses.variables[name] for name, part in synapses.equations.items() if part.type == PARAMETER]
+    wanted = len(_ends(synapses)[0])
     for variable in (*mine, pathway.variables["delay"], synapses.variables["_synaptic_post"]):
-        if not variable.scalar and len(variable.get_value()) != len(_ends(synapses)[0]):
-            raise refused(
-                synapses.name,
-                f"{len(_ends(synapses)[0])} synapses",
-                f"{variable.name} has {len(variable.get_value())} values, which restore leaves so",
-                "connect all synapses before store",
-            )
+        count = wanted if variable.scalar else len(variable.get_value())
+        why = f"{variable.name} has {count} values, which restore leaves so"
+        refuse_if(count != wanted, synapses.name, f"{wanted} synapses", why, "connect all synapses before store")
 
 
 def _ends(synapses: Any) -> tuple[Ints, Ints]:

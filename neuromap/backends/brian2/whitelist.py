@@ -25,20 +25,8 @@ from neuromap.errors import NotSupportedError
 
 # Brian2 functions whose results do not depend on time.
 _FUNCTIONS = (
-    "exp",
-    "expm1",
-    "log",
-    "log10",
-    "sqrt",
-    "sin",
-    "cos",
-    "tan",
-    "sinh",
-    "cosh",
-    "tanh",
-    "abs",
-    "sign",
-    "clip",
+    *("exp", "expm1", "log", "log10", "sqrt", "abs", "sign", "clip"),
+    *("sin", "cos", "tan", "sinh", "cosh", "tanh"),
 )
 # Constant variables that Brian2 creates.
 _CLOCKS = ("dt", "N", "i", "j")
@@ -59,8 +47,8 @@ class Constants:
         """Return the value of a sympy expression in SI units, shape () or that of the variables."""
         expression = sympy.sympify(expression)
         for call in expression.atoms(sympy.Function):
-            if (name := str(call.func.__name__).lower()) not in _FUNCTIONS:
-                raise refused(self._group.name, quoted, f"{name}() may change in a run")
+            name = str(call.func.__name__).lower()
+            refuse_if(name not in _FUNCTIONS, self._group.name, quoted, f"{name}() may change in a run")
         symbols = sorted(expression.free_symbols, key=str)
         values = [self._value(str(symbol), quoted) for symbol in symbols]
         found = sympy.lambdify(symbols, expression, "numpy")(*values)
@@ -74,8 +62,10 @@ class Constants:
         """Let Brian2 refuse statements with inconsistent units, as it would before running them itself."""
         known = self._known(code)
         for name in _CLOCKS:  # Brian2 would replace them by names that these checks do not know
-            if isinstance(known.get(name), Subexpression):
-                raise refused(self._group.name, code, f"{name} counts within a subgroup here", "connect whole groups")
+            is_counted = isinstance(known.get(name), Subexpression)
+            refuse_if(
+                is_counted, self._group.name, code, f"{name} counts within a subgroup here", "connect whole groups"
+            )
         check_units_statements(code, known)
 
     def _known(self, text: str) -> Any:
@@ -89,15 +79,14 @@ class Constants:
         return known
 
     def _value(self, name: str, quoted: str) -> Floats:
-        if name in ("t", "t_in_timesteps"):
-            raise refused(self._group.name, quoted, "it depends on the time t")
+        own = self._group.name
+        refuse_if(name in ("t", "t_in_timesteps"), own, quoted, "it depends on the time t")
         variable = self._group.resolve_all([name], self._namespace)[name]
-        if isinstance(variable, Function):
-            raise refused(self._group.name, quoted, f"{name}() may change in a run")
+        refuse_if(isinstance(variable, Function), own, quoted, f"{name}() may change in a run")
         if isinstance(variable, Subexpression):
             return self.of_text(variable.expr, quoted)
-        if isinstance(variable, ArrayVariable) and name in self._group.variables and name not in self._fixed:
-            raise refused(self._group.name, quoted, f"{name} changes in a run")
+        changes = isinstance(variable, ArrayVariable) and name in self._group.variables and name not in self._fixed
+        refuse_if(changes, own, quoted, f"{name} changes in a run")
         values = np.asarray(variable.get_value(), np.float64)
         return np.asarray(self._take(name, values[0] if values.shape == (1,) and variable.scalar else values))
 
@@ -134,17 +123,10 @@ _POISSON = "a PoissonGroup and Synapses do the same"
 def check_network(net: Any) -> None:
     """Refuse unsupported settings of a whole network: the schedule of a step, and preferences about timing."""
     name = "brian2" if type(net) is brian2.MagicNetwork else str(net.name)
-    if net.schedule != _SCHEDULE:
-        raise refused(
-            name,
-            f"schedule {net.schedule}",
-            "a tick of the chip updates, compares, delivers and resets in this order",
-            f"take {_SCHEDULE}",
-        )
-    if brian2.prefs.legacy.refractory_timing:
-        raise refused(
-            name, "prefs.legacy.refractory_timing = True", "the chip counts whole ticks of rest", "set it to False"
-        )
+    why = "a tick of the chip updates, compares, delivers and resets in this order"
+    refuse_if(net.schedule != _SCHEDULE, name, f"schedule {net.schedule}", why, f"take {_SCHEDULE}")
+    is_legacy, what = brian2.prefs.legacy.refractory_timing, "prefs.legacy.refractory_timing = True"
+    refuse_if(is_legacy, name, what, "the chip counts whole ticks of rest", "set it to False")
 
 
 def check_objects(objects: Iterable[Any]) -> list[Any]:
@@ -186,9 +168,8 @@ def _check_object(thing: Any) -> None:
     if isinstance(thing, brian2.PoissonInput):
         raise refused(thing.name, f"PoissonInput onto {thing._target_var!r}", "the chip draws no numbers", _POISSON)
     if isinstance(thing, brian2.SpatialNeuron):
-        raise refused(
-            thing.name, f"Im = {thing.equations['Im'].expr.code}", "neurons of the chip are points, no cables"
-        )
+        equation = f"Im = {thing.equations['Im'].expr.code}"
+        raise refused(thing.name, equation, "neurons of the chip are points, no cables")
     raise refused(thing.name, kind.__name__, "it has no counterpart on the chip")
 
 
@@ -201,34 +182,28 @@ def _check_neurons(group: Any) -> None:
     for part in group.contained_objects:
         if not any(part is mine for _, mine, _, _ in own):
             raise _foreign_part(group, part)
-    if not group.active:
-        raise refused(
-            group.name, "active = False", "all neurons of the chip run", "set it True, or leave the group out"
-        )
+    remedy = "set it True, or leave the group out"
+    refuse_if(not group.active, group.name, "active = False", "all neurons of the chip run", remedy)
     for what, part, kind, when in own:
         if getattr(part, "event", "spike") != "spike":
             continue  # the translation reports custom events
-        if type(part) is not kind or not any(part is mine for mine in group.contained_objects):
-            raise refused(group.name, f"{what} {type(part).__name__}", "it is not Brian2's own", _LEAVE)
+        is_own = type(part) is kind and any(part is mine for mine in group.contained_objects)
+        refuse_if(not is_own, group.name, f"{what} {type(part).__name__}", "it is not Brian2's own", _LEAVE)
         _check_part(group, what, part, when, 0)
-    if group.state_updater.method_options:
-        raise refused(
-            group.name, f"method_options={group.state_updater.method_options}", "the chip has none", "leave them out"
-        )
+    options = group.state_updater.method_options
+    refuse_if(options, group.name, f"method_options={options}", "the chip has none", "leave them out")
 
 
 def _check_part(thing: Any, what: str, part: Any, when: str, order: int) -> None:
-    if not part.active:
-        raise refused(thing.name, f"{what}.active = False", "all neurons of the chip run", "set it True")
+    name = thing.name
+    refuse_if(not part.active, name, f"{what}.active = False", "all neurons of the chip run", "set it True")
     clock = part.source.clock if type(part) is SynapticPathway else thing.clock  # that of its source's spikes
-    if part.clock.dt_ != clock.dt_:
-        raise refused(thing.name, f"{what}.clock.dt = {part.clock.dt}", "all parts of the chip tick together", _LEAVE)
-    if part.when != when:
-        raise refused(thing.name, f"{what}.when = {part.when!r}", f"a tick of the chip does it in {when!r}", _LEAVE)
-    if part.order != order:
-        raise refused(
-            thing.name, f"{what}.order = {part.order}", "all parts of the chip are at the same point", f"take {order}"
-        )
+    why = "all parts of the chip tick together"
+    refuse_if(part.clock.dt_ != clock.dt_, name, f"{what}.clock.dt = {part.clock.dt}", why, _LEAVE)
+    why = f"a tick of the chip does it in {when!r}"
+    refuse_if(part.when != when, name, f"{what}.when = {part.when!r}", why, _LEAVE)
+    why = "all parts of the chip are at the same point"
+    refuse_if(part.order != order, name, f"{what}.order = {part.order}", why, f"take {order}")
     for further in part.contained_objects:
         raise _foreign_part(thing, further)
 
@@ -256,12 +231,15 @@ def _check_synapses(synapses: Any) -> None:
         if not is_pathway and not isinstance(part, SummedVariableUpdater) and part is not synapses.state_updater:
             raise _foreign_part(synapses, part)
     for pathway in synapses._pathways:
-        if not any(pathway is part for part in synapses.contained_objects):
-            raise refused(synapses.name, f"no pathway {pathway.objname!r} in it", "synapses are whole", _LEAVE)
+        is_there = any(pathway is part for part in synapses.contained_objects)
+        refuse_if(not is_there, synapses.name, f"no pathway {pathway.objname!r} in it", "synapses are whole", _LEAVE)
         if pathway.active:
             _check_part(synapses, pathway.objname, pathway, "synapses", -1 if pathway.prepost == "pre" else 1)
-            if not len(synapses) and not synapses._connect_called:
-                raise refused(synapses.name, "no connect", "it has no synapses", "call connect, or set active to False")
+            is_empty, remedy = (
+                not len(synapses) and not synapses._connect_called,
+                "call connect, or set active to False",
+            )
+            refuse_if(is_empty, synapses.name, "no connect", "it has no synapses", remedy)
 
 
 def _check_source(source: Any) -> None:
@@ -273,13 +251,9 @@ def _check_source(source: Any) -> None:
             if type(inner) is not CodeRunner:  # synapses of a subgroup, which the network does not list
                 raise _foreign_part(source, inner)
     sender = source.thresholder["spike"] if type(source) is brian2.PoissonGroup else source
-    if sender.when != "thresholds" or sender.order > 0:
-        raise refused(
-            source.name,
-            f"when = {sender.when!r}, order = {sender.order}",
-            "the chip takes spikes of the host in slot 'thresholds', after order 0",
-            "leave both as they are",
-        )
+    is_late, what = sender.when != "thresholds" or sender.order > 0, f"when = {sender.when!r}, order = {sender.order}"
+    why = "the chip takes spikes of the host in slot 'thresholds', after order 0"
+    refuse_if(is_late, source.name, what, why, "leave both as they are")
 
 
 def _check_event_monitor(monitor: Any) -> None:
@@ -289,34 +263,21 @@ def _check_event_monitor(monitor: Any) -> None:
     is_after = monitor.when in _AFTER_SPIKES | _RESETS | _AFTER_RESETS or (
         monitor.when == "thresholds" and monitor.order >= 1
     )
-    if not is_after:
-        raise refused(
-            monitor.name,
-            f"when = {monitor.when!r}, order = {monitor.order}",
-            "the chip tells its spikes in slot 'thresholds' before order 1",
-            "leave both as they are",
-        )
+    why = "the chip tells its spikes in slot 'thresholds' before order 1"
+    what = f"when = {monitor.when!r}, order = {monitor.order}"
+    refuse_if(not is_after, monitor.name, what, why, "leave both as they are")
     equations = getattr(source, "user_equations", {})
+    why = "the chip shows what its neurons hold after the reset, a monitor of spikes what they held before it"
     for name in sorted(getattr(monitor, "record_variables", ())):
-        if name not in ("i", "t") and not (name in equations and equations[name].type == "parameter"):
-            raise refused(
-                monitor.name,
-                f"variables={name!r}",
-                "the chip shows what its neurons hold after the reset, a monitor of spikes what they held before it",
-                f"record {name} with a StateMonitor",
-            )
+        is_constant = name in ("i", "t") or (name in equations and equations[name].type == "parameter")
+        refuse_if(not is_constant, monitor.name, f"variables={name!r}", why, f"record {name} with a StateMonitor")
 
 
 def _check_state_monitor(monitor: Any) -> None:
-    if type(whole_group(monitor.source)) in SOURCES:
-        return
-    if monitor.when not in _BEFORE_UPDATES | _AFTER_RESETS:
-        raise refused(
-            monitor.name,
-            f"when = {monitor.when!r}",
-            "the chip shows its state between two ticks only",
-            "take when='start' or when='end'",
-        )
+    if type(whole_group(monitor.source)) not in SOURCES:
+        is_amid = monitor.when not in _BEFORE_UPDATES | _AFTER_RESETS
+        why = "the chip shows its state between two ticks only"
+        refuse_if(is_amid, monitor.name, f"when = {monitor.when!r}", why, "take when='start' or when='end'")
 
 
 # Errors about things that the chip does not compute: one line with the object, the equation and a remedy.
@@ -331,3 +292,9 @@ def refused(name: str, what: str, why: str, remedy: str = INSIDE) -> NotSupporte
     """Return the error for something outside the supported class."""
     quoted = " ".join(str(what).split())
     return NotSupportedError(f"{name}: {quoted}: {why}; {remedy}")
+
+
+def refuse_if(wrong: Any, name: str, what: str, why: str, remedy: str = INSIDE) -> None:
+    """Refuse what is wrong of an object; see :func:`refused`."""
+    if wrong:
+        raise refused(name, what, why, remedy)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import deque
-from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
+import networkx as nx
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
 from neuromap.arrays.array_types import Floats
-from neuromap.arrays.value import Value
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.nir.flat_graph import (
     MAX_WEIGHTS,
@@ -100,8 +99,7 @@ def through(name: str, matrix: csr_array, signal: Signal, shape: tuple[int, ...]
     return Signal(shape, tuple(terms), matrix @ signal.constant)
 
 
-@dataclass(frozen=True, eq=False)
-class Neurons(Value):
+class Neurons(NamedTuple):
     """A node whose neurons spike."""
 
     node: NirNode  # with its parameters
@@ -117,8 +115,7 @@ class Readout(NamedTuple):
     sources: tuple[str, ...]  # nodes whose spikes it reads
 
 
-@dataclass(frozen=True, eq=False)
-class Contracted(Value):
+class Contracted(NamedTuple):
     """A graph whose nodes are inputs and neurons."""
 
     inputs: dict[str, Shape]  # shapes
@@ -138,10 +135,8 @@ def contract(graph: NirGraph) -> Contracted:
     """Contract a graph."""
     flat = flatten(graph)
     for name, node in flat.nodes.items():
-        if node.kind == "Input" and flat.before[name]:
-            raise InputError(
-                f"edge {flat.before[name][0]} -> {name}: leads to an Input, whose values come from outside"
-            )
+        for before in flat.links.pred[name] if node.kind == "Input" else ():
+            raise InputError(f"edge {before} -> {name}: leads to an Input, whose values come from outside")
     shapes = find_shapes(flat)
     spiking = [name for name in _from_inputs(flat) if flat.nodes[name].kind in SPIKING]
     if not spiking:
@@ -162,14 +157,9 @@ def contract(graph: NirGraph) -> Contracted:
 
 def _from_inputs(graph: FlatGraph) -> list[str]:
     """List nodes in the order in which inputs reach them, then the others: files sort them by name."""
-    found = dict.fromkeys(name for name, node in graph.nodes.items() if node.kind == "Input")
-    todo = deque(found)
-    while todo:
-        for name in graph.after[todo.popleft()]:
-            if name not in found:
-                found[name] = None
-                todo.append(name)
-    return list(found | dict.fromkeys(graph.nodes))
+    inputs = [name for name, node in graph.nodes.items() if node.kind == "Input"]
+    layers = nx.bfs_layers(graph.links, inputs)
+    return list(dict.fromkeys((*chain.from_iterable(layers), *graph.nodes)))
 
 
 def _outputs(graph: FlatGraph, maker: Passing) -> tuple[tuple[str, ...], tuple[Readout, ...]]:
@@ -179,7 +169,7 @@ def _outputs(graph: FlatGraph, maker: Passing) -> tuple[tuple[str, ...], tuple[R
     for name, node in graph.nodes.items():
         if node.kind != "Output":
             continue
-        front, seen, is_sum = list(graph.before[name]), set[str](), len(graph.before[name]) > 1
+        front, seen, is_sum = list(graph.links.pred[name]), set[str](), len(graph.links.pred[name]) > 1
         while front:
             here = front.pop()
             if here in seen:
@@ -189,8 +179,8 @@ def _outputs(graph: FlatGraph, maker: Passing) -> tuple[tuple[str, ...], tuple[R
             if kind in SPIKING:
                 outputs[here] = None
             elif kind in ("Flatten", "Joint"):
-                front += graph.before[here]
-                is_sum |= len(graph.before[here]) > 1
+                front += graph.links.pred[here]
+                is_sum |= len(graph.links.pred[here]) > 1
             else:
                 readouts.append(Readout(here, kind, _spiking_before(graph, here)))
         if is_sum:
@@ -202,7 +192,7 @@ def _spiking_before(graph: FlatGraph, name: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     front, seen = [name], {name}
     while front:
-        for before in graph.before[front.pop()]:
+        for before in graph.links.pred[front.pop()]:
             if graph.nodes[before].kind in (*SPIKING, "Input"):
                 found[before] = None
             elif before not in seen:
@@ -233,35 +223,30 @@ class Passing:
             n = math.prod(self._shapes[name])
             eye = csr_array(diags_array(np.ones(n)))
             self.out[name] = Signal(self._shapes[name], (Term(name, eye),), np.zeros(n))
-        inner = [name for name in self._graph.nodes if name not in sources]
-        waiting = {name: sum(before not in sources for before in self._graph.before[name]) for name in inner}
-        ready = [name for name, count in waiting.items() if not count]
-        done = held = 0
-        while ready:
-            name = ready.pop()
-            done += 1
-            if name in self._shapes:
-                self.out[name] = self._pass(name, self._graph.nodes[name])
-                held += sum(term.matrix.nnz for term in self.out[name].terms)
-            if held > _MOST_HELD:
-                raise NotSupportedError(
-                    f"node {name}: its maps and those before hold more than {_MOST_HELD} weights; put neurons between "
-                    "them, or split the graph"
-                )
-            for next_one in self._graph.after[name]:
-                if next_one in waiting:
-                    waiting[next_one] -= 1
-                    if not waiting[next_one]:
-                        ready.append(next_one)
-        if done < len(waiting):
-            knot = next(name for name, count in waiting.items() if count)
-            raise InputError(f"node {knot}: lies on a cycle without a neuron, or behind one; put a neuron into it")
+        inner = nx.DiGraph(self._graph.links)
+        inner.remove_nodes_from(sources)
+        done, held = set[str](), 0
+        try:
+            for name in nx.topological_sort(inner):
+                done.add(name)
+                if name in self._shapes:
+                    self.out[name] = self._pass(name, self._graph.nodes[name])
+                    held += sum(term.matrix.nnz for term in self.out[name].terms)
+                if held > _MOST_HELD:
+                    raise NotSupportedError(
+                        f"node {name}: its maps and those before hold more than {_MOST_HELD} weights; put neurons "
+                        "between them, or split the graph"
+                    )
+        except nx.NetworkXUnfeasible:
+            knot = next(name for name in inner if name not in done)
+            message = f"node {knot}: lies on a cycle without a neuron, or behind one; put a neuron into it"
+            raise InputError(message) from None
 
     def arriving(self, name: str, shape: Shape) -> Signal:
         """Sum the signals that arrive at a node."""
         constant = np.zeros(math.prod(shape))
         terms: list[Term] = []
-        for before in self._graph.before[name]:
+        for before in self._graph.links.pred[name]:
             if before in self.refused:
                 raise NotSupportedError(self.refused[before])
             if before not in self.out:
@@ -282,7 +267,7 @@ class Passing:
 
     def _pass(self, name: str, node: NirNode) -> Signal:
         """Compute the signal that leaves a node other than a source."""
-        before = self._graph.before[name]
+        before = self._graph.links.pred[name]
         at = next((self._shapes[u] for u in before if u in self._shapes), self._shapes[name])
         bad = next((u for u in before if u in self.refused), None)
         if bad is not None:

@@ -6,6 +6,7 @@ import math
 from collections import Counter, deque
 from typing import Any, NamedTuple, TypeAlias
 
+import networkx as nx
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -53,7 +54,7 @@ def find_shapes(graph: FlatGraph) -> dict[str, Shape]:
         name = todo.popleft()
         if name in found:
             continue
-        arriving = next((found[u] for u in graph.before[name] if u in found), None)
+        arriving = next((found[u] for u in graph.links.pred[name] if u in found), None)
         shape = _shape(name, graph.nodes[name], arriving)
         if shape is not None:
             size = math.prod(shape)
@@ -66,7 +67,7 @@ def find_shapes(graph: FlatGraph) -> dict[str, Shape]:
                     f"{MAX_WEIGHTS}"
                 )
             found[name] = shape
-            todo.extend(graph.after[name])
+            todo.extend(graph.links.succ[name])
     return found
 
 
@@ -137,7 +138,7 @@ def taken_shape(graph: FlatGraph, name: str, found: Shape, shape: Shape) -> Shap
         return _stated_source(node, found)
     key = "input_type" if node.kind == "Flatten" else "shape"
     stated = _whole(node, key) if key in node.parameters else found
-    is_spread = math.prod(stated) == 1 and all(_is_spread(u, graph.nodes[u]) for u in graph.before[name])
+    is_spread = math.prod(stated) == 1 and all(_is_spread(u, graph.nodes[u]) for u in graph.links.pred[name])
     return found if is_spread else stated
 
 
@@ -164,8 +165,8 @@ class FlatGraph(NamedTuple):
     """A graph without inner graphs."""
 
     nodes: dict[str, NirNode]  # in the order of the source, those of inner graphs as ``outer.inner``
-    before: dict[str, list[str]]  # sources of each node, in the order of the edges
-    after: dict[str, list[str]]  # targets of each node, in the order of the nodes
+    # predecessors of each node in the order of the edges, successors in that of the nodes
+    links: nx.DiGraph[str]
 
 
 def flatten(graph: NirGraph) -> FlatGraph:
@@ -173,16 +174,14 @@ def flatten(graph: NirGraph) -> FlatGraph:
     nodes: dict[str, NirNode] = {}
     edges: list[tuple[str, str]] = []
     _collect(graph, "", nodes, edges)
-    before: dict[str, list[str]] = {name: [] for name in nodes}
     for (source, target), count in Counter(edges).items():
         if count > 1:
             raise InputError(f"edge {source} -> {target}: is listed twice; NIR has it once, remove one")
-        before[target].append(source)
-    after: dict[str, list[str]] = {name: [] for name in nodes}
-    for target, sources in before.items():
-        for source in sources:
-            after[source].append(target)
-    return FlatGraph(nodes, before, after)
+    links: nx.DiGraph[str] = nx.DiGraph()
+    links.add_nodes_from(nodes)
+    place = {name: k for k, name in enumerate(nodes)}
+    links.add_edges_from(sorted(edges, key=lambda edge: place[edge[1]]))
+    return FlatGraph(nodes, links)
 
 
 def _collect(graph: NirGraph, path: str, nodes: dict[str, NirNode], edges: list[tuple[str, str]]) -> None:

@@ -170,13 +170,7 @@ def _quantised(name: str, parts: Parts, chip: ChipSpec, compare: int | Mapping[s
     if missing:
         refused = (*refused, Note("spike trains", "are not compared with the equations'", missing))
     return Imported(
-        network,
-        "nir",
-        source="",
-        kept=kept,
-        approximated=approximated,
-        refused=refused,
-        quantisation=quantisation,
+        network, "nir", source="", kept=kept, approximated=approximated, refused=refused, quantisation=quantisation
     )
 
 

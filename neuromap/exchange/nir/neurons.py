@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from neuromap.arrays.array_types import Floats, Ints
-from neuromap.arrays.value import Value
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.exchange.nir.contract import Neurons
 from neuromap.exchange.nir.flat_graph import spread
@@ -97,8 +95,8 @@ def _lost(tau: Floats, dt: float) -> Floats:
     return lost
 
 
-def _decay(tau: Floats, one: int, dt: float) -> Ints:
-    whole: Ints = np.rint(_lost(tau, dt) * one).astype(np.int64)
+def _decay(tau: Floats, one: int, dt: float) -> Floats:
+    whole: Floats = np.rint(_lost(tau, dt) * one)
     return whole
 
 
@@ -150,11 +148,11 @@ def restored_neuron(
         synaptic = [spread(li, nodes[li], "tau", shape) for li in _currents(name, settings["currents"], nodes)]
     else:
         synaptic = [spread(name, node, "tau_syn", shape, default=dt * _FORGETS)]
-    first, *others = [own(_decay(found, 1 << bits, dt).astype(np.float64)) for found in synaptic]
+    first, *others = [own(_decay(found, 1 << bits, dt)) for found in synaptic]
     return CurrentNeuron(
         threshold=own(np.floor(spread(name, node, "v_threshold", shape))),
         current_decay=first,
-        voltage_decay=own(_decay(tau, 1 << bits, dt).astype(np.float64)),
+        voltage_decay=own(_decay(tau, 1 << bits, dt)),
         bias=own(spread(name, node, "v_leak", shape) * _lost(tau, dt)),
         reset=own(spread(name, node, "v_reset", shape, default=0.0)),
         more_current_decays=tuple(others),
@@ -211,8 +209,7 @@ _FORMAT = "neuromap nir 1"
 _DEEPEST = 24
 
 
-@dataclass(frozen=True, eq=False)
-class Head(Value):
+class Head(NamedTuple):
     """A network without its weights and neurons."""
 
     name: str  # of the network
@@ -221,11 +218,11 @@ class Head(Value):
     # and the names of its currents
     nodes: dict[str, dict[str, Any]]
     edges: list[tuple[str, str, list[tuple[int, int]]]]  # in their order, with delay and current of every term
-    outputs: list[str]  # output nodes
-    # patterns, bridging, tables: as :class:`~neuromap.network.network.Network` takes them
-    patterns: dict[str, list[tuple[str, str]]]
-    bridging: dict[str, dict[tuple[str, str], int]]
+    # outputs, patterns, tables, bridging: as :class:`~neuromap.network.network.Network` takes them
+    outputs: tuple[str, ...]
+    patterns: dict[str, tuple[tuple[str, str], ...]]
     tables: dict[str, Any]
+    bridging: dict[str, dict[tuple[str, str], int]]
 
 
 def head_text(network: Network, how: Convention, nodes: Mapping[str, Mapping[str, Any]], edges: Sequence[Any]) -> str:
@@ -308,23 +305,15 @@ def _head(found: dict[str, Any]) -> Head:
         (_text(u), _text(v), [(_whole(delay), _whole(current)) for delay, current in terms])
         for u, v, terms in found["edges"]
     ]
-    patterns = {_text(name): [(_text(u), _text(v)) for u, v in keys] for name, keys in found["patterns"].items()}
+    patterns = {_text(name): tuple((_text(u), _text(v)) for u, v in keys) for name, keys in found["patterns"].items()}
     bridging = {
         _text(name): {(_text(u), _text(v)): _whole(n) for u, v, n in frames}
         for name, frames in found["bridging"].items()
     }
     if not isinstance(found["tables"], dict) or _depth(found["tables"]) > _DEEPEST:
         raise _wrong("tables: are none, or nested too deep")
-    return Head(
-        _text(found["name"]),
-        Convention(float(found["dt"]), found["scheme"]),
-        nodes,
-        edges,
-        [_text(name) for name in found["outputs"]],
-        patterns,
-        bridging,
-        found["tables"],
-    )
+    how, outputs = Convention(float(found["dt"]), found["scheme"]), tuple(_text(name) for name in found["outputs"])
+    return Head(_text(found["name"]), how, nodes, edges, outputs, patterns, found["tables"], bridging)
 
 
 def _text(value: Any) -> str:

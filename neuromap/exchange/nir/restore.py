@@ -42,15 +42,7 @@ def restore(graph: Contracted, head: Head) -> Imported:
     nodes = {name: _node(name, held, graph, head) for name, held in head.nodes.items()}
     edges = {(u, v): _edge(u, v, terms, graph, nodes, head) for u, v, terms in head.edges}
     check_pooling(nodes, edges.values())
-    network = Network(
-        head.name,
-        nodes,
-        edges,
-        tuple(head.outputs),
-        {name: tuple(keys) for name, keys in head.patterns.items()},
-        head.tables,
-        head.bridging,
-    )
+    network = Network(head.name, nodes, edges, head.outputs, head.patterns, head.tables, head.bridging)
     require_known_parts(graph, head)
     what = "frame" if not network.is_spiking else "spiking"
     text = f"{what} network of {counted(len(nodes), 'node')} and {counted(len(edges), 'edge')}, as neuromap wrote it"

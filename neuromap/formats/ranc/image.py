@@ -128,11 +128,7 @@ def make_case(
     core = row_of[x, y]
     there = core >= 0
     return RancCase(
-        program=program,
-        ticks=(group + offset)[there],
-        cores=core[there],
-        axons=axon[there],
-        expected=tuple(expected),
+        program=program, ticks=(group + offset)[there], cores=core[there], axons=axon[there], expected=tuple(expected)
     )
 
 
@@ -160,11 +156,7 @@ def _make_program(name: str, chip: ChipSpec, cores: RancCores, output_bus: tuple
     # a spike to a place without a core is lost: no target
     target = np.where(present & ~is_output, _rows_by_place(coordinates, chip)[x, y], -1)
     sent = target >= 0
-    for key, used, end in (
-        ("axon", is_output, n_outputs),
-        ("axon", sent, chip.axons),
-        ("tick", sent, chip.delay[1]),
-    ):
+    for key, used, end in (("axon", is_output, n_outputs), ("axon", sent, chip.axons), ("tick", sent, chip.delay[1])):
         outside = (value[key] < 0) | (value[key] >= end)
         _require(name, coordinates, np.asarray(used & outside), value[key], f"destination {key}", f"0 to {end - 1}")
 

@@ -41,9 +41,7 @@ def ranc_config(image: RancImage) -> str:
         "num_cores_y": rows,
         "num_weights": image.cores.weights.shape[2],
         "max_tick_offset": image.ticks_ahead,
-        "neuron_block_trace_verbosity": 0,
-        "core_controller_trace_verbosity": 0,
-        "scheduler_trace_verbosity": 0,
+        **{f"{part}_trace_verbosity": 0 for part in ("neuron_block", "core_controller", "scheduler")},
         "neuron_reset_type": int(image.inclusive),
     }
     return json.dumps(config, indent=4) + "\n"

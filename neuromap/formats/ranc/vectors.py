@@ -324,19 +324,10 @@ SIGNED_FIELDS = ("potential", "reset", "leak", "positive_threshold", "negative_t
 
 def memory_fields(n_axons: int) -> dict[str, int]:
     """Fields of a neuron's row of memory after its connections, and their bits, in order."""
-    return {
-        "potential": _BITS,
-        "reset": _BITS,
-        **{f"weight{g}": _BITS for g in range(N_WEIGHTS)},
-        "leak": _BITS,
-        "positive_threshold": _BITS,
-        "negative_threshold": _BITS,
-        "reset_mode": 1,
-        "dx": _BITS,
-        "dy": _BITS,
-        "axon": (n_axons - 1).bit_length(),
-        "tick": _TICK_BITS,
-    }
+    weights = [f"weight{g}" for g in range(N_WEIGHTS)]
+    values = ("potential", "reset", *weights, "leak", "positive_threshold", "negative_threshold")
+    of_target = {"dx": _BITS, "dy": _BITS, "axon": (n_axons - 1).bit_length(), "tick": _TICK_BITS}
+    return {**dict.fromkeys(values, _BITS), "reset_mode": 1, **of_target}
 
 
 def beyond_hardware(image: RancImage) -> str:

@@ -92,12 +92,9 @@ def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
     is_fed = len(program.host) > 0 or bool(((of["voltage"] != 0) & (of["voltage_decay"] != 0)).any())
     if is_fed and (of["voltage"] > of["threshold"]).any():
         raise lacks(program, "a neuron is above its threshold before the first tick", "start it at 0")
-    wiring = wired(program, core, row, STEPS)
+    wiring = wired(program, spikes, core, row, STEPS)
     return ListCells(
-        n_ticks=spikes.n_ticks,
         lead=2 if is_fed else 1,
-        core=core,
-        row=row,
         threshold=of["threshold"] / STEPS,
         bias=of["bias"] / STEPS,
         leak_decay=(whole - of["voltage_decay"]) / whole,
@@ -106,8 +103,6 @@ def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
         subtract=of["subtract"],
         floor=np.where(of["floor"] == NO_FLOOR, np.inf, of["floor"] / STEPS),
         refractory=np.where(of["refractory"] > 0, of["refractory"] + 1, 0),  # it counts down in the spike's own step
-        fed_tick=spikes.tick,
-        fed_generator=spikes.row,
         weight=wiring.pop("weight") / STEPS,
         **wiring,
     )

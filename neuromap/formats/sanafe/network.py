@@ -120,18 +120,13 @@ def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
     if (program.target_core[~used] >= 0).any():
         raise lacks(program, "a neuron without a label feeds an axon", "label it")
     return SanafeCells(
-        n_ticks=spikes.n_ticks,
         coordinates=program.coordinates.astype(np.int64) - program.coordinates.min(axis=0, initial=2**31 - 1),
-        core=core,
-        row=row,
         **parameters,
-        fed_tick=spikes.tick,
-        fed_generator=spikes.row,
-        **wired(program, core, row, 1),
+        **wired(program, spikes, core, row, 1),
     )
 
 
-def wired(program: ChipProgram, core: Ints, row: Ints, one: int) -> dict[str, Ints]:
+def wired(program: ChipProgram, spikes: HostSpikes, core: Ints, row: Ints, one: int) -> dict[str, Any]:
     """Lay out the buffers for delays, the generators of the host's spikes, and the synapses between all cells."""
     # core, row: the program's neurons, which are the first cells; one: weight onto a buffer
     # shapes: core (K,), row (K,)
@@ -167,6 +162,11 @@ def wired(program: ChipProgram, core: Ints, row: Ints, one: int) -> dict[str, In
     before = buffers - 1
     before[first[length > 0] - len(core)] = source[length > 0]
     return {
+        "n_ticks": spikes.n_ticks,
+        "core": core,
+        "row": row,
+        "fed_tick": spikes.tick,
+        "fed_generator": spikes.row,
         "buffer_core": np.repeat(to_core, length),
         "generator_core": host.core.astype(np.int64),
         "pre": np.concatenate([before, np.where(late > 0, first[way] + late - 1, source[way])]),
