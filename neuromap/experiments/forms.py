@@ -14,10 +14,7 @@ from neuromap.render.table import Column, Table, csv_text
 
 _RESULT = record(
     format=const("neuromap experiment 1"),
-    name=TEXT,
-    title=TEXT,
-    source=TEXT,
-    data=TEXT,
+    **dict.fromkeys(("name", "title", "source", "data"), TEXT),
     mean_deviation=NUMBER.or_null(at=lambda result: result.mean_deviation()),
     curves=each(
         record(
@@ -26,9 +23,7 @@ _RESULT = record(
             start=COUNT.or_null,
             pattern=TEXT,
             streaming=each(TEXT),
-            repetitions=COUNT,
-            epochs=COUNT,
-            images=COUNT,
+            **dict.fromkeys(("repetitions", "epochs", "images"), COUNT),
             windowed_steps=each(NUMBER)(at="times.windowed"),
             deep_window_steps=each(NUMBER)(at="times.deep_window"),
             accuracy=each(PART),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,8 +115,8 @@ class LoadedChip:
         self._of_place = np.full((2, *program.shape), -1, np.int64)
         for k, places in enumerate(self._places.values()):
             self._of_place[:, places.core, places.slot] = [np.full(places.core.size, k), np.arange(places.core.size)]
-        self._inputs = {port.name: port.size for port in program.nodes if port.kind == "input"}
-        self._frames = {name: np.zeros((1, 256, size), np.bool_) for name, size in self._inputs.items()}
+        inputs = [port for port in program.nodes if port.kind == "input"]
+        self._frames = {port.name: np.zeros((1, 256, port.size), np.bool_) for port in inputs}
         self._fired: list[dict[str, Ints]] = []
         self.n_steps = 0
 
@@ -133,11 +132,7 @@ class LoadedChip:
         self.n_steps += 1
         if any(self.n_steps >= rows.shape[1] for rows in self._frames.values()):
             self._frames = {key: np.concatenate([rows, np.zeros_like(rows)], 1) for key, rows in self._frames.items()}
-        return self._keep(fired.cores, fired.neurons)
-
-    def _keep(self, cores: Ints, neurons: Ints) -> dict[str, Ints]:
-        """Record the neurons that spike in a tick, by node."""
-        node, index = self._of_place[:, cores, neurons]
+        node, index = self._of_place[:, fired.cores, fired.neurons]
         spikes = {name: np.sort(index[node == k]) for k, name in enumerate(self._places)}
         self._fired.append(spikes)
         return spikes
@@ -176,19 +171,14 @@ class LoadedChip:
     def go_back(self, snapshot: Snapshot) -> None:
         """Restore a state by rerunning up to it."""
         self._engine.reset()
-        self.n_steps = snapshot.n_steps
-        self._fired = []
+        self.n_steps, self._fired = 0, []
         self._frames = {
             name: np.zeros((1, 2 * len(rows) + 256, rows.shape[1]), np.bool_) for name, rows in snapshot.frames.items()
         }
         for name, rows in snapshot.frames.items():
             self._frames[name][0, : len(rows)] = rows
-        for first in range(0, self.n_steps, 256):
-            count = min(256, self.n_steps - first)
-            fired = self._engine.run(self._feed.events(self._frames, self.n_steps + 1, first, count))
-            ends = np.searchsorted(fired.ticks, np.arange(first, first + count + 1))
-            for a, b in pairwise(ends.tolist()):
-                self._keep(fired.cores[a:b], fired.neurons[a:b])
+        while self.n_steps < snapshot.n_steps:
+            self.step()
 
     @property
     def synaptic_events(self) -> int:

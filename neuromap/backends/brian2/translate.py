@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import brian2
@@ -16,8 +15,6 @@ from brian2.units.fundamentalunits import Quantity
 from sympy.logic.boolalg import BooleanAtom, BooleanFunction
 
 from neuromap.arrays.array_types import Floats, Ints
-from neuromap.arrays.frozen import ReadOnly
-from neuromap.arrays.value import Value
 from neuromap.backends.brian2.whitelist import (
     INSIDE,
     SOURCES,
@@ -40,32 +37,18 @@ _EXACT = ("exact", "linear")
 _EXACT_WITHOUT_DECAY = ("euler", "heun", "rk2", "rk4", "exponential_euler")
 
 
-@dataclass(frozen=True, eq=False)
-class NeuronModel(ReadOnly, Value):
+class NeuronModel(NamedTuple):
     """Parameters of a group, from its equations."""
 
     v: str  # the variable of threshold and reset
     currents: tuple[str, ...]  # variables that decay independently and feed v
-    # taus, gains: of the currents
-    taus: tuple[Floats, ...]
-    gains: tuple[Floats, ...]
-    values: Mapping[str, Floats]  # of :class:`FloatNeuron`: threshold, reset, rest, tau, drive, refractory
-    initial: Mapping[str, Floats]  # of v and the currents at the start of the run
+    given: Mapping[str, Any]  # arguments of :class:`FloatNeuron`, without those of pulses
 
     def neuron(self, size: int, pulses: bool) -> FloatNeuron:
         """Make the float neurons, with a further current for pulses onto v, if any."""
-        taus, gains = list(self.taus), list(self.gains)
-        initial = [self.initial[name] for name in self.currents]
-        if pulses or not taus:
-            taus, gains, initial = [*taus, np.array(0.0)], [*gains, np.array(1.0)], [*initial, np.array(0.0)]
-        return FloatNeuron(
-            size,
-            synapse_taus=tuple(taus),
-            gains=tuple(gains),
-            currents=tuple(initial),
-            voltage=self.initial[self.v],
-            **self.values,
-        )
+        further = {"synapse_taus": 0.0, "gains": 1.0, "currents": 0.0} if pulses or not self.currents else {}
+        more = {name: (*self.given[name], np.array(value)) for name, value in further.items()}
+        return FloatNeuron(size, **{**self.given, **more})
 
 
 def neuron_model(group: Any, namespace: Mapping[str, Any], chip: ChipSpec) -> NeuronModel:
@@ -94,17 +77,21 @@ class _Analysis:
         taus = tuple(self._current(name, v, of_v, *rows[name]) for name in currents)
         gains = tuple(self._constants.of_sympy(of_v.get(name, 0), quoted) for name in currents)
         has_leak = np.isfinite(tau)
-        values = {
+        variables = self._group.variables
+        voltage, *initial = (np.array(variables[name].get_value(), np.float64) for name in (v, *currents))
+        given = {
             "threshold": threshold,
             "reset": self._reset(v),
             "tau": tau,
             "rest": np.where(has_leak, drive * np.where(has_leak, tau, 1.0), 0.0),
             "drive": np.where(has_leak, 0.0, drive),
             "refractory": self._refractory(v),
+            "voltage": voltage,
+            "synapse_taus": taus,
+            "gains": gains,
+            "currents": tuple(initial),
         }
-        variables = self._group.variables
-        initial = {name: np.array(variables[name].get_value(), np.float64) for name in (v, *currents)}
-        return NeuronModel(v, currents, taus, gains, values, initial)
+        return NeuronModel(v, currents, given)
 
     def _refuse_if(self, wrong: Any, what: str, why: str, remedy: str = INSIDE) -> None:
         refuse_if(wrong, self._group.name, what, why, remedy)
@@ -220,7 +207,7 @@ class _Analysis:
 
 def check_method(group: Any, model: NeuronModel) -> None:
     """Refuse inexact integration methods: the chip follows the exact solution."""
-    decays = bool(model.currents) or np.isfinite(model.values["tau"]).any()
+    decays = bool(model.currents) or np.isfinite(model.given["tau"]).any()
     choice = group.state_updater.method_choice
     first = choice[0] if isinstance(choice, (tuple, list)) and choice else choice
     told = first if isinstance(first, str) else getattr(first, "__name__", type(first).__name__)

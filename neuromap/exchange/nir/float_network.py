@@ -15,8 +15,7 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, NetworkError, NotSupportedError
-from neuromap.exchange.nir.contract import Contracted, Neurons, Signal, Term
-from neuromap.exchange.nir.flat_graph import spread
+from neuromap.exchange.nir.contract import Contracted, Neurons, Signal, Term, spread
 from neuromap.files.argument_checks import real_number
 from neuromap.files.messages import did_you_mean, show
 from neuromap.network.edge import MAX_DELAY
