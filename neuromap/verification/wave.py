@@ -234,8 +234,8 @@ def measure(program: ChipProgram) -> dict[str, MeasuredResponse]:
         latest = wiring.latest(node) if ends else None
         ends = ends and latest is not None
         # last dirty tick + period - onset, the dirty frame being one period before the onset
-        for found, ticks in ((first, earliest), (full, latest)):
-            for o in outputs if ticks is not None else ():
+        for found, ticks in ((first, earliest), *(() if latest is None else ((full, latest),))):
+            for o in outputs:
                 reached = ticks[read_out[o]]
                 found[o] += reached[reached > NEVER].tolist()
     return {

@@ -18,8 +18,7 @@ from brian2.units import second
 
 from neuromap.arrays.array_types import Ints
 from neuromap.backends.brian2.chip_report import LoadedChip, Snapshot, chip_report
-from neuromap.backends.brian2.translate import Translated, translate
-from neuromap.backends.brian2.whitelist import check_network, refused
+from neuromap.backends.brian2.translate import Translated, check_network, refused, translate
 from neuromap.backends.imported import ChipReport
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.hardware.chip.chip_file import load_chip

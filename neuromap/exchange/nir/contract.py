@@ -433,7 +433,7 @@ def contract(graph: NirGraph) -> Contracted:
         if name not in shapes:
             raise InputError(f"node {name}: its shape is not known; give its parameters one value per neuron")
         neurons[name] = Neurons(flat.nodes[name], shapes[name], maker.arriving(name, shapes[name]))
-    outputs, readouts = _outputs(flat, maker)
+    outputs, readouts = _outputs(flat)
     return Contracted(inputs, neurons, outputs, readouts, flat.nodes)
 
 
@@ -444,7 +444,7 @@ def _from_inputs(graph: FlatGraph) -> list[str]:
     return list(dict.fromkeys((*chain.from_iterable(layers), *graph.nodes)))
 
 
-def _outputs(graph: FlatGraph, maker: Passing) -> tuple[tuple[str, ...], tuple[Readout, ...]]:
+def _outputs(graph: FlatGraph) -> tuple[tuple[str, ...], tuple[Readout, ...]]:
     """Separate outputs that read spikes from those that read values computed from spikes."""
     outputs: dict[str, None] = {}
     readouts = []

@@ -147,31 +147,23 @@ def _cores(
 
 def _read_packets(folder: Path, axon_bits: int) -> NDArray[np.int64]:
     """Group, x, y, axon and tick of every packet, shape (n, 5)."""
-    bits = _read_bits(folder / "tb_input.txt", StimulusError)
     widths = (9, 9, axon_bits, 4)
-    if len(bits):
-        _require_width(folder / "tb_input.txt", bits, sum(widths), StimulusError)
-    group = np.repeat(*_read_groups(folder / "tb_num_inputs.txt", len(bits)))
-    if not len(bits):
-        return np.zeros((0, 5), dtype=np.int64)
-    ends = np.cumsum(widths)
-    fields = np.split(bits, ends[:-1], axis=1)
+    bits = _read_bits(folder / "tb_input.txt", StimulusError, sum(widths))
+    counts = _read_groups(folder / "tb_num_inputs.txt", len(bits))
+    fields = np.split(bits, np.cumsum(widths)[:-1], axis=1)
     values = [_number(field, signed=i < 2) for i, field in enumerate(fields)]
-    return np.stack([group, *values], axis=1)
+    return np.stack([np.repeat(np.arange(len(counts)), counts), *values], axis=1)
 
 
 def _read_expected(folder: Path, width: int) -> list[NDArray[np.int64]]:
     """Sorted output numbers of every tick."""
-    bits = _read_bits(folder / "tb_correct.txt", StimulusError)
-    if len(bits):
-        _require_width(folder / "tb_correct.txt", bits, width, StimulusError)
-    numbers = _number(bits, signed=False)
-    _, counts = _read_groups(folder / "tb_num_outputs.txt", len(numbers))
+    numbers = _number(_read_bits(folder / "tb_correct.txt", StimulusError, width), signed=False)
+    counts = _read_groups(folder / "tb_num_outputs.txt", len(numbers))
     return [np.unique(part) for part in np.split(numbers, np.cumsum(counts)[:-1])]
 
 
-def _read_groups(path: Path, total: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Group numbers and the rows in each, which must sum to ``total``."""
+def _read_groups(path: Path, total: int) -> NDArray[np.int64]:
+    """Rows in each group, which must sum to ``total``."""
     words = _read_text(path, StimulusError).split()
     # eight digits are more rows than a file of _MAX_BYTES can hold
     wrong = [word for word in words if not (word.isascii() and word.isdigit() and len(word) <= 8)]
@@ -181,7 +173,7 @@ def _read_groups(path: Path, total: int) -> tuple[NDArray[np.int64], NDArray[np.
     counts = np.array([int(word) for word in words], dtype=np.int64)
     if int(counts.sum()) != total:
         raise StimulusError(f"{path}: counts make {counts.sum()} rows; the file beside it holds {total}")
-    return np.arange(len(counts), dtype=np.int64), counts
+    return counts
 
 
 def _read_text(path: Path, error: type[InputError]) -> str:
@@ -194,16 +186,19 @@ def _read_text(path: Path, error: type[InputError]) -> str:
     return data.decode("ascii")
 
 
-def _read_bits(path: Path, error: type[InputError]) -> NDArray[np.bool_]:
-    """Rows of 0 and 1, all of one length, shape (rows, bits)."""
+def _read_bits(path: Path, error: type[InputError], width: int | None = None) -> NDArray[np.bool_]:
+    """Rows of 0 and 1, all of one length, and of that ``width`` where one is given; shape (rows, bits)."""
     rows = _without_comments(_read_text(path, error)).split()
     if not rows:
-        return np.zeros((0, 0), dtype=np.bool_)
+        return np.zeros((0, width or 0), dtype=np.bool_)
     for i, row in enumerate(rows):
         if len(row) != len(rows[0]) or row.strip("01"):
             raise error(f"{path}: row {i + 1} is {row!r:.60}; needs {len(rows[0])} characters 0 or 1")
     digits = np.frombuffer("".join(rows).encode(), dtype=np.uint8)
-    return np.asarray(digits == ord("1")).reshape(len(rows), -1)
+    bits = np.asarray(digits == ord("1")).reshape(len(rows), -1)
+    if width is not None:
+        _require_width(path, bits, width, error)
+    return bits
 
 
 def _without_comments(text: str) -> str:

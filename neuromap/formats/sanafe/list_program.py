@@ -19,9 +19,9 @@ from neuromap.formats.sanafe.network import (
     buffer_units,
     cost_text,
     known_figure,
-    lacks,
     network_text,
     neuron_lines,
+    refuse_if,
     soma_words,
     tile_text,
     wired,
@@ -76,8 +76,10 @@ def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
     chip, neurons = program.chip, program.neurons
     core, row = (index.astype(np.int64) for index in np.nonzero(program.neurons_in_use))
     whole = 1 << chip.lists.decay_bits
-    if program.joined is not None or (neurons.current_decay[core, row] != whole).any():
-        raise lacks(program, "a neuron has a current that outlasts its tick", "map with current_decay = 2^decay_bits")
+    lasting, way = neurons.current_decay[core, row] != whole, "map with current_decay = 2^decay_bits"
+    refuse_if(
+        program, program.joined is not None or lasting.any(), "a neuron has a current that outlasts its tick", way
+    )
     of = {
         name: np.full(len(core), idle)
         if (table := getattr(neurons, name)) is None
@@ -85,13 +87,13 @@ def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
         for name, idle in _PARAMETERS.items()
     }
     stays = (of["reset"] != 0) | (of["subtract"] != 0)
-    if (stays & (of["refractory"] > 0) & (of["voltage_decay"] > 0)).any():
-        raise lacks(program, "a voltage stays while its neuron rests", "map without a refractory time, or reset to 0")
-    if neurons.current[core, row].any():
-        raise lacks(program, "a neuron has a current before the first tick", "start it at 0")
+    stays &= (of["refractory"] > 0) & (of["voltage_decay"] > 0)
+    way = "map without a refractory time, or reset to 0"
+    refuse_if(program, stays, "a voltage stays while its neuron rests", way)
+    refuse_if(program, neurons.current[core, row], "a neuron has a current before the first tick", "start it at 0")
     is_fed = len(program.host) > 0 or bool(((of["voltage"] != 0) & (of["voltage_decay"] != 0)).any())
-    if is_fed and (of["voltage"] > of["threshold"]).any():
-        raise lacks(program, "a neuron is above its threshold before the first tick", "start it at 0")
+    is_above = is_fed & (of["voltage"] > of["threshold"])
+    refuse_if(program, is_above, "a neuron is above its threshold before the first tick", "start it at 0")
     wiring = wired(program, spikes, core, row, STEPS)
     return ListCells(
         lead=2 if is_fed else 1,

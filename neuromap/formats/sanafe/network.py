@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
@@ -117,8 +117,7 @@ def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
     used = program.neuron_node >= 0
     core, row = (index.astype(np.int64) for index in np.nonzero(used))
     parameters = _parameters(program, core, row)
-    if (program.target_core[~used] >= 0).any():
-        raise lacks(program, "a neuron without a label feeds an axon", "label it")
+    refuse_if(program, program.target_core[~used] >= 0, "a neuron without a label feeds an axon", "label it")
     return SanafeCells(
         coordinates=program.coordinates.astype(np.int64) - program.coordinates.min(axis=0, initial=2**31 - 1),
         **parameters,
@@ -136,17 +135,16 @@ def wired(program: ChipProgram, spikes: HostSpikes, core: Ints, row: Ints, one: 
     to_core = np.concatenate([wires.target_core, host.core]).astype(np.int64)
     to_axon = np.concatenate([wires.target_axon, host.axon]).astype(np.int64)
     is_crossbar = isinstance(program, Program)
-    if len(np.unique(to_core << 32 | to_axon)) != len(to_core):
-        why = ", whose spikes a chip merges and SANA-FE adds" if is_crossbar else ""
-        raise lacks(program, f"an axon has two sources{why}", "give each an axon of its own")
+    is_shared = len(np.unique(to_core << 32 | to_axon)) != len(to_core)
+    why = ", whose spikes a chip merges and SANA-FE adds" if is_crossbar else ""
+    refuse_if(program, is_shared, f"an axon has two sources{why}", "give each an axon of its own")
     found = program.synapses_of(to_core, to_axon)
     target = number[to_core[found.row], found.neuron]
     kept = np.flatnonzero(target >= 0)
     if is_crossbar:  # synapses in the order of their cores
         kept = kept[np.argsort(to_core[found.row[kept]], kind="stable")]
-        if len(np.unique(found.row[kept])) < len(to_core):
-            what = "an axon that is fed has no synapse, so that SANA-FE would not send its spikes"
-            raise lacks(program, what, "do not feed it")
+        what = "an axon that is fed has no synapse, so that SANA-FE would not send its spikes"
+        refuse_if(program, len(np.unique(found.row[kept])) < len(to_core), what, "do not feed it")
     way, target = found.row[kept], target[kept]
     # ticks on the way besides the one that every spike takes; the host's take none
     late = np.concatenate([wires.delay - 1, np.zeros(len(host), np.int64)])[way] + found.delay[kept]
@@ -175,28 +173,26 @@ def wired(program: ChipProgram, spikes: HostSpikes, core: Ints, row: Ints, one: 
     }
 
 
-def _parameters(program: Program, core: Ints, row: Ints) -> dict[str, Ints]:
+def _parameters(program: Program, core: Ints, row: Ints) -> dict[str, Any]:
     """Express the neurons' rules in terms of ``SanafeCells``."""
     table = program.neurons
-    stochastic = (table.stochastic_weight, table.stochastic_leak, table.noise_bits)
-    if any(mode is not None and mode[core, row].any() for mode in stochastic):
-        raise lacks(program, "a neuron has a stochastic mode", "map with deterministic neurons")
+    for mode in (table.stochastic_weight, table.stochastic_leak, table.noise_bits):
+        is_random = mode is not None and mode[core, row].any()
+        refuse_if(program, is_random, "a neuron has a stochastic mode", "map with deterministic neurons")
     names = ("leak", "leak_reversal", "threshold", "negative_threshold", "reset", "reset_mode", "potential")
     of = {name: getattr(table, name)[core, row].astype(np.int64) for name in names}
     saturates = table.saturate_negative[core, row]
-    if of["leak_reversal"].any() or of["potential"].any():
-        raise lacks(program, "a neuron has leak reversal, or a potential before the first tick", "start it at 0")
-    if (~saturates & (of["reset_mode"] == 1)).any():
-        raise lacks(
-            program, "a neuron has a linear reset at the negative threshold", "let its potential stop there (saturate)"
-        )
+    what = "a neuron has leak reversal, or a potential before the first tick"
+    refuse_if(program, of["leak_reversal"] | of["potential"], what, "start it at 0")
+    what, way = "a neuron has a linear reset at the negative threshold", "let its potential stop there (saturate)"
+    refuse_if(program, ~saturates & (of["reset_mode"] == 1), what, way)
     # V < -beta is V <= -beta - 1, since all is integer.
     lower = -of["negative_threshold"] - (program.chip.rules.negative_comparison == "<")
     hard = saturates | (of["reset_mode"] == 0)
     lower_reset_to = np.where(saturates, -of["negative_threshold"], np.where(hard, -of["reset"], 0))
     rest = np.where(of["leak"] <= lower, np.where(hard, lower_reset_to, of["leak"]), of["leak"])
-    if ((of["leak"] >= of["threshold"]) | (rest != 0)).any():
-        raise lacks(program, "a neuron that hears nothing does not stay at 0", "give it a leak that a reset takes back")
+    is_active, way = (of["leak"] >= of["threshold"]) | (rest != 0), "give it a leak that a reset takes back"
+    refuse_if(program, is_active, "a neuron that hears nothing does not stay at 0", way)
     return {
         "leak": of["leak"],
         "threshold": of["threshold"],
@@ -208,9 +204,10 @@ def _parameters(program: Program, core: Ints, row: Ints) -> dict[str, Ints]:
     }
 
 
-def lacks(program: ChipProgram, what: str, way: str) -> NotSupportedError:
-    """Make the error for a feature that SANA-FE lacks, with the remedy."""
-    return NotSupportedError(f"program {show_name(program.name)}: {what}; SANA-FE has not that: {way}")
+def refuse_if(program: ChipProgram, wrong: ArrayLike, what: str, way: str) -> None:
+    """Refuse a feature that SANA-FE lacks, with the remedy, where it is anywhere."""
+    if np.any(wrong):
+        raise NotSupportedError(f"program {show_name(program.name)}: {what}; SANA-FE has not that: {way}")
 
 
 # SANA-FE's step of tick 0.
