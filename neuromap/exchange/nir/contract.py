@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter, deque
-from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import networkx as nx
@@ -439,9 +438,12 @@ def contract(graph: NirGraph) -> Contracted:
 
 def _from_inputs(graph: FlatGraph) -> list[str]:
     """List nodes in the order in which inputs reach them, then the others: files sort them by name."""
-    inputs = [name for name, node in graph.nodes.items() if node.kind == "Input"]
-    layers = nx.bfs_layers(graph.links, inputs)
-    return list(dict.fromkeys((*chain.from_iterable(layers), *graph.nodes)))
+    found = [name for name, node in graph.nodes.items() if node.kind == "Input"]
+    seen = set(found)
+    for name in found:  # which grows on the way
+        found += [after for after in graph.links.succ[name] if after not in seen]
+        seen.update(graph.links.succ[name])
+    return list(dict.fromkeys((*found, *graph.nodes)))
 
 
 def _outputs(graph: FlatGraph) -> tuple[tuple[str, ...], tuple[Readout, ...]]:
