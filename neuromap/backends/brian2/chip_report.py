@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,15 +128,19 @@ class LoadedChip:
 
     def step(self) -> dict[str, Ints]:
         """Run a tick on the spikes that the host has sent so far; return the neurons that spike, by node."""
-        events = self._feed.events(self._frames, self.n_steps + 1, self.n_steps, 1)
-        fired = self._engine.run(events)
-        self.n_steps += 1
+        self._run(1)
         if any(self.n_steps >= rows.shape[1] for rows in self._frames.values()):
             self._frames = {key: np.concatenate([rows, np.zeros_like(rows)], 1) for key, rows in self._frames.items()}
-        node, index = self._of_place[:, fired.cores, fired.neurons]
-        spikes = {name: np.sort(index[node == k]) for k, name in enumerate(self._places)}
-        self._fired.append(spikes)
-        return spikes
+        return self._fired[-1]
+
+    def _run(self, count: int) -> None:
+        """Run ticks, and note the neurons that spike in each, by node."""
+        end = self.n_steps + count
+        fired = self._engine.run(self._feed.events(self._frames, end, self.n_steps, count))
+        for a, b in pairwise(np.searchsorted(fired.ticks, np.arange(self.n_steps, end + 1)).tolist()):
+            node, index = self._of_place[:, fired.cores[a:b], fired.neurons[a:b]]
+            self._fired.append({name: np.sort(index[node == k]) for k, name in enumerate(self._places)})
+        self.n_steps = end
 
     def spikes(self, name: str) -> Bools:
         """Return all spikes of a node so far, shape (n_steps, size)."""
@@ -178,7 +183,7 @@ class LoadedChip:
         for name, rows in snapshot.frames.items():
             self._frames[name][0, : len(rows)] = rows
         while self.n_steps < snapshot.n_steps:
-            self.step()
+            self._run(min(256, snapshot.n_steps - self.n_steps))
 
     @property
     def synaptic_events(self) -> int:
