@@ -358,7 +358,7 @@ def trained() -> dict[str, Any]:
                 "accuracy": answer.accuracy,
                 "error": answer.standard_error,
                 "published": answer.published,
-                "step": answer.step,
+                "step": answer.windowed,
             }
             for answer in first_answers(found)
         ]

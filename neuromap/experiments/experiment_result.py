@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from textwrap import fill
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,9 +63,9 @@ def _parts(result: ExperimentResult) -> list[Callable[[Any], None]]:
     return [lambda panel: _panel(panel, result), *compared]
 
 
-def _compared(panel: Any, answers: tuple[FirstAnswer, ...]) -> None:
+def _compared(panel: Any, answers: tuple[Point, ...]) -> None:
     """Draw the accuracy at the first sequential response, by network."""
-    networks = list(dict.fromkeys((a.network, a.step) for a in answers))
+    networks = list(dict.fromkeys((a.network, a.windowed) for a in answers))
     for number, pattern in enumerate(("streaming", "sequential")):
         mine, look = [a for a in answers if a.pattern == pattern], (_COLOURS[number], _MARKERS[number])
         errors = [a.standard_error or 0.0 for a in mine]
@@ -116,47 +116,49 @@ def _draw_published(panel: Any, places: _Values, accuracy: _Values, label: str, 
 
 
 # Accuracy at the first sequential response, by network: how well streaming does when sequential first answers.
-@dataclass(frozen=True)
-class FirstAnswer:
-    """One curve at the update step of the first response of its network's sequential pattern."""
-
-    network: str  # name
-    pattern: str  # pattern of the curve
-    step: int  # update steps since onset, windowed: the longest path of the network
-    # accuracy on test images of the frame known at this step, mean over repetitions
-    accuracy: float
-    standard_error: float | None  # standard error of that mean; ``None`` for one run
-    published: float | None  # published accuracy at this step
-
-
-def first_answers(result: ExperimentResult) -> tuple[FirstAnswer, ...]:
-    """Return the answers of all networks run under both patterns, network by network, streaming first."""
+def first_answers(result: ExperimentResult) -> tuple[Point, ...]:
+    """Return the points of all networks run under both patterns, network by network, streaming first."""
     # Networks whose streaming curve is too short to reach that step are left out.
     of_network: dict[str, dict[str, CurvePoints]] = {}
     for curve in (c for c in result.curves if c.start is None):
         of_network.setdefault(curve.network, {})[curve.pattern] = curve
-    found: list[FirstAnswer] = []
+    found: list[Point] = []
     for curves in of_network.values():
         if curves.keys() >= {"streaming", "sequential"}:
             step = curves["sequential"].times.windowed[0]
             if step in curves["streaming"].times.windowed:
-                found += [_at(curves[pattern], step) for pattern in ("streaming", "sequential")]
+                both = (*curves["streaming"].points(), *curves["sequential"].points())
+                found += [point for point in both if point.windowed == step]
     return tuple(found)
 
 
-def compared_answers(result: ExperimentResult) -> tuple[FirstAnswer, ...]:
+def compared_answers(result: ExperimentResult) -> tuple[Point, ...]:
     """Return the first answers where there are several networks to compare, else nothing."""
     answers = first_answers(result)
     return answers if len({answer.network for answer in answers}) > 1 else ()
 
 
-def _at(curve: CurvePoints, step: int) -> FirstAnswer:
-    frame = curve.times.windowed.index(step)
-    error = None if curve.standard_error is None else curve.standard_error[frame]
-    return FirstAnswer(curve.network, curve.pattern, step, curve.accuracy[frame], error, curve.published_at.get(step))
-
-
 # ``ExperimentResult``: curves of accuracy over time with their spread, and published ones.
+
+
+class Point(NamedTuple):
+    """One frame of one curve."""
+
+    curve: str  # name of the curve
+    network: str  # name
+    pattern: str  # pattern of the curve
+    frame: int  # counted from the first response, which is 1
+    # windowed, deep_window: update steps since onset, on the two time axes
+    windowed: int
+    deep_window: int
+    accuracy: float  # fraction of test images, mean over repetitions
+    standard_error: float | None  # standard error of that mean; ``None`` for one run
+    published: float | None  # published accuracy at this windowed step
+
+    @property
+    def deviation(self) -> float | None:
+        """Accuracy minus the published one."""
+        return None if self.published is None else self.accuracy - self.published
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +213,14 @@ class CurvePoints:
         told = self.published
         return {} if told is None else dict(zip(told.steps, told.accuracy, strict=True))
 
+    def points(self) -> Iterator[Point]:
+        """Yield the frames of the curve, with published accuracies."""
+        errors = self.standard_error or (None,) * len(self.accuracy)
+        columns = zip(self.times.windowed, self.times.deep_window, self.accuracy, errors, strict=True)
+        told = self.published_at
+        for frame, (step, deep, accuracy, error) in enumerate(columns, start=1):
+            yield Point(self.name, self.network, self.pattern, frame, step, deep, accuracy, error, told.get(step))
+
     def deviations(self) -> tuple[tuple[int, float], ...]:
         """Windowed update step and accuracy minus the published one, for every published point."""
         known = dict(zip(self.times.windowed, self.accuracy, strict=True))
@@ -236,10 +246,7 @@ class ExperimentResult(Documented, Tabled, Drawn):
     curves: tuple[CurvePoints, ...] = field(repr=False)
 
     _called = "an experiment's result"
-    _forms = (
-        "neuromap.experiments.forms",
-        "neuromap.experiments.experiment_result",
-    )
+    _forms = ("neuromap.experiments.forms", "neuromap.experiments.experiment_result")
 
     def _facts(self) -> dict[str, object]:
         return {

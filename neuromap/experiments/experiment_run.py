@@ -234,10 +234,7 @@ def _from_record(entry: Mapping[str, Any]) -> CurveResult | None:
 
 
 _RESULTS: ResultKind[CurveResult] = ResultKind(
-    format="neuromap experiment results 1",
-    title="experiment results",
-    to_record=asdict,
-    from_record=_from_record,
+    format="neuromap experiment results 1", title="experiment results", to_record=asdict, from_record=_from_record
 )
 
 

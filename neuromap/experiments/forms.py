@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
 from textwrap import fill
 
 from neuromap.experiments.experiment import Published
-from neuromap.experiments.experiment_result import ExperimentResult, FirstAnswer, compared_answers, first_answers
+from neuromap.experiments.experiment_result import ExperimentResult, Point, compared_answers, first_answers
 from neuromap.files.messages import counted
 from neuromap.render.document import COUNT, NUMBER, PART, TEXT, any_of, const, document, each, enum, record, record_of
 from neuromap.render.table import Column, Table, csv_text
 
 _RESULT = record(
     format=const("neuromap experiment 1"),
-    name=TEXT,
-    title=TEXT,
-    source=TEXT,
-    data=TEXT,
+    **dict.fromkeys(("name", "title", "source", "data"), TEXT),
     mean_deviation=NUMBER.or_null(at=lambda result: result.mean_deviation()),
     curves=each(
         record(
@@ -26,9 +21,7 @@ _RESULT = record(
             start=COUNT.or_null,
             pattern=TEXT,
             streaming=each(TEXT),
-            repetitions=COUNT,
-            epochs=COUNT,
-            images=COUNT,
+            **dict.fromkeys(("repetitions", "epochs", "images"), COUNT),
             windowed_steps=each(NUMBER)(at="times.windowed"),
             deep_window_steps=each(NUMBER)(at="times.deep_window"),
             accuracy=each(PART),
@@ -37,57 +30,35 @@ _RESULT = record(
         )
     ),
     first_sequential_response=each(
-        record_of(FirstAnswer, pattern=enum("streaming", "sequential"), step=NUMBER, accuracy=PART)
+        record(
+            network=TEXT,
+            pattern=enum("streaming", "sequential"),
+            step=NUMBER(at="windowed"),
+            accuracy=PART,
+            standard_error=NUMBER.or_null,
+            published=NUMBER.or_null,
+        )
     )(at=lambda result: compared_answers(result) or None).optional,
 )
-DOCUMENT = document(
-    "experiment",
-    any_of(record(experiments=each(TEXT)), _RESULT),
-)
+DOCUMENT = document("experiment", any_of(record(experiments=each(TEXT)), _RESULT))
 to_dict = DOCUMENT.of
 """Convert a result to plain values; accuracies are fractions of test images, by frame."""
-
-
-@dataclass(frozen=True)
-class Point:
-    """One frame of one curve."""
-
-    curve: str  # name of the curve
-    frame: int  # counted from the first response, which is 1
-    # windowed, deep_window: update steps since onset, on the two time axes
-    windowed: int
-    deep_window: int
-    accuracy: float  # fraction of test images
-    standard_error: float | None  # standard error of the mean accuracy; ``None`` for one run
-    published: float | None  # published accuracy at this windowed step
-
-    @property
-    def deviation(self) -> float | None:
-        """Accuracy minus the published one."""
-        return None if self.published is None else self.accuracy - self.published
-
-
-def points(result: ExperimentResult) -> Iterator[Point]:
-    """Yield all points, with published accuracies, curve by curve and frame by frame."""
-    for curve in result.curves:
-        errors = curve.standard_error or (None,) * len(curve.accuracy)
-        columns = zip(curve.times.windowed, curve.times.deep_window, curve.accuracy, errors, strict=True)
-        for frame, (windowed, deep, accuracy, error) in enumerate(columns, start=1):
-            yield Point(curve.name, frame, windowed, deep, accuracy, error, curve.published_at.get(windowed))
 
 
 def to_csv(result: ExperimentResult) -> str:
     """Write the points as CSV (RFC 4180, UTF-8); steps are update steps since onset, accuracies are fractions."""
     # The last column marks the points at which networks are compared, the first sequential response of each.
-    marked = {(f"{answer.network} {answer.pattern}", answer.step) for answer in first_answers(result)}
+    marked = {(f"{answer.network} {answer.pattern}", answer.windowed) for answer in first_answers(result)}
+    measured = ("frame", "windowed", "deep_window", "accuracy", "standard_error", "published", "deviation")
     return csv_text(
         [
             {
-                **asdict(point),
-                "deviation": point.deviation,
+                "curve": point.curve,
+                **{name: getattr(point, name) for name in measured},
                 "at_first_sequential_response": int((point.curve, point.windowed) in marked),
             }
-            for point in points(result)
+            for curve in result.curves
+            for point in curve.points()
         ]
     )
 
@@ -106,10 +77,10 @@ _POINTS: tuple[Column[Point], ...] = (
     Column("published", lambda point: _fraction(point.published)),
     Column("deviation", lambda point: "-" if point.deviation is None else f"{point.deviation:+.3f}"),
 )
-_ANSWERS: tuple[Column[FirstAnswer], ...] = (
+_ANSWERS: tuple[Column[Point], ...] = (
     Column("network", lambda answer: answer.network, left=True),
     Column("pattern", lambda answer: answer.pattern, left=True),
-    Column("windowed\n[update steps]", lambda answer: str(answer.step)),
+    Column("windowed\n[update steps]", lambda answer: str(answer.windowed)),
     Column("accuracy", lambda answer: _fraction(answer.accuracy)),
     Column("standard\nerror", lambda answer: _fraction(answer.standard_error)),
     Column("published", lambda answer: _fraction(answer.published)),
@@ -118,7 +89,7 @@ _ANSWERS: tuple[Column[FirstAnswer], ...] = (
 
 def render_text(result: ExperimentResult, width: int = 100) -> str:
     """Write all points as a table, with notes below."""
-    rows = list(points(result))
+    rows = [point for curve in result.curves for point in curve.points()]
     columns = [column for column in _POINTS if not column.rank or any(row.standard_error is not None for row in rows)]
     table = Table(columns, rows)
     left = table.left_out(width)

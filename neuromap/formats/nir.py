@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,13 +38,6 @@ _PADDINGS = ("same", "valid")
 _GRAPH = "NIRGraph"
 
 
-class _Totals:
-    """Nodes and edges read so far, of all graphs."""
-
-    def __init__(self) -> None:
-        self.nodes = self.edges = 0
-
-
 def graph_of(tree: Mapping[str, Any], version: str = "") -> NirGraph:
     """Make a graph from nested tables; nothing in them is executed.
 
@@ -68,7 +62,7 @@ def graph_of(tree: Mapping[str, Any], version: str = "") -> NirGraph:
     if not isinstance(tree, Mapping) or not _is_graph(tree):
         found = tree.get("type") if isinstance(tree, Mapping) else tree
         raise InputError(f"node: type: found {show(found)}; a NIR file holds a NIRGraph, put the node into one")
-    return _graph(tree, "", 1, _Totals(), version)
+    return _graph(tree, "", 1, Counter(), version)
 
 
 def _is_graph(node: Mapping[str, Any]) -> bool:
@@ -76,7 +70,7 @@ def _is_graph(node: Mapping[str, Any]) -> bool:
     return isinstance(kind, str) and kind == _GRAPH
 
 
-def _graph(tree: Mapping[str, Any], path: str, depth: int, counter: _Totals, version: str = "") -> NirGraph:
+def _graph(tree: Mapping[str, Any], path: str, depth: int, total: Counter[str], version: str = "") -> NirGraph:
     here = f"graph {show_name(path)}" if path else "graph"
     if depth > MAX_DEPTH:
         raise InputError(f"{here}: is nested {depth} deep; at most {MAX_DEPTH} graphs within each other are allowed")
@@ -84,8 +78,8 @@ def _graph(tree: Mapping[str, Any], path: str, depth: int, counter: _Totals, ver
     nodes = tree.get("nodes")
     if not isinstance(nodes, Mapping) or not nodes:
         raise InputError(f"{here}: nodes: found {show(nodes)}; needs one node or more")
-    counter.nodes += len(nodes)
-    if counter.nodes > MAX_NODES:
+    total["nodes"] += len(nodes)
+    if total["nodes"] > MAX_NODES:
         raise InputError(f"{here}: has more than {MAX_NODES} nodes; split it")
     found: dict[str, NirNode | NirGraph] = {}
     for name, node in nodes.items():
@@ -94,18 +88,18 @@ def _graph(tree: Mapping[str, Any], path: str, depth: int, counter: _Totals, ver
         where = f"{path}.{name}" if path else name
         if not isinstance(node, Mapping):
             raise InputError(f"node {where}: found {show(node)}; needs type and parameters")
-        found[name] = _graph(node, where, depth + 1, counter) if _is_graph(node) else _node(node, where)
-    edges = _edges(tree.get("edges"), here, found, counter)
+        found[name] = _graph(node, where, depth + 1, total) if _is_graph(node) else _node(node, where)
+    edges = _edges(tree.get("edges"), here, found, total)
     return NirGraph(found, edges, _metadata(tree.get("metadata")), version)
 
 
 def _edges(
-    edges: Any, here: str, nodes: Mapping[str, NirNode | NirGraph], counter: _Totals
+    edges: Any, here: str, nodes: Mapping[str, NirNode | NirGraph], total: Counter[str]
 ) -> tuple[tuple[str, str], ...]:
     if isinstance(edges, str | Mapping) or not _is_listed(edges):
         raise InputError(f"{here}: edges: found {show(edges)}; needs pairs of names")
-    counter.edges += len(edges)
-    if counter.edges > MAX_EDGES:
+    total["edges"] += len(edges)
+    if total["edges"] > MAX_EDGES:
         raise InputError(f"{here}: has more than {MAX_EDGES} edges; split it")
     pairs = []
     for edge in edges:
@@ -159,21 +153,29 @@ def _node(node: Mapping[str, Any], name: str) -> NirNode:
                 raise InputError(f'{where}: found {show(value)}; allowed are numbers, "same" and "valid"')
             words[key] = value
             continue
-        numbers[key] = _numbers(value, where, is_positive=key in rules.positive, is_whole=key in rules.whole)
+        numbers[key] = _numbers(value, where, is_positive=key in _POSITIVE, is_whole=key in _WHOLE)
     return NirNode(kind, numbers, words, _metadata(node.get("metadata")))
 
 
-def _numbers(value: Any, where: str, *, is_positive: bool, is_whole: bool) -> NDArray[np.float64]:
+def _array(value: Any) -> NDArray[Any]:
     try:
-        array = np.asarray(value)
+        return np.asarray(value)
     except (TypeError, ValueError, RuntimeError):  # rows of different lengths, tensors of a device
-        array = np.asarray(None)
+        return np.asarray(None)
+
+
+def _doubles(array: NDArray[Any]) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore", over="ignore"):
+        return array.astype(np.float64)
+
+
+def _numbers(value: Any, where: str, *, is_positive: bool, is_whole: bool) -> NDArray[np.float64]:
+    array = _array(value)
     if array.dtype.kind not in "iuf" or array.ndim > 8:
         raise InputError(f"{where}: found {show(value)}; needs numbers")
     if array.size > MAX_VALUES:
         raise InputError(f"{where}: holds {array.size} numbers; at most {MAX_VALUES} are allowed")
-    with np.errstate(invalid="ignore", over="ignore"):
-        numbers = array.astype(np.float64)
+    numbers = _doubles(array)
     bad = ~(np.abs(numbers) <= GREATEST)
     need = f"finite numbers, up to {GREATEST:g}"
     if is_positive:
@@ -187,30 +189,16 @@ def _numbers(value: Any, where: str, *, is_positive: bool, is_whole: bool) -> ND
 
 def _metadata(table: Any) -> dict[str, MetaValue]:
     """Read texts and numbers; metadata of other forms are ignored, but for a step, which is told as a text."""
-    if not isinstance(table, Mapping):
-        return {}
     found: dict[str, MetaValue] = {}
-    for key, value in table.items():
+    for key, value in table.items() if isinstance(table, Mapping) else ():
+        array = _array(None if isinstance(value, Mapping) else value)
         if isinstance(value, str):
             found[str(key)] = value
-        elif (numbers := _metadata_numbers(value)) is not None:
-            found[str(key)] = numbers
+        elif array.dtype.kind in "biuf" and array.size <= MAX_VALUES:
+            found[str(key)] = _doubles(array)
         elif key == "dt":
             found[key] = show(value)
     return found
-
-
-def _metadata_numbers(value: Any) -> NDArray[np.float64] | None:
-    if isinstance(value, Mapping):
-        return None
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError, RuntimeError):
-        return None
-    if array.dtype.kind not in "biuf" or array.size > MAX_VALUES:
-        return None
-    with np.errstate(invalid="ignore", over="ignore"):
-        return array.astype(np.float64)
 
 
 # The primitives of NIR 1.0: what each has, and which numbers it allows.
@@ -223,20 +211,19 @@ class Primitive(NamedTuple):
 
     needs: tuple[str, ...]  # required parameters
     may: tuple[str, ...] = ()  # optional parameters
-    positive: tuple[str, ...] = ()  # those that must be above 0
-    whole: tuple[str, ...] = ()  # those that must be whole numbers
 
 
-_CONV = Primitive(
-    ("weight", "stride", "padding", "dilation", "groups"),
-    ("bias", "input_shape"),
-    ("stride", "dilation", "groups", "input_shape"),
-    ("stride", "padding", "dilation", "groups", "input_shape"),
+# Parameters that must be above 0, and those that must be whole numbers, of whatever primitive.
+_POSITIVE = frozenset(
+    {"stride", "dilation", "groups", "input_shape", "kernel_size", "shape", "tau", "tau_syn", "tau_mem"}
 )
-_POOL = Primitive(
-    ("kernel_size", "stride", "padding"), (), ("kernel_size", "stride"), ("kernel_size", "stride", "padding")
+_WHOLE = frozenset(
+    {"stride", "padding", "dilation", "groups", "input_shape", "kernel_size", "shape"}
+    | {"start_dim", "end_dim", "input_type"}
 )
-_SHAPE = Primitive(("shape",), (), ("shape",), ("shape",))
+_CONV = Primitive(("weight", "stride", "padding", "dilation", "groups"), ("bias", "input_shape"))
+_POOL = Primitive(("kernel_size", "stride", "padding"))
+_SHAPE = Primitive(("shape",))
 # All primitives but the graph, by the names of NIR 1.0.8 (https://nnir.readthedocs.io).
 PRIMITIVES: Mapping[str, Primitive] = ReadOnlyMapping(
     {
@@ -244,17 +231,15 @@ PRIMITIVES: Mapping[str, Primitive] = ReadOnlyMapping(
         "AvgPool2d": _POOL,
         "Conv1d": _CONV,
         "Conv2d": _CONV,
-        "CubaLI": Primitive(("tau_syn", "tau_mem", "r", "v_leak"), ("w_in",), ("tau_syn", "tau_mem")),
-        "CubaLIF": Primitive(
-            ("tau_syn", "tau_mem", "r", "v_leak", "v_threshold"), ("v_reset", "w_in"), ("tau_syn", "tau_mem")
-        ),
+        "CubaLI": Primitive(("tau_syn", "tau_mem", "r", "v_leak"), ("w_in",)),
+        "CubaLIF": Primitive(("tau_syn", "tau_mem", "r", "v_leak", "v_threshold"), ("v_reset", "w_in")),
         "Delay": Primitive(("delay",)),
-        "Flatten": Primitive((), ("start_dim", "end_dim", "input_type"), (), ("start_dim", "end_dim", "input_type")),
+        "Flatten": Primitive((), ("start_dim", "end_dim", "input_type")),
         "I": Primitive(("r",)),
         "IF": Primitive(("r", "v_threshold"), ("v_reset",)),
         "Input": _SHAPE,
-        "LI": Primitive(("tau", "r", "v_leak"), (), ("tau",)),
-        "LIF": Primitive(("tau", "r", "v_leak", "v_threshold"), ("v_reset",), ("tau",)),
+        "LI": Primitive(("tau", "r", "v_leak")),
+        "LIF": Primitive(("tau", "r", "v_leak", "v_threshold"), ("v_reset",)),
         "Linear": Primitive(("weight",)),
         "Output": _SHAPE,
         "Scale": Primitive(("scale",)),
@@ -333,21 +318,13 @@ class NirGraph(Card):
         return {"nodes": len(self.nodes), "edges": len(self.edges), "version": self.version}
 
 
-def nir_object(graph: NirGraph) -> Any:
-    """Convert a graph to an object of the package ``nir``."""
+def nir_bytes(graph: NirGraph) -> bytes:
+    """Return the content of a NIR file."""
     require_package("NIR", "nir", "nir")
     import nir
 
-    return nir.NIRGraph.from_dict({**_tree(graph), "type_check": False})
-
-
-def nir_bytes(graph: NirGraph) -> bytes:
-    """Return the content of a NIR file."""
-    found = nir_object(graph)
-    import nir
-
     buffer = io.BytesIO()
-    nir.write(buffer, found)
+    nir.write(buffer, nir.NIRGraph.from_dict({**_tree(graph), "type_check": False}))
     return buffer.getvalue()
 
 
@@ -376,8 +353,7 @@ def _tree(graph: NirGraph) -> dict[str, Any]:
 
 
 def _of_node(node: NirNode) -> dict[str, Any]:
-    whole = PRIMITIVES[node.kind].whole
-    numbers = {name: _as_written(array, is_whole=name in whole) for name, array in node.parameters.items()}
+    numbers = {name: _as_written(array, is_whole=name in _WHOLE) for name, array in node.parameters.items()}
     return {"type": node.kind, **numbers, **node.words, **_metadata_tree(node.metadata)}
 
 
@@ -546,7 +522,7 @@ class _Reader:
         filters = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
         if unknown := [number for number in filters if number not in FILTERS]:
             raise InputError(f"{where}: is packed with filter {unknown[0]}; allowed are {', '.join(FILTERS.values())}")
-        count, chunk = _product(data.shape), _product(data.chunks or ())
+        count, chunk = math.prod(data.shape), math.prod(data.chunks or ())
         if data.dtype.kind in "OS":
             return self._texts(data, where, count)
         if data.dtype.kind not in "biuf" or data.dtype.itemsize > 16:
@@ -584,13 +560,6 @@ class _Reader:
         if self._characters > _MOST_TEXT:
             raise InputError(f"{where}: its texts and those before have more than {_MOST_TEXT} characters")
         return texts[0] if data.shape == () else np.array(texts, object).reshape(data.shape).tolist()
-
-
-def _product(shape: Any) -> int:
-    total = 1
-    for n in shape:
-        total *= int(n)
-    return total
 
 
 def _text(value: Any, where: str, longest: int) -> str:

@@ -79,11 +79,11 @@ def _read(path: Path, name: str, chip: str | Path | ChipSpec) -> Program:
     numbers = [core.number for core in cores]
     if not cores or len(set(numbers)) < len(numbers):
         raise ProgramError(f"{name}: core: found {len(cores)} of {len(set(numbers))} ids; needs one of every id")
-    types, rows = _crossbars(crossbars, f"{name}: crossbarTypes")
+    known = _crossbars(crossbars, f"{name}: crossbarTypes")
     for core in cores:
-        if core.crossbar not in rows:
+        if core.crossbar not in known:
             raise ProgramError(f"{name}: core {core.number}: crossbar {show(core.crossbar)} is not a crossbar type")
-    program = _program(path.stem, spec, cores, types, rows, _Neurons(kinds, f"{name}: neuronTypes"))
+    program = _program(path.stem, spec, cores, known, _parameters(kinds, cores, f"{name}: neuronTypes"))
     require_legal(program, mapped=False)
     return program
 
@@ -129,71 +129,56 @@ def _core(value: Any, spec: ChipSpec, where: str) -> _Core:
     return _Core(number, str(crossbar), *lists)
 
 
-def _crossbars(value: Any, where: str) -> tuple[dict[str, list[int]], dict[str, Bools]]:
+def _crossbars(value: Any, where: str) -> dict[str, tuple[list[int], Bools]]:
     """Axon types and synapses, shape (axons, columns), of every crossbar type."""
-    types, rows = {}, {}
+    found = {}
     for k, entry in enumerate(value if isinstance(value, list) else [value]):
         here = f"{where}[{k}]"
         name, lines = str(_member(entry, "name", here)), _member(_member(entry, "crossbar", here), "rows", here)
-        if not isinstance(lines, list) or len(lines) != _SIZE or name in rows:
+        if not isinstance(lines, list) or len(lines) != _SIZE or name in found:
             raise ProgramError(f"{here}: found {show(lines)}; needs {_SIZE} rows, and a name of its own")
         kinds = [_member(line, "type", here) for line in lines]
         words = [_member(line, "synapses", here) for line in lines]
         try:
-            types[name] = [("S0", "S1", "S2", "S3").index(kind) for kind in kinds]
+            types = [("S0", "S1", "S2", "S3").index(kind) for kind in kinds]
             packed = np.frombuffer(b"".join(bytes.fromhex(word) for word in words), np.uint8)
-            rows[name] = np.unpackbits(packed.reshape(_SIZE, -1), axis=1).astype(np.bool_)
+            rows = np.unpackbits(packed.reshape(_SIZE, -1), axis=1).astype(np.bool_)
         except (ValueError, TypeError):
             raise ProgramError(
                 f"{here}: rows: need types S0 to S3, and {_SIZE} bits of synapses in hexadecimal"
             ) from None
-        if rows[name].shape != (_SIZE, _SIZE):
-            raise ProgramError(f"{here}: rows: found {rows[name].shape[1]} bits of synapses; needs {_SIZE}")
-    return types, rows
+        if rows.shape != (_SIZE, _SIZE):
+            raise ProgramError(f"{here}: rows: found {rows.shape[1]} bits of synapses; needs {_SIZE}")
+        found[name] = (types, rows)
+    return found
 
 
-class _Neurons:
-    """Parameters of the neuron types, as columns; the first type never spikes."""
-
-    def __init__(self, value: Any, where: str) -> None:
-        self.place: dict[str, int] = {}
-        rows = [{"alpha": 1, "beta": 0, **dict.fromkeys(("sigma_lambda", "sigma_VR"), 1)}]
-        for k, entry in enumerate(value if isinstance(value, list) else [value]):
-            here = f"{where}[{k}]"
-            self.place[str(_member(entry, "name", here))] = len(rows)
-            rows.append({key: integer(_member(entry, key, here), f"{here}: {key}", *_BOUNDS[key]) for key in _BOUNDS})
-        self.of = {key: np.array([row.get(key, 0) for row in rows], np.int64) for key in _BOUNDS}
-
-    def rows(self, types: list[int]) -> Ints:
-        """Rows in the columns of the types of a core's neurons."""
-        return np.array([self.place.get(f"N{kind:08X}", 0) for kind in types], np.int64)
+def _parameters(value: Any, cores: list[_Core], where: str) -> dict[str, Ints]:
+    """Parameters of all neurons, shape (cores, neurons), from those of the types; a missing type never spikes."""
+    place, rows = dict[str, int](), [{"alpha": 1, "sigma_lambda": 1, "sigma_VR": 1}]
+    for k, entry in enumerate(value if isinstance(value, list) else [value]):
+        here = f"{where}[{k}]"
+        place[str(_member(entry, "name", here))] = len(rows)
+        rows.append({key: integer(_member(entry, key, here), f"{here}: {key}", *_BOUNDS[key]) for key in _BOUNDS})
+    kind = np.array([[place.get(f"N{number:08X}", 0) for number in core.types] for core in cores], np.int64)
+    return {key: np.array([row.get(key, 0) for row in rows], np.int64)[kind] for key in _BOUNDS}
 
 
-_FLAGS = ("b0", "b1", "b2", "b3", "c_lambda", "epsilon", "kappa")
 # Least and greatest of every parameter of a neuron type.
 _BOUNDS = {
-    **{f"sigma{g}": _SIGNS for g in range(4)},
-    **{f"s{g}": (0, 255) for g in range(4)},
-    "sigma_lambda": _SIGNS,
-    "lambda": (0, 255),
-    "sigma_VR": _SIGNS,
+    **dict.fromkeys(("sigma0", "sigma1", "sigma2", "sigma3", "sigma_lambda", "sigma_VR"), _SIGNS),
+    **dict.fromkeys(("s0", "s1", "s2", "s3", "lambda"), (0, 255)),
+    **dict.fromkeys(("alpha", "beta"), (0, 2**18 - 1)),
+    **dict.fromkeys(("b0", "b1", "b2", "b3", "c_lambda", "epsilon", "kappa"), (0, 1)),
     "VR": (0, 19),
-    "alpha": (0, 2**18 - 1),
-    "beta": (0, 2**18 - 1),
     "TM": (0, 18),
     "gamma": (0, 2),
     "V": (-(2**19), 2**19 - 1),
-    **dict.fromkeys(_FLAGS, (0, 1)),
 }
 
 
 def _program(
-    name: str,
-    spec: ChipSpec,
-    cores: list[_Core],
-    types: dict[str, list[int]],
-    rows: dict[str, Bools],
-    neurons: _Neurons,
+    name: str, spec: ChipSpec, cores: list[_Core], known: dict[str, tuple[list[int], Bools]], of: dict[str, Ints]
 ) -> Program:
     number = np.array([core.number for core in cores], np.int64)
     row_of = np.full(spec.n_cores, -1, np.int64)
@@ -204,15 +189,13 @@ def _program(
     sent &= target >= 0
     ports = sorted({int(port) for port in np.unique(targets) if port < -1}, reverse=True)
     core, neuron = np.nonzero(targets < -1)
-    kind = np.stack([neurons.rows(core.types) for core in cores])
-    of = {key: column[kind] for key, column in neurons.of.items()}
-    crossbar = np.stack([rows[core.crossbar][:, core.dendrites] for core in cores])
-    shape = kind.shape
+    crossbar = np.stack([known[core.crossbar][1][:, core.dendrites] for core in cores])
+    shape = targets.shape
     return Program(
         name=name if name.isprintable() else "model",
         chip=spec,
         coordinates=np.stack([number % spec.columns, number // spec.columns], axis=1).astype(np.int32),
-        axon_types=np.array([types[core.crossbar] for core in cores], np.uint8),
+        axon_types=np.array([known[core.crossbar][0] for core in cores], np.uint8),
         crossbar=np.packbits(crossbar, axis=2, bitorder="little"),
         neurons=_table(of),
         target_core=target.astype(np.int32),

@@ -24,7 +24,7 @@ class Ahead(Generic[Job, Result]):
     def __init__(self, runner: JobRunner[tuple[str, Job], Result]) -> None:
         self._runner = runner
         self._begun: set[str] = set()
-        self._ended: dict[str, Result | Lost | Failed] = {}
+        self._ended: dict[str, Result | Exception] = {}
 
     def prepare(self, name: str, job: Job) -> None:
         """Start a job that is likely to be requested under this name."""
@@ -38,36 +38,21 @@ class Ahead(Generic[Job, Result]):
         while name not in self._ended:
             self._ended |= {ended: result for (ended, _), result in self._runner.next_done()}
         self._begun.remove(name)
-        return not_lost(not_failed(self._ended.pop(name)))
+        return not_lost(self._ended.pop(name))
 
 
 # Jobs whose results come in order of completion, on local processes or a cluster.
 
 
-class Lost(NamedTuple):
+class Lost(NeuromapError):
     """Takes the place of a result: every process that did the job was killed."""
-
-    message: str  # what happened, in one line
-
-
-class Failed(NamedTuple):
-    """Takes the place of a result: the work raised an exception."""
-
-    error: Exception  # the exception
 
 
 class DoneJob(NamedTuple, Generic[Job, Result]):
-    """A job with its result."""
+    """A job that has ended."""
 
     job: Job  # as it was given
-    result: Result | Lost  # what came of it
-
-
-class EndedJob(NamedTuple, Generic[Job, Result]):
-    """A job that has ended, with its result, loss or failure."""
-
-    job: Job  # as it was given
-    result: Result | Lost | Failed  # what came of it
+    result: Result | Exception  # what came of it: a result, what its work raised, or :class:`Lost`
 
 
 class JobRunner(ABC, Generic[Job, Result]):
@@ -91,7 +76,7 @@ class JobRunner(ABC, Generic[Job, Result]):
         """Submit a job, to run as soon as a worker is free."""
 
     @abstractmethod
-    def next_done(self) -> list[EndedJob[Job, Result]]:
+    def next_done(self) -> list[DoneJob[Job, Result]]:
         """Wait until one or more of the jobs under way have ended; there must be one."""
 
     @abstractmethod
@@ -101,7 +86,7 @@ class JobRunner(ABC, Generic[Job, Result]):
     def __exit__(self, kind: object, error: object, trace: object) -> None: ...
 
     def results(self, jobs: Iterable[Job]) -> Iterator[list[DoneJob[Job, Result]]]:
-        """Run all jobs, taken from their iterable only as workers become free."""
+        """Run all jobs, taken from their iterable only as workers become free; raise what the work of one raises."""
         todo, n_under_way = iter(jobs), 0
         while True:
             for job in islice(todo, max(0, self.enough - n_under_way)):
@@ -109,7 +94,10 @@ class JobRunner(ABC, Generic[Job, Result]):
                 n_under_way += 1
             if not n_under_way:
                 return
-            done = [DoneJob(job, not_failed(result)) for job, result in self.next_done()]
+            done = self.next_done()
+            for _, result in done:
+                if not isinstance(result, Lost):
+                    not_lost(result)
             n_under_way -= len(done)
             yield done
 
@@ -122,15 +110,8 @@ def require_one_version(asked: str) -> None:
         )
 
 
-def not_lost(result: Result | Lost) -> Result:
-    """Return a result, or raise if it was lost."""
-    if isinstance(result, Lost):
-        raise NeuromapError(result.message)
-    return result
-
-
-def not_failed(result: Result | Lost | Failed) -> Result | Lost:
-    """Return a result, or raise what its work raised."""
-    if isinstance(result, Failed):
-        raise result.error
+def not_lost(result: Result | Exception) -> Result:
+    """Return a result, or raise what takes its place."""
+    if isinstance(result, Exception):
+        raise result
     return result

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
@@ -184,20 +185,15 @@ class ResultsFile(Generic[Result]):
         if torn:
             self._torn = (len(data), len(data) - len(torn))
 
-    def _take_up(self, entry: object, where: str) -> None:
-        if isinstance(entry, dict) and entry.get("checksum") != _checksum(entry):
+    def _take_up(self, entry: Any, where: str) -> None:
+        if isinstance(entry, dict) and entry.get("checksum") != with_checksum(entry)["checksum"]:
             raise InputError(f"{where} was changed since it was written (its checksum differs); remove it")
-        fingerprint = entry.get("key") if isinstance(entry, dict) else None
-        result = self._result_of(entry) if isinstance(entry, dict) and isinstance(fingerprint, str) else None
+        fingerprint = result = None
+        with suppress(Exception):  # a line with a right checksum may hold anything, and no kind can foresee it all
+            fingerprint, result = entry["key"], self._kind.from_record(entry)
         if result is None or not isinstance(fingerprint, str):
             raise InputError(f"{where} is damaged; remove it or name a new file")
         self._known[fingerprint] = result
-
-    def _result_of(self, entry: Mapping[str, Any]) -> Result | None:
-        try:
-            return self._kind.from_record(entry)
-        except Exception:  # a line with a right checksum may hold anything, and no kind can foresee it all
-            return None
 
     def _foreign(self, path: Path) -> InputError:
         kind = self._kind
@@ -208,12 +204,7 @@ def with_checksum(members: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members of a line with a checksum of all others as the last."""
     # ``"checksum"``: the first 16 hexadecimal digits of the SHA-256 of the rest, sorted by name
     rest = {name: value for name, value in members.items() if name != "checksum"}
-    return {**rest, "checksum": _checksum(rest)}
-
-
-def _checksum(members: Mapping[str, Any]) -> str:
-    rest = {name: value for name, value in members.items() if name != "checksum"}
-    return sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:16]
+    return {**rest, "checksum": sha256(json.dumps(rest, sort_keys=True).encode()).hexdigest()[:16]}
 
 
 def _line(members: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from neuromap.errors import InputError, NeuromapError, NotSupportedError
 from neuromap.files.argument_checks import whole_number
-from neuromap.jobs.ahead import MOST_PROCESSES, EndedJob, Failed, JobRunner, Lost
+from neuromap.jobs.ahead import MOST_PROCESSES, DoneJob, JobRunner, Lost
 
 Shared = TypeVar("Shared")
 Job = TypeVar("Job")
@@ -101,7 +101,10 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
                 "scheduler, and give the address that it prints"
             ) from None
         try:
-            self._begin()
+            _logger.info("dashboard of the cluster: %s", self._client.dashboard_link)
+            if not self._threads():
+                _logger.info("the cluster has no workers yet; start some with dask worker %s", self._address)
+            self._shared_there = self._submitted(_same, self._shared)
         except NeuromapError:
             self.__exit__(None, None, None)
             raise
@@ -130,10 +133,10 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
         self._under_way[future.key] = (future, job)
         self._running.add(future)
 
-    def next_done(self) -> list[EndedJob[Job, Result]]:
+    def next_done(self) -> list[DoneJob[Job, Result]]:
         """Wait for jobs; see :meth:`JobRunner.next_done <neuromap.jobs.ahead.JobRunner.next_done>`."""
         batch = self._running.next_batch()
-        return [EndedJob(self._under_way.pop(future.key)[1], self._result(future)) for future in batch]
+        return [DoneJob(self._under_way.pop(future.key)[1], self._result(future)) for future in batch]
 
     def _silence_dask(self) -> None:
         """Keep Dask from logging tracebacks; what matters is reported in one line here."""
@@ -145,12 +148,6 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
     def _let_dask_speak(self) -> None:
         for logger in self._silenced:
             logger.disabled = False
-
-    def _begin(self) -> None:
-        _logger.info("dashboard of the cluster: %s", self._client.dashboard_link)
-        if not self._threads():
-            _logger.info("the cluster has no workers yet; start some with dask worker %s", self._address)
-        self._shared_there = self._submitted(_same, self._shared)
 
     def _submitted(self, work: Callable[..., Any], *arguments: Any) -> Any:
         try:
@@ -170,7 +167,7 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
             "goes on with what is not done"
         )
 
-    def _result(self, future: Any) -> Result | Lost | Failed:
+    def _result(self, future: Any) -> Result | Exception:
         from distributed import KilledWorker
 
         if future.status in ("cancelled", "lost"):
@@ -181,7 +178,7 @@ class DaskCluster(JobRunner[Job, Result], Generic[Shared, Job, Result]):
             how = "its workers were ended, perhaps for want of memory; give them more, or fewer threads"
             return Lost(f"{self._what}: {how}")
         except NeuromapError as error:
-            return Failed(error)
+            return error
         except Exception as error:  # from Dask, or a worker that cannot import what it needs
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
             raise NeuromapError(
@@ -220,20 +217,12 @@ MOST_TRIES = 3
 
 
 @dataclass
-class _Try(Generic[Job]):
-    """A job, and the number of processes it has cost."""
-
-    job: Job
-    ended: int = 0
-
-
-@dataclass
 class _Worker(Generic[Job]):
     """A process, our end of its pipe, and its job, sent only after the process has reported that it is there."""
 
     process: BaseProcess
     pipe: Connection
-    task: _Try[Job] | None = None
+    task: tuple[Job, int] | None = None  # with the number of processes that the job has cost
     is_there: bool = False
 
 
@@ -248,7 +237,7 @@ class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
         self._work, self._shared, self._what = work, shared, what
         self._processes = check_processes(processes)
         self._workers: list[_Worker[Job]] = []
-        self._todo: deque[_Try[Job]] = deque()
+        self._todo: deque[tuple[Job, int]] = deque()
         self._failed_starts = 0
 
     @property
@@ -269,16 +258,16 @@ class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
 
     def give(self, job: Job) -> None:
         """Submit a job; see :meth:`JobRunner.give <neuromap.jobs.ahead.JobRunner.give>`."""
-        self._todo.append(_Try(job))
+        self._todo.append((job, 0))
         if self._processes > 1:
             self._hand_out()
 
-    def next_done(self) -> list[EndedJob[Job, Result]]:
+    def next_done(self) -> list[DoneJob[Job, Result]]:
         """Wait for jobs; see :meth:`JobRunner.next_done <neuromap.jobs.ahead.JobRunner.next_done>`."""
         if self._processes == 1:
-            job = self._todo.popleft().job
-            return [EndedJob(job, self._work(self._shared, job))]
-        ended: list[EndedJob[Job, Result]] = []
+            job, _ = self._todo.popleft()
+            return [DoneJob(job, self._work(self._shared, job))]
+        ended: list[DoneJob[Job, Result]] = []
         while not ended:
             for pipe in wait([worker.pipe for worker in self._workers if worker.task is not None]):
                 ended += self._heard(next(worker for worker in self._workers if worker.pipe is pipe))
@@ -294,35 +283,31 @@ class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
             self._workers.append(self._start())
             self._give(self._workers[-1], self._todo.popleft())
 
-    def _give(self, worker: _Worker[Job], task: _Try[Job]) -> None:
+    def _give(self, worker: _Worker[Job], task: tuple[Job, int]) -> None:
         worker.task = task
         if worker.is_there:
-            _send(worker.pipe, task.job)
+            _send(worker.pipe, task[0])
 
-    def _heard(self, worker: _Worker[Job]) -> list[EndedJob[Job, Result]]:
-        """Handle what a process reports: that it is there, a result, an error, or its death."""
+    def _heard(self, worker: _Worker[Job]) -> list[DoneJob[Job, Result]]:
+        """Handle what a process with a job reports: that it is there, a result or an error, or its death."""
+        assert worker.task is not None
         try:
-            kind, value = worker.pipe.recv()
+            result = worker.pipe.recv()
         except (EOFError, OSError):
-            return self._bury(worker)
-        task = worker.task
-        if task is None:
-            return []
-        if kind == "there":
-            worker.is_there, self._failed_starts = True, 0
-            _send(worker.pipe, (self._work, self._shared))
-            self._give(worker, task)
-            return []
-        worker.task = None
-        return [EndedJob(task.job, Failed(value) if kind == "error" else value)]
+            return self._bury(worker, *worker.task)
+        if worker.is_there:
+            done = DoneJob[Job, Result](worker.task[0], result)
+            worker.task = None
+            return [done]
+        worker.is_there, self._failed_starts = True, 0
+        _send(worker.pipe, (self._work, self._shared))
+        self._give(worker, worker.task)
+        return []
 
-    def _bury(self, worker: _Worker[Job]) -> list[EndedJob[Job, Result]]:
+    def _bury(self, worker: _Worker[Job], job: Job, ended: int) -> list[DoneJob[Job, Result]]:
         """Remove a dead process; its job goes to another one, or is lost."""
         self._workers.remove(worker)
         _end(worker)
-        task = worker.task
-        if task is None:
-            return []
         if not worker.is_there:  # it never saw the job
             self._failed_starts += 1
             if self._failed_starts > MOST_TRIES * self._processes:
@@ -330,13 +315,12 @@ class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
                     f"{self._what}: processes end before they have begun ({self._failed_starts} in a row); use fewer, "
                     'and in a script of your own begin with if __name__ == "__main__"'
                 )
-        else:
-            task.ended += 1
-        if task.ended < MOST_TRIES:
-            self._todo.appendleft(task)
+        ended += worker.is_there
+        if ended < MOST_TRIES:
+            self._todo.appendleft((job, ended))
             return []
         how = f"{MOST_TRIES} processes that did it were ended, perhaps for want of memory; use fewer processes"
-        return [EndedJob[Job, Result](task.job, Lost(f"{self._what}: {how}"))]
+        return [DoneJob[Job, Result](job, Lost(f"{self._what}: {how}"))]
 
     def _start(self) -> _Worker[Job]:
         context = multiprocessing.get_context("spawn")
@@ -351,7 +335,7 @@ class LocalProcesses(JobRunner[Job, Result], Generic[Shared, Job, Result]):
 def _serve(pipe: Connection) -> None:
     """Worker loop: run jobs until there are no more, in a process of its own."""
     _end_silently()
-    _send(pipe, ("there", None))
+    _send(pipe, None)  # it is there
     try:
         work, shared = pipe.recv()
         while True:
@@ -360,19 +344,17 @@ def _serve(pipe: Connection) -> None:
         return
 
 
-def _answer(work: Callable[[Any, Any], Any], shared: Any, job: Any) -> tuple[str, Any]:
+def _answer(work: Callable[[Any, Any], Any], shared: Any, job: Any) -> Any:
     try:
-        return "done", work(shared, job)
+        return work(shared, job)
     except Exception as error:
-        return "error", error
+        return error
 
 
 def _send(pipe: Connection, value: object) -> None:
     """Send to a process that may be dead; whoever waits for its answer will notice."""
-    try:
+    with suppress(OSError):
         pipe.send(value)
-    except OSError:
-        return
 
 
 def _end(worker: _Worker[Any]) -> None:

@@ -16,7 +16,7 @@ from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_file import ChipPoint, load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.jobs.ahead import DoneJob, Lost, require_one_version
+from neuromap.jobs.ahead import DoneJob, Lost, not_lost, require_one_version
 from neuromap.jobs.runners import Workers, job_runner
 from neuromap.jobs.silent import silent
 from neuromap.mapping.map_rollout import MappedRollout, map_with_stages
@@ -128,9 +128,9 @@ def _outcomes(done: DoneJob[_Job, tuple[RunOutcome, ...]]) -> list[tuple[str, Ru
     """Return the outcomes of the runs of a job, by key."""
     _, keys = done.job
     if isinstance(done.result, Lost):
-        lost = RunOutcome("lost", "process", NeuromapError.exit_code, done.result.message)
+        lost = RunOutcome("lost", "process", NeuromapError.exit_code, str(done.result))
         return [(key, lost) for key in keys]
-    return list(zip(keys, done.result, strict=True))
+    return list(zip(keys, not_lost(done.result), strict=True))
 
 
 # Runs of a sweep that share a program: mapped once, then measured for every seed.

@@ -27,7 +27,7 @@ from neuromap.experiments.experiment_run import epochs_done
 from neuromap.files.whole_file import write_whole
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.jobs.ahead import not_failed, not_lost
+from neuromap.jobs.ahead import not_lost
 from neuromap.jobs.results_file import fingerprint_of_chip
 from neuromap.jobs.runners import Workers, job_runner
 from neuromap.network.network import Network, plain_table
@@ -162,7 +162,7 @@ class Trainings:
                     under_way[rung.name] = key
                     self._runner.give(job)
             for ended in self._runner.next_done() if under_way else ():
-                rung, result = ended.job.rung, not_lost(not_failed(ended.result))
+                rung, result = ended.job.rung, not_lost(ended.result)
                 if result.checkpoint is not None:
                     write_whole(self._folder / rung.file, result.checkpoint)
                 found[under_way.pop(rung.name)] = result.network

@@ -176,20 +176,15 @@ def hold_against_reference(
     n_mismatches = n_strays = n_spikes = n_compared = 0
     for port in trace.nodes:
         chip, wanted = trace.frames(port.name), expected[port.name]
+        wrong, stray = np.argwhere(chip != wanted), trace.strays(port.name)
         n_spikes += int(np.count_nonzero(wanted[1:]))
         n_compared += wanted[1:].size
-        wrong = np.argwhere(chip != wanted)
         n_mismatches += len(wrong)
-        if len(wrong):
-            frame, neuron = (int(k) for k in wrong[0])
-            tick = port.tick(trace.period, frame)
-            mismatches.append(
-                Mismatch(port.name, frame, neuron, chip[frame, neuron].item(), wanted[frame, neuron].item(), tick)
-            )
-        stray = trace.strays(port.name)
         n_strays += len(stray)
-        if len(stray):
-            strays.append(Stray(port.name, int(stray[0, 0]), int(stray[0, 1])))
+        for frame, neuron in wrong[:1].tolist():
+            values = chip[frame, neuron].item(), wanted[frame, neuron].item()
+            mismatches.append(Mismatch(port.name, frame, neuron, *values, port.tick(trace.period, frame)))
+        strays += [Stray(port.name, tick, neuron) for tick, neuron in stray[:1].tolist()]
     return Verification(
         verified=period in (None, program.period) and not violations and n_mismatches == 0 and n_strays == 0,
         n_frames=trace.n_frames,

@@ -222,13 +222,10 @@ def measure(program: ChipProgram) -> dict[str, MeasuredResponse]:
     needs("measure", program, ChipProgram)
     own = program.chip.kind.wave
     wiring = ProgramWiring(program) if own is None else own.wiring(program)
-    outputs = [k for k, port in enumerate(program.nodes) if port.kind == "output"]
+    outputs = {k: port.name for k, port in enumerate(program.nodes) if port.kind == "output"}
     inputs = [k for k, port in enumerate(program.nodes) if port.kind == "input"]
-    n_neurons = program.shape[1]
-    read_out = {
-        o: (program.outputs.core.astype(np.int64) * n_neurons + program.outputs.neuron)[program.outputs.node == o]
-        for o in outputs
-    }
+    number = program.outputs.core.astype(np.int64) * program.shape[1] + program.outputs.neuron
+    read_out = {o: number[program.outputs.node == o] for o in outputs}
     first: dict[int, list[int]] = {o: [] for o in outputs}
     full: dict[int, list[int]] = {o: [] for o in outputs}
     ends = wiring.self_edges_only
@@ -236,16 +233,12 @@ def measure(program: ChipProgram) -> dict[str, MeasuredResponse]:
         earliest = wiring.earliest(node)
         latest = wiring.latest(node) if ends else None
         ends = ends and latest is not None
-        for o in outputs:
-            reached = earliest[read_out[o]]
-            first[o] += reached[reached > NEVER].tolist()
-            if latest is not None:
-                # last dirty tick + period - onset, the dirty frame being one period before the onset
-                last = latest[read_out[o]]
-                full[o] += last[last > NEVER].tolist()
+        # last dirty tick + period - onset, the dirty frame being one period before the onset
+        for found, ticks in ((first, earliest), *(() if latest is None else ((full, latest),))):
+            for o in outputs:
+                reached = ticks[read_out[o]]
+                found[o] += reached[reached > NEVER].tolist()
     return {
-        program.nodes[o].name: MeasuredResponse(
-            min(first[o], default=None), max(full[o], default=None) if ends else None
-        )
-        for o in outputs
+        name: MeasuredResponse(min(first[o], default=None), max(full[o], default=None) if ends else None)
+        for o, name in outputs.items()
     }

@@ -54,7 +54,7 @@ def test_a_job_that_ends_its_process_every_time_is_lost_alone():
     with LocalProcesses(operator.call, os._exit, 2, "sweep") as runner:
         found = done(runner, [7])
     assert isinstance(found[7], Lost)
-    assert found[7].message.startswith(f"sweep: {MOST_TRIES} processes that did it were ended")
+    assert str(found[7]).startswith(f"sweep: {MOST_TRIES} processes that did it were ended")
 
 
 def test_errors_of_a_job_are_the_caller_s():

@@ -116,8 +116,8 @@ class LoadedChip:
         self._of_place = np.full((2, *program.shape), -1, np.int64)
         for k, places in enumerate(self._places.values()):
             self._of_place[:, places.core, places.slot] = [np.full(places.core.size, k), np.arange(places.core.size)]
-        self._inputs = {port.name: port.size for port in program.nodes if port.kind == "input"}
-        self._frames = {name: np.zeros((1, 256, size), np.bool_) for name, size in self._inputs.items()}
+        inputs = [port for port in program.nodes if port.kind == "input"]
+        self._frames = {port.name: np.zeros((1, 256, port.size), np.bool_) for port in inputs}
         self._fired: list[dict[str, Ints]] = []
         self.n_steps = 0
 
@@ -128,19 +128,19 @@ class LoadedChip:
 
     def step(self) -> dict[str, Ints]:
         """Run a tick on the spikes that the host has sent so far; return the neurons that spike, by node."""
-        events = self._feed.events(self._frames, self.n_steps + 1, self.n_steps, 1)
-        fired = self._engine.run(events)
-        self.n_steps += 1
+        self._run(1)
         if any(self.n_steps >= rows.shape[1] for rows in self._frames.values()):
             self._frames = {key: np.concatenate([rows, np.zeros_like(rows)], 1) for key, rows in self._frames.items()}
-        return self._keep(fired.cores, fired.neurons)
+        return self._fired[-1]
 
-    def _keep(self, cores: Ints, neurons: Ints) -> dict[str, Ints]:
-        """Record the neurons that spike in a tick, by node."""
-        node, index = self._of_place[:, cores, neurons]
-        spikes = {name: np.sort(index[node == k]) for k, name in enumerate(self._places)}
-        self._fired.append(spikes)
-        return spikes
+    def _run(self, count: int) -> None:
+        """Run ticks, and note the neurons that spike in each, by node."""
+        end = self.n_steps + count
+        fired = self._engine.run(self._feed.events(self._frames, end, self.n_steps, count))
+        for a, b in pairwise(np.searchsorted(fired.ticks, np.arange(self.n_steps, end + 1)).tolist()):
+            node, index = self._of_place[:, fired.cores[a:b], fired.neurons[a:b]]
+            self._fired.append({name: np.sort(index[node == k]) for k, name in enumerate(self._places)})
+        self.n_steps = end
 
     def spikes(self, name: str) -> Bools:
         """Return all spikes of a node so far, shape (n_steps, size)."""
@@ -176,19 +176,14 @@ class LoadedChip:
     def go_back(self, snapshot: Snapshot) -> None:
         """Restore a state by rerunning up to it."""
         self._engine.reset()
-        self.n_steps = snapshot.n_steps
-        self._fired = []
+        self.n_steps, self._fired = 0, []
         self._frames = {
             name: np.zeros((1, 2 * len(rows) + 256, rows.shape[1]), np.bool_) for name, rows in snapshot.frames.items()
         }
         for name, rows in snapshot.frames.items():
             self._frames[name][0, : len(rows)] = rows
-        for first in range(0, self.n_steps, 256):
-            count = min(256, self.n_steps - first)
-            fired = self._engine.run(self._feed.events(self._frames, self.n_steps + 1, first, count))
-            ends = np.searchsorted(fired.ticks, np.arange(first, first + count + 1))
-            for a, b in pairwise(ends.tolist()):
-                self._keep(fired.cores[a:b], fired.neurons[a:b])
+        while self.n_steps < snapshot.n_steps:
+            self._run(min(256, snapshot.n_steps - self.n_steps))
 
     @property
     def synaptic_events(self) -> int:

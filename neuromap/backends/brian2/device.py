@@ -18,8 +18,7 @@ from brian2.units import second
 
 from neuromap.arrays.array_types import Ints
 from neuromap.backends.brian2.chip_report import LoadedChip, Snapshot, chip_report
-from neuromap.backends.brian2.translate import Translated, translate
-from neuromap.backends.brian2.whitelist import check_network, refused
+from neuromap.backends.brian2.translate import Translated, check_network, refused, translate
 from neuromap.backends.imported import ChipReport
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.hardware.chip.chip_file import load_chip
@@ -86,24 +85,22 @@ def require_unchanged(before: Fingerprint, now: Fingerprint) -> None:
             raise _changed(f"{name}: was {'taken out of' if name in before.objects else 'added to'} the network")
         if before.objects[name] is not now.objects[name]:
             raise _changed(f"{name}: was replaced by another object")
-    for what in [*before.values, *now.values]:
-        old, new = before.values.get(what), now.values.get(what)
-        if (what in before.values) != (what in now.values) or not _alike(old, new):
+    require_same(before.values, now.values)
+
+
+def require_same(before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse to continue if a script has changed values, or set state that the chip computes."""
+    for what in [*before, *now]:
+        old, new = before.get(what), now.get(what)
+        if (what in before) != (what in now) or not _alike(old, new):
             raise _changed(f"{what}: was changed{_told(old, new)}")
-
-
-def require_same_state(written: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse to continue if a script has set state that the chip computes."""
-    for name, values in now.items():
-        if name not in written or not np.array_equal(values, written[name], equal_nan=True):
-            raise _changed(f"{name}: was changed")
 
 
 def _alike(old: Any, new: Any) -> bool:
     if isinstance(old, tuple) and isinstance(new, tuple):
         return len(old) == len(new) and all(_alike(a, b) for a, b in zip(old, new, strict=True))
     if isinstance(old, np.ndarray) or isinstance(new, np.ndarray):
-        return np.array_equal(old, new)
+        return np.array_equal(old, new, equal_nan=True)
     return bool(old == new)
 
 
@@ -226,7 +223,7 @@ class NeuromapDevice(RuntimeDevice):
         if loaded is None or loaded.time != float(net.t_):
             raise _no_state(f"{name}: t = {1e3 * float(net.t_):g} ms")
         require_unchanged(loaded.read, read)
-        require_same_state(loaded.written, shown_state(found))
+        require_same(loaded.written, shown_state(found))
         return loaded
 
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from neuromap.errors import NotSupportedError
 from neuromap.exchange.imported import Exported, Note
-from neuromap.exchange.nir.flat_graph import MAX_WEIGHTS
+from neuromap.exchange.nir.contract import MAX_WEIGHTS
 from neuromap.exchange.nir.float_network import Convention, step_given
 from neuromap.exchange.nir.neurons import (
     KEY,
@@ -121,7 +121,8 @@ def _unsaid(network: Network, dt: float) -> tuple[Note, ...]:
         text = "edges say no frames: patterns are in the metadata, other tools pass values layer after layer"
         return (Note("rollout", text), *_lost(network))
     notes = [Note("time", "every edge takes a tick, and delays beyond it are Delay; other tools may take none")]
-    numbers = "time constants and gains hold for the scheme exponential" if _decays(network) else "gains hold"
+    decays = any(isinstance(node.neuron, CurrentNeuron) for node in network.nodes.values())
+    numbers = "time constants and gains hold for the scheme exponential" if decays else "gains hold"
     notes.append(Note("step", f"{numbers} at a step of {seconds(dt)}; other tools may take another"))
     notes += _lost(network)
     for name, node in network.nodes.items():
@@ -148,10 +149,6 @@ def _lost(network: Network) -> list[Note]:
     return [
         Note(f"table {name}", "holds arrays and is left out; keep the network file") for name in lost_tables(network)
     ]
-
-
-def _decays(network: Network) -> bool:
-    return any(isinstance(node.neuron, CurrentNeuron) for node in network.nodes.values())
 
 
 # Integer networks as NIR graphs.

@@ -15,8 +15,7 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError, NetworkError, NotSupportedError
-from neuromap.exchange.nir.contract import Contracted, Neurons, Signal, Term
-from neuromap.exchange.nir.flat_graph import spread
+from neuromap.exchange.nir.contract import Contracted, Neurons, Signal, Term, spread
 from neuromap.files.argument_checks import real_number
 from neuromap.files.messages import did_you_mean, show
 from neuromap.network.edge import MAX_DELAY
@@ -114,26 +113,35 @@ def kept(name: str, key: str, tau: Floats, how: Convention) -> tuple[Floats, Flo
 
 def discretise(name: str, neurons: Neurons, how: Convention) -> Discrete:
     """Discretise the equations of a node."""
-    node, shape, signal = neurons.node, neurons.shape, neurons.signal
+    node, signal = neurons.node, neurons.signal
     n = len(signal.constant)
-    filters = tuple(dict.fromkeys(term.filter.name if term.filter else "" for term in signal.terms)) or ("",)
-    if node.kind == "CubaLIF":
-        return _cuba(name, neurons, how, filters)
     one, zero = np.ones(n), np.zeros(n)
-    leak = zero
-    if node.kind == "LIF":
-        tau = spread(name, node, "tau", shape)
-        a, lost, error = kept(name, "tau", tau, how)
-        gain, leak = lost * spread(name, node, "r", shape), lost * spread(name, node, "v_leak", shape)
+
+    def get(key: str, default: float = 0.0) -> Floats:
+        return spread(name, node, key, neurons.shape, default)
+
+    filters = tuple(dict.fromkeys(term.filter.name if term.filter else "" for term in signal.terms)) or ("",)
+    leak, threshold, reset = zero, get("threshold" if node.kind == "Threshold" else "v_threshold"), get("v_reset")
+    if node.kind in ("LIF", "CubaLIF"):
+        key = "tau" if node.kind == "LIF" else "tau_mem"
+        a, lost, error = kept(name, key, get(key), how)
+        gain, leak = lost * get("r"), lost * get("v_leak")
     elif node.kind == "IF":
-        a, error, gain = one, 0.0, how.dt * spread(name, node, "r", shape)
+        a, error, gain = one, 0.0, how.dt * get("r")
     else:
         a, error, gain = zero, 0.0, one
-    added = leak + gain * signal.constant
-    threshold = spread(name, node, "threshold" if node.kind == "Threshold" else "v_threshold", shape)
-    reset = spread(name, node, "v_reset", shape)
-    if node.kind == "Threshold":
         reset = np.where(threshold > 0, 0.0, threshold - 1)  # it has no state: any value below the threshold will do
+    if node.kind == "CubaLIF":
+        if filters != ("",):
+            raise NotSupportedError(
+                f"node {name} (CubaLIF): tau_syn dI/dt = -I + w_in S: S comes through the leaky integrator "
+                f"{filters[-1]}, which would be a second current before it; take an LIF there"
+            )
+        k, taken, difference = kept(name, "tau_syn", get("tau_syn"), how)
+        w, error = get("w_in", 1.0), max(error, difference)
+        added = lost * (get("v_leak") + get("r") * w * signal.constant)
+        start: tuple[Floats, ...] = (-signal.constant * k / taken,)
+        return Discrete(a, added, threshold, reset, (k,), (gain * taken * w,), start, error, filters)
     currents, gains = [], []
     for found in filters:
         taus = [t.filter.tau for t in signal.terms if t.filter and t.filter.name == found]
@@ -141,31 +149,8 @@ def discretise(name: str, neurons: Neurons, how: Convention) -> Discrete:
         error = max(error, difference)
         currents.append(k)
         gains.append(gain * taken)
-    return Discrete(a, added, threshold, reset, tuple(currents), tuple(gains), (zero,) * len(filters), error, filters)
-
-
-def _cuba(name: str, neurons: Neurons, how: Convention, filters: tuple[str, ...]) -> Discrete:
-    node, shape, constant = neurons.node, neurons.shape, neurons.signal.constant
-    if filters != ("",):
-        raise NotSupportedError(
-            f"node {name} (CubaLIF): tau_syn dI/dt = -I + w_in S: S comes through the leaky integrator {filters[-1]}, "
-            "which would be a second current before it; take an LIF there"
-        )
-    get = {key: spread(name, node, key, shape) for key in ("tau_mem", "tau_syn", "r", "v_leak", "v_reset")}
-    a, lost, of_voltage = kept(name, "tau_mem", get["tau_mem"], how)
-    k, taken, of_current = kept(name, "tau_syn", get["tau_syn"], how)
-    w = spread(name, node, "w_in", shape, default=1.0)
-    return Discrete(
-        kept=a,
-        added=lost * (get["v_leak"] + get["r"] * w * constant),
-        threshold=spread(name, node, "v_threshold", shape),
-        reset=get["v_reset"],
-        current_kept=(k,),
-        gains=(lost * get["r"] * taken * w,),
-        start=(-constant * k / taken,),
-        scheme_error=max(of_voltage, of_current),
-        filters=filters,
-    )
+    added, start = leak + gain * signal.constant, (zero,) * len(filters)
+    return Discrete(a, added, threshold, reset, tuple(currents), tuple(gains), start, error, filters)
 
 
 def _by(value: Floats, divisor: Floats) -> Floats:

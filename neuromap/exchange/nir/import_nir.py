@@ -26,8 +26,15 @@ from neuromap.exchange.nir.float_network import (
     float_network,
     late_starts,
 )
-from neuromap.exchange.nir.neurons import head_of, our_shape, stated_step
-from neuromap.exchange.nir.restore import integer_transform, is_integer, restore, thresholds_of
+from neuromap.exchange.nir.neurons import (
+    head_of,
+    integer_transform,
+    is_integer,
+    our_shape,
+    restore,
+    stated_step,
+    thresholds_of,
+)
 from neuromap.files.argument_checks import whole_number
 from neuromap.files.foreign import foreign_boundary
 from neuromap.files.messages import counted, show, show_name
@@ -111,13 +118,16 @@ def from_nir(
             is_stated = head is None and dt is None and tool is None
             how = convention(dt, scheme, tool, stated_step(graph) if is_stated else None)
             spec = None if chip is None else load_chip(chip)
-            whole, name = contract(graph), _stem(called)
+            whole, name = contract(graph), _plain(Path(called).stem) or "nir"
             if head is not None:
                 found = restore(whole, head)
                 made_for = found.network.tables.get("made_for", {}).get("chip")
                 given = {"chip": None if spec and spec.name == made_for else chip, "dt": dt}
                 given |= {"scheme": scheme, "tool": tool}
-                found = _with_unused(found, [option for option, value in given.items() if value is not None])
+                if unused := [option for option, value in given.items() if value is not None]:
+                    text = "not used: the metadata say the integers that neuromap wrote, and their step"
+                    note = Note(", ".join(unused), text, "remove the metadata to read the equations alone")
+                    found = replace(found, refused=(*found.refused, note))
             elif (stateless := frame_network(name, whole, _names(whole))) is not None:
                 found = stateless
             else:
@@ -126,15 +136,6 @@ def from_nir(
             return replace(found, source=called, producer=f"nir {graph.version}" if graph.version else "")
         except NeuromapError as error:
             raise type(error)(f"{called}: {error}") from None
-
-
-def _with_unused(found: Imported, options: list[str]) -> Imported:
-    """Note the options that an exact restoration does not use."""
-    if not options:
-        return found
-    text = "not used: the metadata say the integers that neuromap wrote, and their step"
-    remedy = "remove the metadata to read the equations alone"
-    return replace(found, refused=(*found.refused, Note(", ".join(options), text, remedy)))
 
 
 def float_parts(graph: Contracted, how: Convention, *, is_sequential: bool) -> Parts:
@@ -156,8 +157,10 @@ def _quantised(name: str, parts: Parts, chip: ChipSpec, compare: int | Mapping[s
         if isinstance(compare, Mapping):
             trains = distances(original, found.network, compare)
             told = "on the spikes that were given"
-        elif can_compare(original, compare):
-            trains = distances(original, found.network, random_spikes(original, compare))
+        elif original.inputs and compare > 0 and compare * sum(len(p.weight) for p in original.synapses) <= MOST_WORK:
+            rng = np.random.default_rng(0)
+            spikes = {name: rng.random((compare, size)) < RATE for name, size in original.inputs.items()}
+            trains = distances(original, found.network, spikes)
             told = f"on {compare} steps of random spikes, {RATE:g} per input and step (seed 0)"
         quantisation = replace(quantisation, distances=trains if told else ())
     except NotSupportedError as error:  # Elephant is an extra
@@ -170,13 +173,7 @@ def _quantised(name: str, parts: Parts, chip: ChipSpec, compare: int | Mapping[s
     if missing:
         refused = (*refused, Note("spike trains", "are not compared with the equations'", missing))
     return Imported(
-        network,
-        "nir",
-        source="",
-        kept=kept,
-        approximated=approximated,
-        refused=refused,
-        quantisation=quantisation,
+        network, "nir", source="", kept=kept, approximated=approximated, refused=refused, quantisation=quantisation
     )
 
 
@@ -196,10 +193,6 @@ def _graph(source: Any) -> tuple[NirGraph, str]:
         return graph_of(tree if isinstance(tree, Mapping) else {}), called
     except NeuromapError as error:
         raise type(error)(f"{called}: {error}") from None
-
-
-def _stem(called: str) -> str:
-    return _plain(Path(called).stem) or "nir"
 
 
 def _plain(name: str) -> str:
@@ -348,18 +341,6 @@ def frame_network(name: str, graph: Contracted, names: dict[str, str]) -> Import
 RATE = 0.2
 # Most synapses times steps for which random spikes are compared.
 MOST_WORK = 2**28
-
-
-def can_compare(network: FloatNetwork, steps: int) -> bool:
-    """Whether there is an input to draw spikes for, and a comparison is quick."""
-    work = sum(len(part.weight) for part in network.synapses) * steps
-    return bool(network.inputs) and steps > 0 and work <= MOST_WORK
-
-
-def random_spikes(network: FloatNetwork, steps: int, seed: int = 0) -> dict[str, Bools]:
-    """Draw input spikes, shape (steps, size) each, at ``RATE`` per step."""
-    rng = np.random.default_rng(seed)
-    return {name: rng.random((steps, size)) < RATE for name, size in network.inputs.items()}
 
 
 def distances(

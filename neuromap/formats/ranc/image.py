@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +21,8 @@ from neuromap.errors import NotSupportedError, ProgramError, StimulusError
 from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted, show_name
 from neuromap.hardware.checker import require_legal
-from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.chip.chip_file import load_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.render.value import Card
@@ -91,6 +93,14 @@ class RancCase(ReadOnly, Card):
         return tuple(np.unique(what[(when == t) & (what >= 0)]) for t in range(n_ticks))
 
 
+def ranc_chip(comparison: Literal["<", "<="], **figures: Any) -> ChipSpec:
+    """Make and check the chip of RANC's files; ``comparison`` is that with the negative threshold."""
+    rules = NeuronRules(
+        number_format="twos_complement", overflow="wrap", negative_comparison=comparison, signed_threshold=True
+    )
+    return load_chip(ChipSpec(chips=(1, 1), rules=rules, **figures))
+
+
 def make_case(
     name: str,
     chip: ChipSpec,
@@ -118,11 +128,7 @@ def make_case(
     core = row_of[x, y]
     there = core >= 0
     return RancCase(
-        program=program,
-        ticks=(group + offset)[there],
-        cores=core[there],
-        axons=axon[there],
-        expected=tuple(expected),
+        program=program, ticks=(group + offset)[there], cores=core[there], axons=axon[there], expected=tuple(expected)
     )
 
 
@@ -150,11 +156,7 @@ def _make_program(name: str, chip: ChipSpec, cores: RancCores, output_bus: tuple
     # a spike to a place without a core is lost: no target
     target = np.where(present & ~is_output, _rows_by_place(coordinates, chip)[x, y], -1)
     sent = target >= 0
-    for key, used, end in (
-        ("axon", is_output, n_outputs),
-        ("axon", sent, chip.axons),
-        ("tick", sent, chip.delay[1]),
-    ):
+    for key, used, end in (("axon", is_output, n_outputs), ("axon", sent, chip.axons), ("tick", sent, chip.delay[1])):
         outside = (value[key] < 0) | (value[key] >= end)
         _require(name, coordinates, np.asarray(used & outside), value[key], f"destination {key}", f"0 to {end - 1}")
 
@@ -400,8 +402,7 @@ def _packets(program: Program, xy: Ints, ticks: ArrayLike, cores: ArrayLike, axo
 _CORES_AT_ONCE = 64
 
 
-@dataclass(frozen=True, eq=False)
-class Reach(ReadOnly, Card):
+class Reach(NamedTuple):
     """Bounds of the potential of every neuron for any spikes; C cores, N neurons."""
 
     fires: NDArray[np.bool_]  # (C, N): whether it may reach its threshold

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,8 @@ from numpy.typing import NDArray
 from neuromap.errors import NotSupportedError, ProgramError
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import show, show_name
-from neuromap.formats.ranc.image import RancCase, RancCores, RancImage, make_case
-from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
+from neuromap.formats.ranc.image import RancCase, RancCores, RancImage, make_case, ranc_chip
+from neuromap.hardware.chip.chip_spec import ChipSpec
 
 # Upper bound of its parameters as text; its connections take two bytes each.
 _BYTES_OF_A_NEURON = 400
@@ -43,9 +41,7 @@ def ranc_config(image: RancImage) -> str:
         "num_cores_y": rows,
         "num_weights": image.cores.weights.shape[2],
         "max_tick_offset": image.ticks_ahead,
-        "neuron_block_trace_verbosity": 0,
-        "core_controller_trace_verbosity": 0,
-        "scheduler_trace_verbosity": 0,
+        **{f"{part}_trace_verbosity": 0 for part in ("neuron_block", "core_controller", "scheduler")},
         "neuron_reset_type": int(image.inclusive),
     }
     return json.dumps(config, indent=4) + "\n"
@@ -170,104 +166,84 @@ def read_json(config: str | Path, input_file: str | Path) -> RancCase:
 
 def _case(config: Path, input_file: Path) -> RancCase:
     chip, top = _chip(_read(config)), _read(input_file)
-    bus = top.child("output_bus")
-    cores = top.items("cores", chip.n_cores)
+    bus = top.at("output_bus")
+    cores = top.at("cores").items(chip.n_cores)
     if not cores:
         raise ProgramError(f"{input_file}: cores: holds none; needs one or more")
     packets = [
-        (group, *_pair(packet, "destination_core"), packet.integer("destination_axon"),
-         packet.integer("destination_tick"))
-        for group, items in enumerate(top.lists("packets"))
-        for packet in items
-    ]  # fmt: skip
+        (
+            group,
+            *packet.at("destination_core").pair(),
+            packet.at("destination_axon").integer(),
+            packet.at("destination_tick").integer(),
+        )
+        for group, packets in enumerate(top.at("packets").items())
+        for packet in packets.items()
+    ]
     return make_case(
         name=f"RANC {input_file.stem}",
         chip=chip,
         cores=_cores(cores, chip, str(input_file)),
-        output_bus=_pair(bus, "coordinates"),
-        n_outputs=bus.integer("num_outputs", 1, 2**26),
+        output_bus=bus.at("coordinates").pair(),
+        n_outputs=bus.at("num_outputs").integer(1, 2**26),
         input_spikes=np.array(packets, dtype=np.int64).reshape(-1, 5),
     )
 
 
-class _Object:
-    """A JSON object with its path, read value by value."""
+class _Json(NamedTuple):
+    """A JSON value with its path."""
 
-    def __init__(self, value: Any, path: str) -> None:
-        if not isinstance(value, Mapping):
-            raise ProgramError(f"{path}: found {show(value)}; needs an object")
-        self._value, self.path = value, path
+    value: Any
+    path: str
 
-    def get(self, key: str) -> Any:
-        if key not in self._value:
+    def at(self, key: str) -> _Json:
+        if not isinstance(self.value, dict):
+            raise ProgramError(f"{self.path}: found {show(self.value)}; needs an object")
+        if key not in self.value:
             raise ProgramError(f"{self.path}: {key}: missing")
-        return self._value[key]
+        return _Json(self.value[key], f"{self.path}: {key}")
 
-    def child(self, key: str) -> _Object:
-        return _Object(self.get(key), f"{self.path}: {key}")
+    def array(self, longest: int = _INT32[1]) -> list[Any]:
+        if not isinstance(self.value, list) or len(self.value) > longest:
+            found = f"{len(self.value)} values" if isinstance(self.value, list) else show(self.value)
+            raise ProgramError(f"{self.path}: found {found}; needs an array of at most {longest}")
+        return self.value
 
-    def integer(self, key: str, least: int = _INT32[0], greatest: int = _INT32[1]) -> int:
-        return self._integer(key, self.get(key), least, greatest)
+    def items(self, longest: int = _INT32[1]) -> list[_Json]:
+        return [_Json(value, f"{self.path}[{i}]") for i, value in enumerate(self.array(longest))]
 
-    def integers(self, key: str, longest: int, least: int = _INT32[0], greatest: int = _INT32[1]) -> list[int]:
-        return [self._integer(key, value, least, greatest) for value in self.array(key, longest)]
+    def integer(self, least: int = _INT32[0], greatest: int = _INT32[1]) -> int:
+        return _integer(self.value, self.path, least, greatest)
 
-    def array(self, key: str, longest: int) -> list[Any]:
-        return self._array(key, self.get(key), longest)
+    def integers(self, longest: int, least: int = _INT32[0], greatest: int = _INT32[1]) -> list[int]:
+        return [_integer(value, self.path, least, greatest) for value in self.array(longest)]
 
-    def items(self, key: str, longest: int) -> list[_Object]:
-        return [_Object(v, f"{self.path}: {key}[{i}]") for i, v in enumerate(self.array(key, longest))]
-
-    def lists(self, key: str) -> list[list[_Object]]:
-        """Return an array of arrays of objects."""
-        return [
-            [
-                _Object(v, f"{self.path}: {key}[{i}][{j}]")
-                for j, v in enumerate(self._array(f"{key}[{i}]", group, _INT32[1]))
-            ]
-            for i, group in enumerate(self.array(key, _INT32[1]))
-        ]
-
-    def bits(self, key: str, rows: int, columns: int) -> NDArray[np.bool_]:
-        """Return rows of 0 and 1, padded with 0 to ``rows`` x ``columns``."""
-        result = np.zeros((rows, columns), dtype=np.bool_)
-        for i, row in enumerate(self.array(key, rows)):
-            values = self._array(f"{key}[{i}]", row, columns)
-            result[i, : len(values)] = [self._integer(f"{key}[{i}]", value, 0, 1) for value in values]
-        return result
-
-    def _array(self, key: str, value: Any, longest: int) -> list[Any]:
-        if not isinstance(value, list) or len(value) > longest:
-            found = f"{len(value)} values" if isinstance(value, list) else show(value)
-            raise ProgramError(f"{self.path}: {key}: found {found}; needs an array of at most {longest}")
-        return value
-
-    def _integer(self, key: str, value: Any, least: int, greatest: int) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= greatest:
-            raise ProgramError(f"{self.path}: {key}: found {show(value)}; needs an integer {least} to {greatest}")
-        return value
+    def pair(self) -> tuple[int, int]:
+        pair = self.integers(2)
+        if len(pair) != 2:
+            raise ProgramError(f"{self.path}: found {pair}; needs two integers")
+        return (pair[0], pair[1])
 
 
-def _read(path: Path) -> _Object:
+def _integer(value: Any, path: str, least: int, greatest: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= greatest:
+        raise ProgramError(f"{path}: found {show(value)}; needs an integer {least} to {greatest}")
+    return value
+
+
+def _read(path: Path) -> _Json:
+    name = show_name(str(path))
     try:
         data = read_bytes(path, "JSON file", MOST_BYTES, ProgramError)
+        return _Json(json.loads(data, parse_constant=_no_number, object_pairs_hook=_once), name)
     except ProgramError as error:
-        raise ProgramError(f"{show_name(str(path))}: {error}") from None
-    try:
-        value = json.loads(data, parse_constant=_no_number, object_pairs_hook=_once)
-    except _Refused as error:
-        raise ProgramError(f"{show_name(str(path))}: {error}") from None
+        raise ProgramError(f"{name}: {error}") from None
     except (ValueError, RecursionError):  # UnicodeDecodeError and JSONDecodeError are ValueErrors
-        raise ProgramError(f"{show_name(str(path))}: is not valid JSON") from None
-    return _Object(value, show_name(str(path)))
-
-
-class _Refused(Exception):
-    """Something that JSON or Python's reader of it allows, but these files must not hold."""
+        raise ProgramError(f"{name}: is not valid JSON") from None
 
 
 def _no_number(word: str) -> None:
-    raise _Refused(f"found {word}; needs integers")
+    raise ProgramError(f"found {word}; needs integers")
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -276,44 +252,32 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         counts = Counter(key for key, _ in pairs)
         twice = next(key for key, count in counts.items() if count > 1)
-        raise _Refused(f"key {show(twice)} stands twice in one object; each must stand once")
+        raise ProgramError(f"key {show(twice)} stands twice in one object; each must stand once")
     return found
 
 
-def _pair(value: _Object, key: str) -> tuple[int, int]:
-    pair = value.integers(key, 2)
-    if len(pair) != 2:
-        raise ProgramError(f"{value.path}: {key}: found {pair}; needs two integers")
-    return (pair[0], pair[1])
-
-
-def _chip(config: _Object) -> ChipSpec:
-    symmetric = config.integer("neuron_reset_type", 0, 1)
-    chip = ChipSpec(
+def _chip(config: _Json) -> ChipSpec:
+    is_symmetric = config.at("neuron_reset_type").integer(0, 1)
+    names = ("num_cores_x", "num_cores_y", "num_axons", "num_neurons", "num_weights")
+    columns, rows, axons, neurons, axon_types = (config.at(name).integer() for name in names)
+    return ranc_chip(
+        "<=" if is_symmetric else "<",
         name="ranc_simulator",
-        cores=(config.integer("num_cores_x"), config.integer("num_cores_y")),
-        chips=(1, 1),
-        axons=config.integer("num_axons"),
-        neurons=config.integer("num_neurons"),
-        axon_types=config.integer("num_weights"),
+        cores=(columns, rows),
+        axons=axons,
+        neurons=neurons,
+        axon_types=axon_types,
         weight_bits=16,
         leak_bits=16,
         threshold_bits=31,
         potential_bits=32,
         # one slot of the scheduler is read while the others fill
-        delay=(1, config.integer("max_tick_offset", 2, 256) - 1),
-        rules=NeuronRules(
-            number_format="twos_complement",
-            overflow="wrap",
-            negative_comparison="<=" if symmetric else "<",
-            signed_threshold=True,
-        ),
+        delay=(1, config.at("max_tick_offset").integer(2, 256) - 1),
         source="github.com/UA-RCL/RANC, simulator",
     )
-    return load_chip(chip)
 
 
-def _cores(items: list[_Object], chip: ChipSpec, origin: str) -> RancCores:
+def _cores(items: list[_Json], chip: ChipSpec, origin: str) -> RancCores:
     shape = (len(items), chip.neurons)
     if (size := len(items) * chip.neurons * max(chip.axons, 8 * chip.axon_types)) > _MOST_BITS:
         raise ProgramError(
@@ -328,22 +292,24 @@ def _cores(items: list[_Object], chip: ChipSpec, origin: str) -> RancCores:
     present = np.zeros(shape, dtype=np.bool_)
     coordinates = np.zeros((len(items), 2), dtype=np.int64)
     for c, core in enumerate(items):
-        coordinates[c] = x, y = _pair(core, "coordinates")
+        coordinates[c] = x, y = core.at("coordinates").pair()
         if not (0 <= x < chip.columns and 0 <= y < chip.rows):
             raise ProgramError(
                 f"{core.path}: coordinates: found {[x, y]}; needs x 0 to {chip.columns - 1}, y 0 to {chip.rows - 1}"
             )
-        row = core.integers("axons", chip.axons, 0, chip.axon_types - 1)
+        row = core.at("axons").integers(chip.axons, 0, chip.axon_types - 1)
         types[c, : len(row)] = row
-        neurons = core.items("neurons", chip.neurons)
-        connections[c, : len(neurons)] = core.bits("connections", len(neurons), chip.axons)
+        neurons = core.at("neurons").items(chip.neurons)
+        for n, bits in enumerate(core.at("connections").items(len(neurons))):
+            row = bits.integers(chip.axons, 0, 1)
+            connections[c, n, : len(row)] = row
         for n, neuron in enumerate(neurons):
             present[c, n] = True
-            row = neuron.integers("weights", chip.axon_types)
+            row = neuron.at("weights").integers(chip.axon_types)
             weights[c, n, : len(row)] = row
             for ours, theirs in PARAMETERS.items():
-                parameters[ours][c, n] = neuron.integer(theirs)
-            parameters["dx"][c, n], parameters["dy"][c, n] = _pair(neuron, "destination_core_offset")
+                parameters[ours][c, n] = neuron.at(theirs).integer()
+            parameters["dx"][c, n], parameters["dy"][c, n] = neuron.at("destination_core_offset").pair()
     places, counts = np.unique(coordinates, axis=0, return_counts=True)
     if np.any(counts > 1):
         raise ProgramError(f"{origin}: cores: {places[counts > 1][0].tolist()} is described twice")

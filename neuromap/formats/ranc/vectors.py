@@ -19,9 +19,7 @@ from neuromap.arrays.array_types import Ints
 from neuromap.errors import InputError, NotSupportedError, ProgramError, StimulusError
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import show_name
-from neuromap.formats.ranc.image import RancCase, RancCores, RancImage, make_case
-from neuromap.hardware.chip.chip_file import load_chip
-from neuromap.hardware.chip.chip_spec import ChipSpec, NeuronRules
+from neuromap.formats.ranc.image import RancCase, RancCores, RancImage, make_case, ranc_chip
 
 _MAX_BYTES = 1 << 28
 _COMMENT = re.compile(r"/\*|//")
@@ -96,7 +94,21 @@ def _read(folder: Path, columns: int, output_bus: tuple[int, int], n_outputs: in
             f"{_csram(folder, numbers[0])}: rows have {images[0].shape[1]} bits; "
             f"needs {needed} for the {n_axons} axons of tc_{numbers[0]:03}.mem"
         )
-    chip = load_chip(_chip(folder.name, columns, n_cores // columns, n_axons, len(images[0])))
+    chip = ranc_chip(
+        "<",
+        name=f"ranc_{folder.name}",
+        cores=(columns, n_cores // columns),
+        axons=n_axons,
+        neurons=len(images[0]),
+        axon_types=N_WEIGHTS,
+        weight_bits=9,
+        leak_bits=9,
+        threshold_bits=9,
+        potential_bits=9,
+        delay=(1, 15),
+        reach=(255, 255),
+        source="github.com/UA-RCL/RANC, hardware test vectors",
+    )
     packets = _read_packets(folder, axon_bits)
     return make_case(
         name=f"RANC {folder.name}",
@@ -111,27 +123,6 @@ def _read(folder: Path, columns: int, output_bus: tuple[int, int], n_outputs: in
 
 def _csram(folder: Path, number: int) -> Path:
     return folder / f"csram_{number:03}.mem"
-
-
-def _chip(name: str, columns: int, rows: int, axons: int, neurons: int) -> ChipSpec:
-    return ChipSpec(
-        name=f"ranc_{name}",
-        cores=(columns, rows),
-        chips=(1, 1),
-        axons=axons,
-        neurons=neurons,
-        axon_types=N_WEIGHTS,
-        weight_bits=9,
-        leak_bits=9,
-        threshold_bits=9,
-        potential_bits=9,
-        delay=(1, 15),
-        reach=(255, 255),
-        rules=NeuronRules(
-            number_format="twos_complement", overflow="wrap", negative_comparison="<", signed_threshold=True
-        ),
-        source="github.com/UA-RCL/RANC, hardware test vectors",
-    )
 
 
 def _cores(
@@ -156,31 +147,23 @@ def _cores(
 
 def _read_packets(folder: Path, axon_bits: int) -> NDArray[np.int64]:
     """Group, x, y, axon and tick of every packet, shape (n, 5)."""
-    bits = _read_bits(folder / "tb_input.txt", StimulusError)
     widths = (9, 9, axon_bits, 4)
-    if len(bits):
-        _require_width(folder / "tb_input.txt", bits, sum(widths), StimulusError)
-    group = np.repeat(*_read_groups(folder / "tb_num_inputs.txt", len(bits)))
-    if not len(bits):
-        return np.zeros((0, 5), dtype=np.int64)
-    ends = np.cumsum(widths)
-    fields = np.split(bits, ends[:-1], axis=1)
+    bits = _read_bits(folder / "tb_input.txt", StimulusError, sum(widths))
+    counts = _read_groups(folder / "tb_num_inputs.txt", len(bits))
+    fields = np.split(bits, np.cumsum(widths)[:-1], axis=1)
     values = [_number(field, signed=i < 2) for i, field in enumerate(fields)]
-    return np.stack([group, *values], axis=1)
+    return np.stack([np.repeat(np.arange(len(counts)), counts), *values], axis=1)
 
 
 def _read_expected(folder: Path, width: int) -> list[NDArray[np.int64]]:
     """Sorted output numbers of every tick."""
-    bits = _read_bits(folder / "tb_correct.txt", StimulusError)
-    if len(bits):
-        _require_width(folder / "tb_correct.txt", bits, width, StimulusError)
-    numbers = _number(bits, signed=False)
-    _, counts = _read_groups(folder / "tb_num_outputs.txt", len(numbers))
+    numbers = _number(_read_bits(folder / "tb_correct.txt", StimulusError, width), signed=False)
+    counts = _read_groups(folder / "tb_num_outputs.txt", len(numbers))
     return [np.unique(part) for part in np.split(numbers, np.cumsum(counts)[:-1])]
 
 
-def _read_groups(path: Path, total: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Group numbers and the rows in each, which must sum to ``total``."""
+def _read_groups(path: Path, total: int) -> NDArray[np.int64]:
+    """Rows in each group, which must sum to ``total``."""
     words = _read_text(path, StimulusError).split()
     # eight digits are more rows than a file of _MAX_BYTES can hold
     wrong = [word for word in words if not (word.isascii() and word.isdigit() and len(word) <= 8)]
@@ -190,7 +173,7 @@ def _read_groups(path: Path, total: int) -> tuple[NDArray[np.int64], NDArray[np.
     counts = np.array([int(word) for word in words], dtype=np.int64)
     if int(counts.sum()) != total:
         raise StimulusError(f"{path}: counts make {counts.sum()} rows; the file beside it holds {total}")
-    return np.arange(len(counts), dtype=np.int64), counts
+    return counts
 
 
 def _read_text(path: Path, error: type[InputError]) -> str:
@@ -203,16 +186,19 @@ def _read_text(path: Path, error: type[InputError]) -> str:
     return data.decode("ascii")
 
 
-def _read_bits(path: Path, error: type[InputError]) -> NDArray[np.bool_]:
-    """Rows of 0 and 1, all of one length, shape (rows, bits)."""
+def _read_bits(path: Path, error: type[InputError], width: int | None = None) -> NDArray[np.bool_]:
+    """Rows of 0 and 1, all of one length, and of that ``width`` where one is given; shape (rows, bits)."""
     rows = _without_comments(_read_text(path, error)).split()
     if not rows:
-        return np.zeros((0, 0), dtype=np.bool_)
+        return np.zeros((0, width or 0), dtype=np.bool_)
     for i, row in enumerate(rows):
         if len(row) != len(rows[0]) or row.strip("01"):
             raise error(f"{path}: row {i + 1} is {row!r:.60}; needs {len(rows[0])} characters 0 or 1")
     digits = np.frombuffer("".join(rows).encode(), dtype=np.uint8)
-    return np.asarray(digits == ord("1")).reshape(len(rows), -1)
+    bits = np.asarray(digits == ord("1")).reshape(len(rows), -1)
+    if width is not None:
+        _require_width(path, bits, width, error)
+    return bits
 
 
 def _without_comments(text: str) -> str:
@@ -333,19 +319,10 @@ SIGNED_FIELDS = ("potential", "reset", "leak", "positive_threshold", "negative_t
 
 def memory_fields(n_axons: int) -> dict[str, int]:
     """Fields of a neuron's row of memory after its connections, and their bits, in order."""
-    return {
-        "potential": _BITS,
-        "reset": _BITS,
-        **{f"weight{g}": _BITS for g in range(N_WEIGHTS)},
-        "leak": _BITS,
-        "positive_threshold": _BITS,
-        "negative_threshold": _BITS,
-        "reset_mode": 1,
-        "dx": _BITS,
-        "dy": _BITS,
-        "axon": (n_axons - 1).bit_length(),
-        "tick": _TICK_BITS,
-    }
+    weights = [f"weight{g}" for g in range(N_WEIGHTS)]
+    values = ("potential", "reset", *weights, "leak", "positive_threshold", "negative_threshold")
+    of_target = {"dx": _BITS, "dy": _BITS, "axon": (n_axons - 1).bit_length(), "tick": _TICK_BITS}
+    return {**dict.fromkeys(values, _BITS), "reset_mode": 1, **of_target}
 
 
 def beyond_hardware(image: RancImage) -> str:

@@ -7,28 +7,24 @@ tick 0 is step 2, and neurons start so that step 1 leaves them in their state be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Floats, Ints
-from neuromap.arrays.packed_rows import ragged_ranges
-from neuromap.cores.synapse_list.program import CurrentTable, ListProgram
+from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.files.messages import show_name
 from neuromap.formats.sanafe.network import (
     Cells,
     buffer_units,
     cost_text,
     known_figure,
-    lacks,
     network_text,
-    range_words,
-    runs_of,
+    neuron_lines,
+    refuse_if,
     soma_words,
     tile_text,
+    wired,
 )
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import HostSpikes
@@ -77,107 +73,74 @@ class ListCells(Cells):
 
 def list_cells(program: ListProgram, spikes: HostSpikes) -> ListCells:
     """Convert a program and the host's spikes to cells and synapses."""
-    chip, table, neurons = program.chip, program.synapses, program.neurons
+    chip, neurons = program.chip, program.neurons
     core, row = (index.astype(np.int64) for index in np.nonzero(program.neurons_in_use))
     whole = 1 << chip.lists.decay_bits
-    if program.joined is not None or (neurons.current_decay[core, row] != whole).any():
-        raise lacks(program, "a neuron has a current that outlasts its tick", "map with current_decay = 2^decay_bits")
-    plain: dict[str, int] = {"reset": 0, "floor": NO_FLOOR, "subtract": 0}
-    more = {name: _option(neurons, name, idle)[core, row].astype(np.int64) for name, idle in plain.items()}
-    stays = (more["reset"] != 0) | (more["subtract"] != 0)
-    if (stays & (neurons.refractory[core, row] > 0) & (neurons.voltage_decay[core, row] > 0)).any():
-        raise lacks(program, "a voltage stays while its neuron rests", "map without a refractory time, or reset to 0")
-    if neurons.current[core, row].any():
-        raise lacks(program, "a neuron has a current before the first tick", "start it at 0")
-    of = {name: getattr(neurons, name)[core, row].astype(np.int64) for name in _PARAMETERS}
-    is_fed = len(program.host) > 0 or bool(((of["voltage"] != 0) & (of["voltage_decay"] != 0)).any())
-    if is_fed and (of["voltage"] > of["threshold"]).any():
-        raise lacks(program, "a neuron is above its threshold before the first tick", "start it at 0")
-    number = np.full(program.shape, -1)
-    number[core, row] = np.arange(len(core))
-
-    # source of every list, and ticks on the way besides the one that every spike takes; the host's take none
-    wires, least = program.wires, chip.delay[0]
-    sender = np.concatenate([number[wires.core, wires.neuron], np.arange(len(program.host)) - len(program.host)])
-    list_of = np.concatenate(
-        [
-            table.axons[wires.target_core] + wires.target_axon,
-            table.axons[program.host.core] + program.host.axon,
-        ]
+    lasting, way = neurons.current_decay[core, row] != whole, "map with current_decay = 2^decay_bits"
+    refuse_if(
+        program, program.joined is not None or lasting.any(), "a neuron has a current that outlasts its tick", way
     )
-    extra = np.concatenate([np.full(len(wires.core), least - 1), np.zeros(len(program.host), np.int64)])
-    if len(np.unique(list_of)) != len(list_of):
-        raise lacks(program, "an axon has two sources", "give each an axon of its own")
-    each = np.diff(table.lists)[list_of]
-    synapse = ragged_ranges(table.lists[list_of], each)
-    way = np.repeat(np.arange(len(list_of)), each)
-    late = extra[way] + table.delay[synapse]
-    target = number[table.list_core[list_of[way]], table.neuron[synapse]]
-
-    # a chain source -> buffer -> ... for every source and list, as long as its latest synapse requires
-    length = np.zeros(len(list_of), np.int64)
-    np.maximum.at(length, way, late)
-    first = len(core) + np.cumsum(length) - length
-    buffers = len(core) + np.arange(length.sum())
-    begins = np.isin(buffers, first[length > 0])
-    behind = np.where(sender < 0, len(core) + len(buffers) + len(program.host) + sender, sender)
-    before = buffers - 1
-    before[begins] = behind[length > 0]
-    pre = np.where(late > 0, first[way] + late - 1, behind[way])
-    start = of["voltage"] - (of["bias"] if is_fed else 0)
+    of = {
+        name: np.full(len(core), idle)
+        if (table := getattr(neurons, name)) is None
+        else table[core, row].astype(np.int64)
+        for name, idle in _PARAMETERS.items()
+    }
+    stays = (of["reset"] != 0) | (of["subtract"] != 0)
+    stays &= (of["refractory"] > 0) & (of["voltage_decay"] > 0)
+    way = "map without a refractory time, or reset to 0"
+    refuse_if(program, stays, "a voltage stays while its neuron rests", way)
+    refuse_if(program, neurons.current[core, row], "a neuron has a current before the first tick", "start it at 0")
+    is_fed = len(program.host) > 0 or bool(((of["voltage"] != 0) & (of["voltage_decay"] != 0)).any())
+    is_above = is_fed & (of["voltage"] > of["threshold"])
+    refuse_if(program, is_above, "a neuron is above its threshold before the first tick", "start it at 0")
+    wiring = wired(program, spikes, core, row, STEPS)
     return ListCells(
-        n_ticks=spikes.n_ticks,
         lead=2 if is_fed else 1,
-        core=core,
-        row=row,
         threshold=of["threshold"] / STEPS,
         bias=of["bias"] / STEPS,
         leak_decay=(whole - of["voltage_decay"]) / whole,
-        potential=start / STEPS,
-        reset=more["reset"] / STEPS,
-        subtract=more["subtract"],
-        floor=np.where(more["floor"] == NO_FLOOR, np.inf, more["floor"] / STEPS),
+        potential=(of["voltage"] - (of["bias"] if is_fed else 0)) / STEPS,
+        reset=of["reset"] / STEPS,
+        subtract=of["subtract"],
+        floor=np.where(of["floor"] == NO_FLOOR, np.inf, of["floor"] / STEPS),
         refractory=np.where(of["refractory"] > 0, of["refractory"] + 1, 0),  # it counts down in the spike's own step
-        buffer_core=np.repeat(table.list_core[list_of], length),
-        generator_core=program.host.core.astype(np.int64),
-        fed_tick=spikes.tick,
-        fed_generator=spikes.row,
-        pre=np.concatenate([before, pre]),
-        post=np.concatenate([buffers, target]),
-        weight=np.concatenate([np.ones(len(buffers)), table.weight[synapse] / STEPS]),
+        weight=wiring.pop("weight") / STEPS,
+        **wiring,
     )
 
 
-def _option(neurons: CurrentTable, name: str, idle: int) -> NDArray[Any]:
-    """Return a parameter that few programs have, or its default."""
-    found = getattr(neurons, name)
-    return np.full(neurons.threshold.shape, idle, np.int64) if found is None else np.asarray(found)
-
-
-_PARAMETERS = ("threshold", "bias", "voltage_decay", "refractory", "voltage")
+# Parameters, with the value of those that few programs have.
+_PARAMETERS = {
+    **dict.fromkeys(("threshold", "bias", "voltage_decay", "refractory", "voltage", "reset", "subtract"), 0),
+    "floor": NO_FLOOR,
+}
 
 
 def list_network_text(cells: ListCells, program: ListProgram) -> str:
     """Write SANA-FE's network, with the core of every neuron."""
     places = [f"{tile}.{core}" for tile, core in zip(*tiles_of(program), strict=True)]
-    return network_text(cells, _neurons(cells), "threshold: 0.5, leak_decay: 0", places)
-
-
-def _neurons(cells: ListCells) -> Iterator[str]:
     names = ("threshold", "bias", "leak_decay", "potential", "refractory", "reset", "subtract", "floor")
-    table = np.stack([getattr(cells, name) for name in names], axis=1)
-    yield "    - name: neurons"
-    yield "      attributes: {log_spikes: true, synapse_hw_name: synapses}"
-    yield "      neurons:"
-    for begin, end in runs_of(table):
-        threshold, bias, decay, potential, rest, reset, subtract, floor = table[begin].tolist()
-        after = "reset_mode: soft" if subtract else f"reset: {reset!r}, reset_mode: hard"
-        if floor < np.inf:
-            after += f", reverse_threshold: {-floor!r}, reverse_reset_mode: saturate"
-        yield (
-            f"        - {range_words(begin, end)}: {{soma: {{threshold: {threshold!r}, bias: {bias!r}, "
-            f"leak_decay: {decay!r}, potential: {potential!r}, refractory_delay: {int(rest)}, {after}}}}}"
-        )
+    return network_text(cells, neuron_lines(cells, "", names, _soma), "threshold: 0.5, leak_decay: 0", places)
+
+
+def _soma(
+    threshold: float,
+    bias: float,
+    decay: float,
+    potential: float,
+    rest: float,
+    reset: float,
+    subtract: float,
+    floor: float,
+) -> str:
+    after = "reset_mode: soft" if subtract else f"reset: {reset!r}, reset_mode: hard"
+    if floor < np.inf:
+        after += f", reverse_threshold: {-floor!r}, reverse_reset_mode: saturate"
+    return (
+        f"threshold: {threshold!r}, bias: {bias!r}, leak_decay: {decay!r}, potential: {potential!r}, "
+        f"refractory_delay: {int(rest)}, {after}"
+    )
 
 
 def tiles_of(program: ListProgram) -> tuple[Ints, Ints]:

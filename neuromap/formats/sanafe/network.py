@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
-from neuromap.arrays.packed_rows import run_heads
+from neuromap.arrays.packed_rows import rank_in_run, run_heads
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.cores.crossbar.program import Program, with_crossbars
 from neuromap.errors import NotSupportedError, ProgramError
@@ -117,72 +117,82 @@ def sanafe_cells(program: ChipProgram, spikes: HostSpikes) -> SanafeCells:
     used = program.neuron_node >= 0
     core, row = (index.astype(np.int64) for index in np.nonzero(used))
     parameters = _parameters(program, core, row)
-    number = np.full(used.shape, -1)
-    number[core, row] = np.arange(len(core))
-    if (program.target_core[~used] >= 0).any():
-        raise lacks(program, "a neuron without a label feeds an axon", "label it")
-
-    sends = program.target_core[core, row] >= 0
-    source = np.flatnonzero(sends)
-    to_core, to_axon = (
-        table[core, row][sends].astype(np.int64) for table in (program.target_core, program.target_axon)
-    )
-    hops = program.delay[core, row][sends].astype(np.int64) - 1  # buffers on the way
-    axons = np.concatenate([to_core, program.host.core]).astype(np.int64) * program.axon_types.shape[1]
-    axons += np.concatenate([to_axon, program.host.axon])
-    if len(np.unique(axons)) != len(axons):
-        raise lacks(
-            program,
-            "an axon has two sources, whose spikes a chip merges and SANA-FE adds",
-            "give each an axon of its own",
-        )
-
-    # A chain source -> buffer -> ... -> axon, with consecutive numbers for the buffers of a chain.
-    first = len(core) + np.cumsum(hops) - hops
-    buffers = len(core) + np.arange(hops.sum())
-    before = buffers - 1
-    before[first[hops > 0] - len(core)] = source[hops > 0]
-    last = np.where(hops > 0, first + hops - 1, source)
-    generators = len(core) + len(buffers) + np.arange(len(program.host))
-    pre, post, weight = _synapses(program, axons, np.concatenate([last, generators]), number)
+    refuse_if(program, program.target_core[~used] >= 0, "a neuron without a label feeds an axon", "label it")
     return SanafeCells(
-        n_ticks=spikes.n_ticks,
         coordinates=program.coordinates.astype(np.int64) - program.coordinates.min(axis=0, initial=2**31 - 1),
-        core=core,
-        row=row,
         **parameters,
-        buffer_core=np.repeat(to_core, hops),
-        generator_core=program.host.core.astype(np.int64),
-        fed_tick=spikes.tick,
-        fed_generator=spikes.row,
-        pre=np.concatenate([before, pre]),
-        post=np.concatenate([buffers, post]),
-        weight=np.concatenate([np.ones(len(buffers), np.int64), weight]),
+        **wired(program, spikes, core, row, 1),
     )
 
 
-def _parameters(program: Program, core: Ints, row: Ints) -> dict[str, Ints]:
+def wired(program: ChipProgram, spikes: HostSpikes, core: Ints, row: Ints, one: int) -> dict[str, Any]:
+    """Lay out the buffers for delays, the generators of the host's spikes, and the synapses between all cells."""
+    # core, row: the program's neurons, which are the first cells; one: weight onto a buffer
+    # shapes: core (K,), row (K,)
+    number = np.full(program.shape, -1)
+    number[core, row] = np.arange(len(core))
+    wires, host = program.wires, program.host
+    to_core = np.concatenate([wires.target_core, host.core]).astype(np.int64)
+    to_axon = np.concatenate([wires.target_axon, host.axon]).astype(np.int64)
+    is_crossbar = isinstance(program, Program)
+    is_shared = len(np.unique(to_core << 32 | to_axon)) != len(to_core)
+    why = ", whose spikes a chip merges and SANA-FE adds" if is_crossbar else ""
+    refuse_if(program, is_shared, f"an axon has two sources{why}", "give each an axon of its own")
+    found = program.synapses_of(to_core, to_axon)
+    target = number[to_core[found.row], found.neuron]
+    kept = np.flatnonzero(target >= 0)
+    if is_crossbar:  # synapses in the order of their cores
+        kept = kept[np.argsort(to_core[found.row[kept]], kind="stable")]
+        what = "an axon that is fed has no synapse, so that SANA-FE would not send its spikes"
+        refuse_if(program, len(np.unique(found.row[kept])) < len(to_core), what, "do not feed it")
+    way, target = found.row[kept], target[kept]
+    # ticks on the way besides the one that every spike takes; the host's take none
+    late = np.concatenate([wires.delay - 1, np.zeros(len(host), np.int64)])[way] + found.delay[kept]
+
+    # a chain source -> buffer -> ... for every source and axon, as long as its latest synapse requires; the buffers of
+    # a chain have consecutive numbers
+    length = np.zeros(len(to_core), np.int64)
+    np.maximum.at(length, way, late)
+    first = len(core) + np.cumsum(length) - length
+    buffers = len(core) + np.arange(length.sum())
+    generators = len(core) + len(buffers) + np.arange(len(host))
+    source = np.concatenate([number[wires.core, wires.neuron], generators])
+    before = buffers - 1
+    before[first[length > 0] - len(core)] = source[length > 0]
+    return {
+        "n_ticks": spikes.n_ticks,
+        "core": core,
+        "row": row,
+        "fed_tick": spikes.tick,
+        "fed_generator": spikes.row,
+        "buffer_core": np.repeat(to_core, length),
+        "generator_core": host.core.astype(np.int64),
+        "pre": np.concatenate([before, np.where(late > 0, first[way] + late - 1, source[way])]),
+        "post": np.concatenate([buffers, target]),
+        "weight": np.concatenate([np.full(len(buffers), one), found.weight[kept]]),
+    }
+
+
+def _parameters(program: Program, core: Ints, row: Ints) -> dict[str, Any]:
     """Express the neurons' rules in terms of ``SanafeCells``."""
     table = program.neurons
-    stochastic = (table.stochastic_weight, table.stochastic_leak, table.noise_bits)
-    if any(mode is not None and mode[core, row].any() for mode in stochastic):
-        raise lacks(program, "a neuron has a stochastic mode", "map with deterministic neurons")
+    for mode in (table.stochastic_weight, table.stochastic_leak, table.noise_bits):
+        is_random = mode is not None and mode[core, row].any()
+        refuse_if(program, is_random, "a neuron has a stochastic mode", "map with deterministic neurons")
     names = ("leak", "leak_reversal", "threshold", "negative_threshold", "reset", "reset_mode", "potential")
     of = {name: getattr(table, name)[core, row].astype(np.int64) for name in names}
     saturates = table.saturate_negative[core, row]
-    if of["leak_reversal"].any() or of["potential"].any():
-        raise lacks(program, "a neuron has leak reversal, or a potential before the first tick", "start it at 0")
-    if (~saturates & (of["reset_mode"] == 1)).any():
-        raise lacks(
-            program, "a neuron has a linear reset at the negative threshold", "let its potential stop there (saturate)"
-        )
+    what = "a neuron has leak reversal, or a potential before the first tick"
+    refuse_if(program, of["leak_reversal"] | of["potential"], what, "start it at 0")
+    what, way = "a neuron has a linear reset at the negative threshold", "let its potential stop there (saturate)"
+    refuse_if(program, ~saturates & (of["reset_mode"] == 1), what, way)
     # V < -beta is V <= -beta - 1, since all is integer.
     lower = -of["negative_threshold"] - (program.chip.rules.negative_comparison == "<")
     hard = saturates | (of["reset_mode"] == 0)
     lower_reset_to = np.where(saturates, -of["negative_threshold"], np.where(hard, -of["reset"], 0))
     rest = np.where(of["leak"] <= lower, np.where(hard, lower_reset_to, of["leak"]), of["leak"])
-    if ((of["leak"] >= of["threshold"]) | (rest != 0)).any():
-        raise lacks(program, "a neuron that hears nothing does not stay at 0", "give it a leak that a reset takes back")
+    is_active, way = (of["leak"] >= of["threshold"]) | (rest != 0), "give it a leak that a reset takes back"
+    refuse_if(program, is_active, "a neuron that hears nothing does not stay at 0", way)
     return {
         "leak": of["leak"],
         "threshold": of["threshold"],
@@ -194,31 +204,10 @@ def _parameters(program: Program, core: Ints, row: Ints) -> dict[str, Ints]:
     }
 
 
-def _synapses(program: Program, axons: Ints, feeder: Ints, number: Ints) -> tuple[Ints, Ints, Ints]:
-    """List the synapses of the axons that have a source; ``feeder`` is the last cell on the way to each."""
-    n_neurons, n_axons = number.shape[1], program.axon_types.shape[1]
-    found = [np.zeros((3, 0), np.int64)]
-    for core in range(len(number)):
-        mine = axons // n_axons == core
-        axon = axons[mine] % n_axons
-        bits = np.unpackbits(program.crossbar[core, axon], axis=1, count=n_neurons, bitorder="little").astype(bool)
-        bits &= number[core] >= 0
-        if not bits.any(axis=1).all():
-            raise lacks(
-                program,
-                "an axon that is fed has no synapse, so that SANA-FE would not send its spikes",
-                "do not feed it",
-            )
-        at, neuron = np.nonzero(bits)
-        weight = program.neurons.weights[core, neuron, program.axon_types[core, axon[at]]]
-        found.append(np.stack([feeder[mine][at], number[core, neuron], weight.astype(np.int64)]))
-    pre, post, weight = np.concatenate(found, axis=1)
-    return pre, post, weight
-
-
-def lacks(program: ChipProgram, what: str, way: str) -> NotSupportedError:
-    """Make the error for a feature that SANA-FE lacks, with the remedy."""
-    return NotSupportedError(f"program {show_name(program.name)}: {what}; SANA-FE has not that: {way}")
+def refuse_if(program: ChipProgram, wrong: ArrayLike, what: str, way: str) -> None:
+    """Refuse a feature that SANA-FE lacks, with the remedy, where it is anywhere."""
+    if np.any(wrong):
+        raise NotSupportedError(f"program {show_name(program.name)}: {what}; SANA-FE has not that: {way}")
 
 
 # SANA-FE's step of tick 0.
@@ -254,25 +243,26 @@ def sanafe_network(cells: SanafeCells) -> str:
     """
     height = int(cells.coordinates[:, 1].max(initial=0)) + 1
     tiles = cells.coordinates[:, 0] * height + cells.coordinates[:, 1]  # tiles run through a column first
-    return network_text(cells, _neurons(cells), _REPEAT, [f"{tile}.0" for tile in tiles.tolist()])
-
-
-def _neurons(cells: SanafeCells) -> Iterator[str]:
     names = ("threshold", "leak", "reset_to", "reset", "lower", "lower_reset_to", "lower_reset")
+    neurons = neuron_lines(cells, ", soma: {leak_towards_zero: false, force_update: true}", names, _soma)
+    return network_text(cells, neurons, _REPEAT, [f"{tile}.0" for tile in tiles.tolist()])
+
+
+def _soma(threshold: int, leak: int, to: int, mode: int, lower: int, lower_to: int, lower_mode: int) -> str:
+    return (
+        f"threshold: {threshold}, leak: {leak}, reset: {to}, reset_mode: {_RESETS[mode]}, "
+        f"reverse_threshold: {lower}, reverse_reset: {lower_to}, reverse_reset_mode: {_RESETS[lower_mode]}"
+    )
+
+
+def neuron_lines(cells: Cells, shared: str, names: Sequence[str], soma: Callable[..., str]) -> Iterator[str]:
+    """Write the group of the program's neurons; ``soma`` writes one from its values of the fields ``names``."""
     table = np.stack([getattr(cells, name) for name in names], axis=1)
     yield "    - name: neurons"
-    yield (
-        "      attributes: {log_spikes: true, synapse_hw_name: synapses, "
-        "soma: {leak_towards_zero: false, force_update: true}}"
-    )
+    yield f"      attributes: {{log_spikes: true, synapse_hw_name: synapses{shared}}}"
     yield "      neurons:"
     for begin, end in runs_of(table):
-        threshold, leak, to, mode, lower, lower_to, lower_mode = table[begin].tolist()
-        yield (
-            f"        - {range_words(begin, end)}: {{soma: {{threshold: {threshold}, leak: {leak}, reset: {to}, "
-            f"reset_mode: {_RESETS[mode]}, reverse_threshold: {lower}, reverse_reset: {lower_to}, "
-            f"reverse_reset_mode: {_RESETS[lower_mode]}}}}}"
-        )
+        yield f"        - {range_words(begin, end)}: {{soma: {{{soma(*table[begin].tolist())}}}}}"
 
 
 def network_text(cells: Cells, neurons: Iterable[str], repeat: str, places: Sequence[str]) -> str:
@@ -342,10 +332,9 @@ def _mappings(cells: Cells, places: Sequence[str]) -> Iterator[str]:
 
 def ranks_of(cores: Ints) -> Ints:
     """Assign every cell its number within its core, from 0."""
+    order = np.argsort(cores, kind="stable")
     ranks = np.empty(len(cores), dtype=np.int64)
-    for core in np.unique(cores):
-        mine = np.flatnonzero(cores == core)
-        ranks[mine] = np.arange(len(mine))
+    ranks[order] = rank_in_run(cores[order])
     return ranks
 
 

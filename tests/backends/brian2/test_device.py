@@ -114,7 +114,7 @@ def test_subexpressions_are_worth_what_they_stand_for():
     named = integers("w : 1\nu = w + drive_post * ms : 1\nuu = 2 * u : 1", "v += uu", "v = lower")
     plain = integers("w : 1", "v += 2 * (w + drive_post * ms)", "v = -2 * drive * ms")
     assert np.allclose(named.network.synapses[0].weight, plain.network.synapses[0].weight)
-    assert np.allclose(named.models["A"].values["reset"], [-0.02, -0.04, -0.06])
+    assert np.allclose(named.models["A"].given["reset"], [-0.02, -0.04, -0.06])
 
 
 def test_states_are_brian2s_and_come_back(spikes_of):
