@@ -9,12 +9,12 @@ from llvmlite import ir
 from numba import float64, int64, njit, types, uint64
 from numba.extending import intrinsic
 
-from neuromap.cores.synapse_list.list_kernel.list_image import ListImage, ListState, ListTeam
+from neuromap.cores.synapse_list.list_kernel.list_image import ListImage, ListScratch, ListState, ListTeam
 from neuromap.simulation.engine.kernel.barrier import atomic_or
-from neuromap.simulation.engine.kernel.emission import INLINED, INT32, WORD, address, splat
+from neuromap.simulation.engine.kernel.emission import INLINED, INT32, WORD, element, splat
 from neuromap.simulation.engine.kernel.remote import LINE, part_of, post_remote
 from neuromap.simulation.engine.kernel.words import get, list_ones, prefetch, prefetch_far, put
-from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, Record
+from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, Call, Record
 
 _LANES = 16
 _INTS, _DOUBLES, _FLOATS = (ir.VectorType(kind, _LANES) for kind in (ir.IntType(32), ir.DoubleType(), ir.FloatType()))
@@ -146,7 +146,10 @@ class _Unit:
     def _address(self, of: Any, name: str, index: Any) -> Any:
         kind, value = of
         place = kind.fields.index(name)
-        return address(self.context, self.builder, kind.types[place], self.builder.extract_value(value, place), index)
+        array = self.context.make_array(kind.types[place])(
+            self.context, self.builder, self.builder.extract_value(value, place)
+        )
+        return element(self.builder, array.data, index)
 
     def _load(self, of: Any, name: str, index: Any, group: int, kind: Any) -> Any:
         b = self.builder
@@ -267,33 +270,32 @@ _LINES = 8
 
 
 @inlined
-def spread(image: ListImage, state: ListState, team: ListTeam, me: int, core: int, tick: int) -> None:
+def spread(image: ListImage, state: ListState, scratch: ListScratch, core: int, tick: int) -> None:
     """Add the lists of reached axons to the sums due, each synapse after its delay."""
     shape = image.shape
-    first, row = me * team.room, tick % (shape.spike_delay + 1)
-    n = first
+    n, row = 0, tick % (shape.spike_delay + 1)
     start, words = row * shape.words, get(image.word, core)
     for k in range(words, get(image.word, core + 1)):
         word = get(state.reached, start + k)
         if word != uint64(0):
-            n += list_ones(team.listed, n, (k - words) << 6, word)
+            n += list_ones(scratch.listed, n, (k - words) << 6, word)
             put(state.reached, start + k, uint64(0))
     axons = get(image.axons, core)
-    for event in range(first, min(first + _FAR, n)):
-        prefetch(image.lists, 2 * (axons + get(team.listed, event)))
-    for event in range(first, min(first + _AHEAD, n)):
-        _ask(image, axons + get(team.listed, event))
+    for event in range(min(_FAR, n)):
+        prefetch(image.lists, 2 * (axons + get(scratch.listed, event)))
+    for event in range(min(_AHEAD, n)):
+        _ask(image, axons + get(scratch.listed, event))
     line = 64 // shape.due_bytes
     lines = shape.slots * shape.lanes // line
-    each = lines // max(n - first, 1) + 1
+    each = lines // max(n, 1) + 1
     ring = (core + 1) * shape.slots * shape.lanes if core + 1 < shape.n_cores else 0
-    for event in range(first, n):
-        prefetch(image.lists, 2 * (axons + get(team.listed, min(event + _FAR, n - 1))))
-        _ask(image, axons + get(team.listed, min(event + _AHEAD, n - 1)))
-        for k in range((event - first) * each, min((event - first + 1) * each, lines)):
+    for event in range(n):
+        prefetch(image.lists, 2 * (axons + get(scratch.listed, min(event + _FAR, n - 1))))
+        _ask(image, axons + get(scratch.listed, min(event + _AHEAD, n - 1)))
+        for k in range(event * each, min((event + 1) * each, lines)):
             prefetch_far(state.due, ring + k * line)
-        _spread_list(image, state, team, me, core, axons + get(team.listed, event), tick)
-    team.totals[me * 8 + AXON_EVENTS] += n - first
+        _spread_list(image, state, scratch, core, axons + get(scratch.listed, event), tick)
+    scratch.totals[AXON_EVENTS] += n
 
 
 @inlined
@@ -305,9 +307,7 @@ def _ask(image: ListImage, number: int) -> None:
 
 
 @inlined
-def _spread_list(
-    image: ListImage, state: ListState, team: ListTeam, me: int, core: int, number: int, tick: int
-) -> None:
+def _spread_list(image: ListImage, state: ListState, scratch: ListScratch, core: int, number: int, tick: int) -> None:
     """Add one list; the ring of a core is rotated by the tick, so a synapse needs only an addition and a mask."""
     shape = image.shape
     size = shape.slots * shape.lanes
@@ -327,28 +327,19 @@ def _spread_list(
             place = base + ((turn + synapse) & (size - 1))
             put(state.due, place, get(state.due, place) + (synapse >> shape.place_bits << shift))
     put(state.busy, core, max(get(state.busy, core), tick + (head >> 8 & 255)))
-    team.totals[me * 8 + SYNAPTIC_EVENTS] += last - first
+    scratch.totals[SYNAPTIC_EVENTS] += last - first
 
 
 @inlined
 def compute(
-    image: ListImage,
-    state: ListState,
-    team: ListTeam,
-    me: int,
-    core: int,
-    tick: int,
-    epoch: int,
-    record: Record,
-    time: int,
+    image: ListImage, state: ListState, scratch: ListScratch, team: ListTeam, me: int, core: int, call: Call, time: int
 ) -> None:
     """Run one tick of a core's neurons and send their spikes; mark whether the core stays awake."""
-    shape = image.shape
+    shape, tick, epoch = image.shape, call.first_tick + time, team.epoch
     lanes, n_words = shape.lanes, shape.lanes >> 6
     due = (core * shape.slots + (tick & (shape.slots - 1))) * lanes
     last_word = (lanes - shape.unused - 1) >> 6
-    first = me * team.room
-    n, any_change = first, uint64(0)
+    n, any_change = 0, uint64(0)
     has_joins = get(image.has_joins, core)
     if has_joins:
         tick_joined(image, state, core, due, tick - epoch)
@@ -368,16 +359,16 @@ def compute(
             changed &= (~uint64(0)) >> uint64(shape.unused & 63)
         any_change |= changed | fired
         if fired != uint64(0):
-            _keep(record, core, k, fired, time, n_words)
-            n += list_ones(team.listed, n, k << 6, fired)
+            _keep(call.record, core, k, fired, time, n_words)
+            n += list_ones(scratch.listed, n, k << 6, fired)
     rested = get(state.rests, core) >= tick
-    for k in range(first, n):
-        prefetch(image.start, core * lanes + get(team.listed, k))
-    for k in range(first, n):
-        prefetch(image.target, get(image.start, core * lanes + get(team.listed, k)))
-    for k in range(first, n):
-        _send(image, state, team, me, core, get(team.listed, k), tick, epoch)
-    team.totals[me * 8 + SPIKES] += n - first
+    for k in range(n):
+        prefetch(image.start, core * lanes + get(scratch.listed, k))
+    for k in range(n):
+        prefetch(image.target, get(image.start, core * lanes + get(scratch.listed, k)))
+    for k in range(n):
+        _send(image, state, team, me, core, get(scratch.listed, k), tick)
+    scratch.totals[SPIKES] += n
     # With nothing due a tick is a function of currents, voltages and who rests: once it leaves them unchanged and
     # silent, it does so until the next event.
     put(state.awake, core, any_change != uint64(0) or rested or get(state.busy, core) >= tick)
@@ -396,14 +387,12 @@ def _keep(record: Record, core: int, word: int, fired: int, time: int, n_words: 
 
 
 @inlined
-def _send(
-    image: ListImage, state: ListState, team: ListTeam, me: int, core: int, neuron: int, tick: int, epoch: int
-) -> None:
+def _send(image: ListImage, state: ListState, team: ListTeam, me: int, core: int, neuron: int, tick: int) -> None:
     """Begin the rest of a neuron that fired, and send its spike to its axons."""
     at = core * image.shape.lanes + neuron
     rests = get(image.refractory, at)
     if rests > 0:
-        put(state.resting, at, tick - epoch + rests)
+        put(state.resting, at, tick - team.epoch + rests)
         put(state.rests, core, max(get(state.rests, core), tick + rests))
     for target in range(get(image.start, at), get(image.start, at + 1)):
         there = get(image.target, target)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from neuromap.compiling import INSIDE, cached
 from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS
-from neuromap.simulation.engine.kernel.layout import aligned_empty
+from neuromap.simulation.engine.kernel.layout import aligned_empty, aligned_full
 from neuromap.simulation.engine.kernel.memory_layout import aligned, padded_lanes
 from neuromap.simulation.engine.kernel.remote import Remote, RemoteTargets, no_remote
 
@@ -122,21 +122,27 @@ class ListState(NamedTuple):
 
 
 class ListTeam(NamedTuple):
-    """Cores and working memory of each thread."""
+    """Cores of each thread, and what differs from call to call."""
 
     n_threads: int
     first: NDArray[np.int64]
     """(threads + 1,): first core of every thread."""
     barrier: NDArray[np.uint64]
-    listed: NDArray[np.uint16]
-    """(threads, room): reached axons of a core, then its neurons that fire."""
-    room: int
     held: NDArray[np.uint8]
     """(ticks of the call, C, lanes): 1 for neurons that hold a voltage as a tick begins; empty if not wanted."""
-    totals: NDArray[np.int64]
-    """(threads, 8): counts since tick 0; SPIKES and so on of :mod:`neuromap.simulation.engine.kernel.workspace`."""
+    epoch: int
+    """Tick from which ticks of rest count."""
     remote: Remote
     """Spikes to and from other ranks."""
+
+
+class ListScratch(NamedTuple):
+    """Working memory of one thread."""
+
+    listed: NDArray[np.uint16]
+    """Reached axons of a core, then its neurons that fire."""
+    totals: NDArray[np.int64]
+    """Counts since tick 0; SPIKES and so on of :mod:`neuromap.simulation.engine.kernel.workspace`."""
 
 
 def make_list_image(program: ListProgram, remote: RemoteTargets | None = None) -> ListImage:
@@ -179,18 +185,18 @@ def make_list_state(program: ListProgram, image: ListImage) -> ListState:
     shape = image.shape
     values = program.neurons
     return ListState(
-        current=_copied(values.current, shape.lanes),
-        voltage=_copied(values.voltage, shape.lanes),
-        resting=_full(shape.n_cores * shape.lanes, np.int32, -1),
-        due=_full(shape.n_cores * shape.slots * shape.lanes, f"i{shape.due_bytes}", 0),
-        reached=_full((shape.spike_delay + 1) * shape.words, np.uint64, 0),
-        fed=_full((shape.spike_delay + 1) * shape.n_cores, np.uint8, 0),
+        current=aligned(padded_lanes(values.current, shape.lanes, 0)),
+        voltage=aligned(padded_lanes(values.voltage, shape.lanes, 0)),
+        resting=aligned_full(shape.n_cores * shape.lanes, np.int32, -1),
+        due=aligned_full(shape.n_cores * shape.slots * shape.lanes, f"i{shape.due_bytes}"),
+        reached=aligned_full((shape.spike_delay + 1) * shape.words, np.uint64),
+        fed=aligned_full((shape.spike_delay + 1) * shape.n_cores, np.uint8),
         extent=np.maximum(image.extent, _words_of((values.current != 0) | (values.voltage != 0))),
-        busy=_full(shape.n_cores, np.int64, -1),
-        rests=_full(shape.n_cores, np.int64, -1),
-        awake=_full(shape.n_cores, np.uint8, 1),
-        extra=_full(shape.n_cores * shape.lanes if image.has_joins.any() else 1, np.int64, 0),
-        words=_full(shape.n_cores * shape.lanes // 32 if image.has_joins.any() else 1, np.uint64, 0),
+        busy=aligned_full(shape.n_cores, np.int64, -1),
+        rests=aligned_full(shape.n_cores, np.int64, -1),
+        awake=aligned_full(shape.n_cores, np.uint8, 1),
+        extra=aligned_full(shape.n_cores * shape.lanes if image.has_joins.any() else 1, np.int64),
+        words=aligned_full(shape.n_cores * shape.lanes // 32 if image.has_joins.any() else 1, np.uint64),
     )
 
 
@@ -216,22 +222,15 @@ def first_list_cores(n_cores: int, threads: int) -> NDArray[np.int64]:
     return np.array([n_cores * k // n for k in range(n + 1)], np.int64)
 
 
-def make_list_team(image: ListImage, threads: int, remote: Remote | None = None) -> ListTeam:
+def make_list_team(image: ListImage, threads: int, remote: Remote | None = None) -> tuple[ListTeam, list[ListScratch]]:
     """Divide the cores among threads; ``remote`` connects to other ranks."""
     first = first_list_cores(image.shape.n_cores, threads)
-    n = len(first) - 1
+    others = no_remote(np.int64) if remote is None else remote
+    team = ListTeam(len(first) - 1, first, aligned_full(BARRIER_WORDS, np.uint64), np.zeros(0, np.uint8), 0, others)
     most_axons = int(np.diff(image.word).max(initial=0)) * 64
-    room = -(-(max(most_axons, image.shape.lanes) + 64) // 32) * 32  # list_ones may write 64 too many
-    return ListTeam(
-        n_threads=n,
-        first=first,
-        barrier=np.zeros(BARRIER_WORDS, np.uint64),
-        listed=_full(n * room, np.uint16, 0),
-        room=room,
-        held=np.zeros(0, np.uint8),
-        totals=np.zeros(n * 8, np.int64),
-        remote=no_remote(np.int64) if remote is None else remote,
-    )
+    room = max(most_axons, image.shape.lanes) + 64  # list_ones may write 64 too many
+    scratches = (ListScratch(aligned_full(room, np.uint16), aligned_full(8, np.int64)) for _ in first[1:])
+    return team, list(scratches)
 
 
 def _shape(program: ListProgram, words: int, lists: _Lists) -> ListShape:
@@ -460,13 +459,3 @@ def _fill_lists(  # type: ignore[no-untyped-def]
         # Lists of zeros have no shift.
         heads[2 * one] = begin << 16 | (place + span[its]) // lanes << 8 | max(shift[its] - due_shift, 0)
         heads[2 * one + 1] = place << 32 | last - first
-
-
-def _copied(values: NDArray[np.int32], lanes: int) -> NDArray[np.int32]:
-    return aligned(padded_lanes(values, lanes, 0))
-
-
-def _full(size: int, dtype: Any, value: int) -> NDArray[Any]:
-    array = aligned_empty(size, dtype)
-    array[:] = value
-    return array

@@ -14,13 +14,13 @@ from neuromap.compiling import announced
 from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.bit_sliced.sliced_compiled import LANES, PLANE, WORDS, Fed, States, sliced_kernel
 from neuromap.simulation.engine.bit_sliced.sliced_image import make_sliced_image, make_sliced_state, sliced_targets
-from neuromap.simulation.engine.engine import FeedPlan, Spikes
+from neuromap.simulation.engine.engine import NO_SPIKES, FeedPlan, Spikes
 from neuromap.simulation.engine.fast_engine import CALL_SECONDS, record_of
 from neuromap.simulation.engine.kernel.compiled import compiled
 from neuromap.simulation.engine.kernel.layout import State, aligned_empty, extent
-from neuromap.simulation.engine.kernel.memory_layout import make_image, make_state, read_only, vector_groups
+from neuromap.simulation.engine.kernel.memory_layout import make_image, make_state, read_only
 from neuromap.simulation.engine.kernel.team import make_team
-from neuromap.simulation.engine.kernel.workspace import Events, make_scratch
+from neuromap.simulation.engine.kernel.workspace import Call, Events, make_scratch
 
 # The cores of a program that are not bit-sliced, in the ordinary kernel: one state per run, tick by tick.
 
@@ -38,7 +38,6 @@ class OrdinaryCores:
 
     def __init__(self, program: Program, bit_sliced: NDArray[np.bool_]) -> None:
         self._image = make_image(program)
-        self._width = (0,) * vector_groups(program.chip.neurons)
         self._row_cores = np.flatnonzero(bit_sliced).astype(np.int32)
         self._begin = make_state(program, self._image)
         self._begin.awake[self._row_cores] = 0
@@ -81,10 +80,8 @@ class OrdinaryCores:
     def tick(self, tick: int, noise_seed: int, kept: NDArray[np.uint64]) -> None:
         """Run one tick of all runs, with noise seeds from ``noise_seed`` on; write watched spikes into planes."""
         self._record.fired[:] = 0
-        compiled().run(
-            self._image, self._now, self._begin, self._scratch, self._team, 0, tick, 1, self._n_runs, True,
-            self._no_events, 0, self._record, np.uint64(noise_seed), self._width,
-        )  # fmt: skip
+        call = Call(tick, 1, self._n_runs, True, self._no_events, 0, self._record, np.uint64(noise_seed))
+        compiled().run(self._image, self._now, self._begin, self._scratch, self._team, 0, call)
         if self._record.n_rows:
             sliced_kernel().keep_fired(self._record.fired, self._n_runs, self._places, kept)
 
@@ -152,7 +149,7 @@ class SideBySide:
         parts, tick = [np.zeros((2, 0), np.int64)], 0
         while tick < plan.n_ticks:
             if is_called_off():
-                return Spikes(*np.zeros((3, 0), np.int64))
+                return NO_SPIKES
             n_ticks = min(plan.n_ticks - tick, self._ticks_at_once(len(cores)))
             kept = np.zeros(-(-n_ticks * len(cores) // _TILE) * _TILE * PLANE, np.int16)
             began = time.perf_counter()

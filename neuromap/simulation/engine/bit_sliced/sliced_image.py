@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.bit_sliced.sliced_compiled import LEVELS, PLANE, SlicedImage, SlicedState, sliced_kernel
-from neuromap.simulation.engine.kernel.layout import aligned_empty
+from neuromap.simulation.engine.kernel.layout import aligned_full
 from neuromap.simulation.engine.kernel.memory_layout import read_only
 from neuromap.simulation.engine.neuron import Width, fire
 
@@ -123,17 +123,14 @@ def sliced_targets(
 def make_sliced_state(image: SlicedImage) -> SlicedState:
     """State before the first tick; nothing is due."""
     slots = 1 << image.slot_bits
-    due = aligned_empty(slots * image.n_rows * image.n_axons * PLANE, np.int16)
-    due[:] = 0
-    planes = aligned_empty((2 * image.n_axons + 1) * PLANE, np.int16)
-    planes[:] = 0
-    handed = aligned_empty(PLANE, np.int16)
+    due = aligned_full(slots * image.n_rows * image.n_axons * PLANE, np.int16)
+    handed = aligned_full(PLANE, np.int16)
     return SlicedState(
         due=due,
         due_words=due.view(np.uint64),
         busy=np.zeros(slots * image.n_rows, np.uint8),
-        planes=planes,
-        sums=aligned_empty(_MOST_BITS * PLANE, np.int16),
+        planes=aligned_full((2 * image.n_axons + 1) * PLANE, np.int16),
+        sums=aligned_full(_MOST_BITS * PLANE, np.int16),
         handed=handed,
         handed_words=handed.view(np.uint64),
     )

@@ -23,51 +23,54 @@ BIT, BYTE, INT32, WORD = ir.IntType(1), ir.IntType(8), ir.IntType(32), ir.IntTyp
 
 
 class LanesType(types.Type):
-    """``32 * groups`` signed integers of ``bits`` bits."""
+    """``32 * groups`` signed integers of ``bits`` bits; truth values (masks) have one bit."""
 
     def __init__(self, bits: int, groups: int) -> None:
         self.bits, self.groups = bits, groups
         super().__init__(name=f"Lanes({bits}, {groups})")
 
-
-class MaskType(types.Type):
-    """``32 * groups`` truth values."""
-
-    def __init__(self, groups: int) -> None:
-        self.groups = groups
-        super().__init__(name=f"Mask({groups})")
+    @property
+    def vector(self) -> ir.VectorType:
+        """Type of one group."""
+        return ir.VectorType(ir.IntType(self.bits), GROUP)
 
 
 @register_model(LanesType)
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, dmm: Any, fe_type: LanesType) -> None:
-        vector = ir.VectorType(ir.IntType(fe_type.bits), GROUP)
-        super().__init__(dmm, fe_type, ir.ArrayType(vector, fe_type.groups))
+        super().__init__(dmm, fe_type, ir.ArrayType(fe_type.vector, fe_type.groups))
 
 
-@register_model(MaskType)
-class _MaskModel(models.PrimitiveModel):
-    def __init__(self, dmm: Any, fe_type: MaskType) -> None:
-        super().__init__(dmm, fe_type, ir.ArrayType(ir.VectorType(BIT, GROUP), fe_type.groups))
+def made(emit: Callable[..., Any], result: Any, *arguments: Any) -> Any:
+    """Type and code of an intrinsic; ``emit(builder, *values)`` makes the code, from pointers in place of arrays."""
+
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        pairs = zip(arguments, values, strict=True)
+        given = (context.make_array(t)(context, builder, v).data if is_array(t) else v for t, v in pairs)
+        value = emit(builder, *given)
+        return context.get_dummy_value() if result is types.void else value
+
+    return result(*arguments), generate
 
 
-def lane_vector(bits: int) -> ir.VectorType:
-    """Type of one group of lanes."""
-    return ir.VectorType(ir.IntType(bits), GROUP)
+def made_by_group(emit: Callable[..., Any], result: LanesType, *arguments: Any) -> Any:
+    """As :func:`made`, for lanes; ``emit(builder, group, *values)`` makes a group, from one of each lanes argument."""
+
+    def groups(builder: Any, *values: Any) -> Any:
+        made_lanes = ir.Constant(ir.ArrayType(result.vector, result.groups), ir.Undefined)
+        pairs = list(zip(arguments, values, strict=True))
+        for group in range(result.groups):
+            given = (builder.extract_value(v, group) if isinstance(t, LanesType) else v for t, v in pairs)
+            made_lanes = builder.insert_value(made_lanes, emit(builder, group, *given), group)
+        return made_lanes
+
+    return made(groups, result, *arguments)
 
 
-def each_group(builder: Any, llvm_type: Any, groups: int, make: Callable[[int], Any]) -> Any:
-    """Aggregate the values ``make(group)`` of all groups."""
-    value = ir.Constant(llvm_type, ir.Undefined)
-    for group in range(groups):
-        value = builder.insert_value(value, make(group), group)
-    return value
-
-
-def address(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
-    """Pointer to an element of a flat array."""
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.gep(data, [index], inbounds=True)
+def element(builder: Any, data: Any, index: Any, kind: Any = None) -> Any:
+    """Pointer to an element of a flat array, as one to a value of another type if ``kind`` is given."""
+    here = builder.gep(data, [index], inbounds=True)
+    return here if kind is None else builder.bitcast(here, kind.as_pointer())
 
 
 def splat(builder: Any, scalar: Any, vector: ir.VectorType, lanes: int = GROUP) -> Any:
@@ -83,6 +86,7 @@ def call_llvm(builder: Any, name: str, result: Any, arguments: list[Any]) -> Any
     return builder.call(cgutils.get_or_insert_function(builder.module, function_type, name), arguments)
 
 
-def is_flat(array: Any) -> bool:
-    """Whether a type is that of flat contiguous arrays."""
-    return isinstance(array, types.Array) and array.ndim == 1 and array.layout == "C"
+def is_array(kind: Any, *elements: Any) -> bool:
+    """Whether a type is that of flat contiguous arrays of integers, or of some types of them."""
+    is_flat = isinstance(kind, types.Array) and kind.ndim == 1 and kind.layout == "C"
+    return is_flat and (kind.dtype in elements if elements else isinstance(kind.dtype, types.Integer))

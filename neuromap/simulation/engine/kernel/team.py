@@ -8,8 +8,6 @@ memory: their spikes are delivered before the tick that has to wait for them (``
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit, uint64
 from numpy.typing import NDArray
@@ -21,7 +19,7 @@ from neuromap.simulation.engine.kernel.remote import Remote, no_remote, remote_i
 from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_box, deliver_remote
 from neuromap.simulation.engine.kernel.tick import tick_cores
 from neuromap.simulation.engine.kernel.words import get, put
-from neuromap.simulation.engine.kernel.workspace import Events, Record, Scratch, Team
+from neuromap.simulation.engine.kernel.workspace import Call, Events, Scratch, Team
 
 inlined = njit(**INLINED)
 
@@ -58,44 +56,24 @@ def make_team(image: Image, threads: int, remote: Remote | None = None) -> Team:
 
 
 @njit(**CALLED)
-def run_ticks(
-    image: Image,
-    state: State,
-    scratch: Scratch,
-    team: Team,
-    me: int,
-    first_tick: int,
-    n_ticks: int,
-    events: Events,
-    event_tick: int,
-    record: Record,
-    seed: int,
-    width: Any,
-) -> None:
+def run_ticks(image: Image, state: State, scratch: Scratch, team: Team, me: int, call: Call) -> None:
     """Run the cores of thread ``me`` for some ticks, in step with the other threads of the team."""
-    # ``events.start[event_tick]`` belongs to the first tick. At the end, all spikes of other ranks are delivered.
+    # At the end, all spikes of other ranks are delivered.
     sense = uint64(0)
     remote = team.remote
-    for time in range(n_ticks):
-        tick = first_tick + time
-        if len(remote.others) > 0 and not _take(image, state, team, me, first_tick, time - 1 - remote.lag):
+    for time in range(call.n_ticks):
+        tick = call.first_tick + time
+        if len(remote.others) > 0 and not _take(image, state, team, me, call.first_tick, time - 1 - remote.lag):
             return
         for receiver in range(team.n_boxes):
             put(team.n_out, box_of(team, tick, me, receiver) * 8, 0)
-        _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, events, event_tick + time)
-        tick_cores(image, state, scratch, team, me, tick, time, record, seed, width)
+        _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, call.events, call.event_tick + time)
+        tick_cores(image, state, scratch, team, me, call, time)
         if len(remote.others) > 0:
             for remote_box in range(remote.n_boxes):
                 box = box_of(team, tick, me, team.n_threads + remote_box)
-                send_remote(
-                    remote,
-                    me,
-                    remote_box,
-                    team.outbox,
-                    get(team.start, box),
-                    get(team.n_out, box * 8),
-                    remote.clock + time,
-                )
+                first, n = get(team.start, box), get(team.n_out, box * 8)
+                send_remote(remote, me, remote_box, team.outbox, first, n, remote.clock + time)
             tell_finished(remote, me, remote.clock + time)
         if team.n_threads > 1:
             sense ^= uint64(1)
@@ -104,8 +82,8 @@ def run_ticks(
         for sender in range(team.n_threads):
             deliver_box(image, state, team, box_of(team, tick, sender, me), tick)
     if len(remote.others) > 0:
-        for time in range(max(0, n_ticks - 1 - remote.lag), n_ticks):
-            if not _take(image, state, team, me, first_tick, time):
+        for time in range(max(0, call.n_ticks - 1 - remote.lag), call.n_ticks):
+            if not _take(image, state, team, me, call.first_tick, time):
                 return
 
 
