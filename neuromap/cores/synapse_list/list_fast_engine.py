@@ -67,8 +67,8 @@ class ListFastEngine(InputUnderWay, CompiledRuns):
         currents = CurrentState(self.currents, resting, due, amounts)
         return EngineState(self.tick, self.potentials, spikes, self.totals, currents)
 
-    def _put_spikes(self, spikes: Ints) -> None:
-        at.put_reached(self._image, self._state, spikes)
+    def _put_spikes(self, state: EngineState) -> None:
+        at.put_reached(self._image, self._state, state.spikes)
 
     def _put(self, state: EngineState) -> None:
         """Write values of neurons and sums due into the new state, whose epoch begins now."""

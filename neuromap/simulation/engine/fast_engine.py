@@ -46,10 +46,10 @@ ALONE = 4096
 Workers = tuple[Any, list[Any]]
 
 
-class CompiledRuns(ABC):
-    """Base of compiled engines: everything but the kernel, and how programs and states lie in memory."""
+class CompiledEngine(ABC):
+    """Base of compiled engines: everything but the kernel, how programs and states lie in memory, and the output."""
 
-    program: ChipProgram  # the loaded program
+    program: Any  # the loaded program
     tick: int  # the tick that runs next; the first is 0
     _name: ClassVar[str]  # for the message that it is compiled
     _image: Any
@@ -63,7 +63,6 @@ class CompiledRuns(ABC):
     def _start(self, image: Any, threads: int, noise_seed: int) -> None:
         self._image, self._threads, self._noise_seed = image, threads, check_seed(noise_seed)
         self._alone, self._team = self._teams(threads)
-        self._watch: tuple[Bools, Record, Ints] | None = None
         self._pace = 0.0  # seconds per tick of the last call
         self._start_state: Any = None
         self.reset()
@@ -84,18 +83,13 @@ class CompiledRuns(ABC):
     def _kernel(self) -> Any:
         """Return the entry point: ``run(image, state, start, scratch, team, me, call)``."""
 
-    @property
-    @abstractmethod
-    def _groups(self) -> int:
-        """Words of 32 spike bits of a core."""
-
     @abstractmethod
     def _put(self, state: EngineState) -> None:
         """Continue from a state, but for spikes that have not reached their axons."""
 
     @abstractmethod
-    def _put_spikes(self, spikes: Ints) -> None:
-        """Put such spikes, rows (due tick, core, axon), into the new state."""
+    def _put_spikes(self, state: EngineState) -> None:
+        """Put such spikes of a state into the new one."""
 
     def _teams(self, threads: int) -> tuple[Workers, Workers]:
         """Make the workers of short calls and those of the others."""
@@ -121,7 +115,7 @@ class CompiledRuns(ABC):
         self.reset()
         self.tick = state.tick
         self._put(state)
-        self._put_spikes(state.spikes)
+        self._put_spikes(state)
         self._alone[1][0].totals[:3] = state.totals
 
     def fork(self) -> Self:
@@ -146,15 +140,6 @@ class CompiledRuns(ABC):
         self._pace = (time.perf_counter() - began) / max(call.n_runs, 1) / call.n_ticks
         self.tick += call.n_ticks
 
-    def _call_each(self, call: Call) -> None:
-        """Execute consecutive runs, each from tick 0, on this thread only."""
-        if self._start_state is None:
-            self._start_state = self._make_state()
-        for scratch in self._team[1]:
-            scratch.totals[:] = 0
-        self.tick, self._noise_seed = 0, (int(call.seed) + call.n_runs - 1) % 2**64
-        self._call(self._alone, self._start_state, call)
-
     @abstractmethod
     def potentials_of(self, cores: Ints) -> Ints:
         """Copy of the potentials V (voltages, for neurons with currents) of some cores, in this order, shape (n, N)."""
@@ -169,11 +154,6 @@ class CompiledRuns(ABC):
         """Activity since tick 0; axon events and their synapses count in the tick that reaches the axon."""
         return Totals(*self._counts()[:3])
 
-    @property
-    def visits(self) -> int:
-        """Cores visited since tick 0, counted once per tick; the others were at rest."""
-        return self._counts()[workspace.VISITS]
-
     def _counts(self) -> list[int]:
         """Sum the counts of all threads since tick 0: SPIKES and so on of ``kernel/workspace.py``."""
         every = self._alone[1] + (self._team[1] if self._team is not self._alone else [])
@@ -183,6 +163,32 @@ class CompiledRuns(ABC):
     def _together(self, work: Callable[[int], None], n_threads: int, barrier: Words, n_ticks: int) -> None:
         """Run ``work(thread)`` of a call of ``n_ticks`` ticks on all threads of a team."""
         run_together(work, n_threads, barrier)
+
+
+class CompiledRuns(CompiledEngine):
+    """Base of compiled engines of neurons that spike."""
+
+    program: ChipProgram
+    _watch: tuple[Bools, Record, Ints] | None = None
+
+    @property
+    @abstractmethod
+    def _groups(self) -> int:
+        """Words of 32 spike bits of a core."""
+
+    @property
+    def visits(self) -> int:
+        """Cores visited since tick 0, counted once per tick; the others were at rest."""
+        return self._counts()[workspace.VISITS]
+
+    def _call_each(self, call: Call) -> None:
+        """Execute consecutive runs, each from tick 0, on this thread only."""
+        if self._start_state is None:
+            self._start_state = self._make_state()
+        for scratch in self._team[1]:
+            scratch.totals[:] = 0
+        self.tick, self._noise_seed = 0, (int(call.seed) + call.n_runs - 1) % 2**64
+        self._call(self._alone, self._start_state, call)
 
     def step(self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()) -> tuple[Ints, Ints]:
         """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
@@ -349,8 +355,8 @@ class FastEngine(CompiledRuns):
     def _put(self, state: EngineState) -> None:
         self._state = make_state(self.program, self._image, state.potentials)
 
-    def _put_spikes(self, spikes: Ints) -> None:
-        put_spikes(self._image, self._state, spikes)
+    def _put_spikes(self, state: EngineState) -> None:
+        put_spikes(self._image, self._state, state.spikes)
 
     def potentials_of(self, cores: Ints) -> Ints:
         """Copy of the potentials V of some cores, in this order, shape (n, N)."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import EngineState
+from neuromap.simulation.engine.engine import Engine, EngineState
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.fast_engine import CompiledRuns, Workers, run_together
 from neuromap.simulation.engine.kernel.barrier import ABORT
@@ -175,7 +175,7 @@ class SharedRuns(CompiledRuns):
     def restore(self, state: EngineState) -> None:
         """Continue from a state of these cores; spikes of other ranks may be under way longer than any of their own."""
         super().restore(replace(state, spikes=state.spikes[:0]))
-        self._put_spikes(state.spikes)
+        self._put_spikes(state)
 
     def _together(self, work: Callable[[int], None], n_threads: int, barrier: NDArray[np.uint64], n_ticks: int) -> None:
         try:
@@ -194,11 +194,13 @@ def targets(meeting: Meeting, wires: RemoteWires, axon: Ints) -> RemoteTargets:
     return RemoteTargets(wires.neuron, core, axon, wires.delay, meeting.n_cores, meeting.most_delay)
 
 
-def started(kind: Any, program: ChipProgram, boxes: SharedBoxes | None, image: Any, choice: EngineChoice) -> Any:
+def started(
+    kind: Any, program: ChipProgram, boxes: SharedBoxes | None, image: Any, choice: EngineChoice
+) -> Engine | None:
     """Make an engine of class ``kind`` with these boxes; None without any."""
     if boxes is None:
         return None
-    engine = kind.__new__(kind)
-    engine.program, engine._boxes = program, boxes
-    engine._start(image, choice.n_threads, choice.noise_seed)
-    return engine
+    made = kind.__new__(kind)
+    made.program, made._boxes = program, boxes
+    made._start(image, choice.n_threads, choice.noise_seed)
+    return cast("Engine", made)

@@ -115,10 +115,12 @@ class Call(NamedTuple):
     n_runs: int
     """0: once; else so many times, each from the start state, or each continuing its own state (``has_states``)."""
     has_states: bool
-    events: Events
+    events: Any
+    """:class:`Events`, or what kernels of other cores take for it."""
     event_tick: int
     """``events.start[event_tick]`` belongs to the first tick."""
-    record: Record
+    record: Any
+    """:class:`Record`, likewise."""
     seed: Any
     """Noise seed of the first run, uint64; the next have the next ones."""
 
