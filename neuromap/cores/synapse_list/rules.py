@@ -135,13 +135,27 @@ def axons(program: SynapseProgram) -> Iterator[Finding]:
 
 def synapse_memory(program: ListProgram) -> Iterator[Finding]:
     """``synapse-memory``: the lists of every core fit its memory."""
+    nothing = np.zeros(program.n_cores, np.int64)
+    yield memory_of_lists(program, 1 + _needs_two_runs(program), nothing, "memory of its lists in bits")
+
+
+def memory_of_lists(program: SynapseProgram, runs: Ints, other: Ints, what: str) -> Finding:
+    """Report cores whose memory is too small for their lists, of some runs each, and ``other`` bits."""
     table, limits = program.synapses, program.chip.lists
-    each = (1 + _needs_two_runs(program)) * limits.list_bits + np.diff(table.lists) * limits.synapse_bits
-    bits = np.bincount(table.list_core, each, program.n_cores).astype(np.int64)
+    synapses = np.diff(table.lists) * limits.synapse_bits
+    some = np.flatnonzero(synapses)
+    if limits.dense_bits and len(some):  # lists of one delay, with a weight for every neuron from the first to the last
+        first = table.lists[some]
+        one_delay = np.maximum.reduceat(table.delay, first) == np.minimum.reduceat(table.delay, first)
+        neurons = np.maximum.reduceat(table.neuron, first) - np.minimum.reduceat(table.neuron, first) + np.int64(1)
+        bits = runs[some] * neurons * limits.dense_bits
+        synapses[some] = np.where(one_delay & (bits < synapses[some]), bits, synapses[some])
+    each = runs * limits.list_bits + synapses
+    bits = other + np.bincount(table.list_core, each, program.n_cores).astype(np.int64)
     if limits.shares_lists:
         for core in np.flatnonzero(bits > limits.synapse_memory_bits).tolist():
-            bits[core] = sum(each[one] for one in unlike_lists(program, core))
-    yield _per_core("synapse-memory", bits, limits.synapse_memory_bits, "memory of its lists in bits")
+            bits[core] = other[core] + sum(each[one] for one in unlike_lists(program, core))
+    return _per_core("synapse-memory", bits, limits.synapse_memory_bits, what)
 
 
 def unlike_lists(program: SynapseProgram, core: int) -> list[int]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from llvmlite import ir
@@ -12,25 +11,12 @@ from numba.extending import intrinsic
 from neuromap.cores.synapse_list.list_kernel.list_image import ListImage, ListScratch, ListState, ListTeam
 from neuromap.simulation.engine.kernel.barrier import atomic_or
 from neuromap.simulation.engine.kernel.emission import INLINED, INT32, WORD, element, splat
-from neuromap.simulation.engine.kernel.remote import LINE, part_of, post_remote
+from neuromap.simulation.engine.kernel.remote import post_remote
 from neuromap.simulation.engine.kernel.words import get, list_ones, prefetch, prefetch_far, put
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, Call, Record
 
 _LANES = 16
 _INTS, _DOUBLES, _FLOATS = (ir.VectorType(kind, _LANES) for kind in (ir.IntType(32), ir.DoubleType(), ir.FloatType()))
-
-
-class _Widths(NamedTuple):
-    """Scalars broadcast to all lanes."""
-
-    half: Any
-    mask: Any
-    due_shift: Any
-    sum_half: Any
-    sum_mask: Any
-    sum_wraps: Any
-    rail: Any
-    tick: Any
 
 
 class _Parameters(NamedTuple):
@@ -46,65 +32,61 @@ class _Parameters(NamedTuple):
 
 
 class _Unit:
-    """Emits the code of one call."""
+    """Emits the code of one call: for neurons that share all parameters (``uniform``), have ``options``, or neither."""
 
     def __init__(self, context: Any, builder: Any, argument_types: Any, arguments: Any) -> None:
         self.context, self.builder = context, builder
         self.state, self.image = zip(argument_types[:2], arguments[:2], strict=True)
-        self.lane, self.due, self.tick = arguments[2:]
-        self.widths = self._widths()
+        self.lane, self.due, tick = arguments[2:]
+        self.tick = self._every(tick)
 
-    def generate(self, parameters: Any) -> Any:
+    def generate(self, form: str) -> Any:
         """Emit all lanes; return the tuple of both words."""
-        fired, changed = zip(*(self._group(group, parameters(group)) for group in range(64 // _LANES)), strict=True)
+        shared = self._parameters(0, form) if form == "uniform" else None
+        groups = range(64 // _LANES)
+        fired, changed = zip(*(self._group(g, shared or self._parameters(g, form)) for g in groups), strict=True)
         words = [self._joined(bits) for bits in (fired, changed)]
         return self.context.make_tuple(self.builder, types.UniTuple(types.uint64, 2), words)
 
-    def parameters(self, group: int, *, splatted: bool) -> _Parameters:
+    def _parameters(self, group: int, form: str) -> _Parameters:
         """Emit the loads of the parameters."""
-        keep_current, keep_voltage, threshold, bias = (
-            self._splatted(self.image, name, kind) if splatted else self._load(self.image, name, self.lane, group, kind)
-            for name, kind in (
-                ("keep_current", _FLOATS),
-                ("keep_voltage", _FLOATS),
-                ("threshold", _INTS),
-                ("bias", _INTS),
-            )
-        )
         b = self.builder
-        # padding lanes of a core compute as the others, and are masked out at the end
-        return _Parameters(
-            b.fpext(keep_current, _DOUBLES), b.fpext(keep_voltage, _DOUBLES), threshold, b.sitofp(bias, _DOUBLES)
-        )
 
-    def with_options(self, group: int) -> _Parameters:
-        """Emit the loads of the parameters of neurons with options."""
-        low, reset, subtract, bias = (
-            self._load(self.image, name, self.lane, group, _INTS) for name in ("low", "reset", "subtract", "bias")
-        )
-        takes = self.builder.icmp_signed(">", subtract, ir.Constant(_INTS, None))
-        options = (self.builder.sitofp(low, _DOUBLES), reset, takes, bias)
-        return self.parameters(group, splatted=False)._replace(options=options)
+        def load(name: str, kind: Any = _INTS) -> Any:
+            if form == "uniform":
+                return splat(b, b.load(self._address(self.image, name, self.lane)), kind, _LANES)
+            return self._load(self.image, name, self.lane, group, kind)
+
+        # padding lanes of a core compute as the others, and are masked out at the end
+        keeps = [b.fpext(load(name, _FLOATS), _DOUBLES) for name in ("keep_current", "keep_voltage")]
+        threshold, bias = load("threshold"), load("bias")
+        options: tuple[Any, ...] = ()
+        if form == "options":
+            takes = b.icmp_signed(">", load("subtract"), ir.Constant(_INTS, None))
+            options = (b.sitofp(load("low"), _DOUBLES), load("reset"), takes, bias)
+        return _Parameters(*keeps, threshold, b.sitofp(bias, _DOUBLES), options)
 
     def _group(self, group: int, k: _Parameters) -> tuple[Any, Any]:
-        b, zero, w = self.builder, ir.Constant(_INTS, None), self.widths
+        b, zero = self.builder, ir.Constant(_INTS, None)
+        half, mask, rail = self._width("half"), self._width("mask"), b.sitofp(self._width("rail"), _DOUBLES)
         u = self._load(self.state, "current", self.lane, group, _INTS)
         v = self._load(self.state, "voltage", self.lane, group, _INTS)
         due, nothing = self._due_lanes(group)
         resting = self._load(self.state, "resting", self.lane, group, _INTS)
 
-        due = self._wrapped(due, w.sum_half, w.sum_mask) if k.options else due
-        current = self._wrapped(b.add(self._kept(u, k.keep_current), due), w.half, w.mask)
+        due = self._wrapped(due, self._width("sum_half"), self._width("sum_mask")) if k.options else due
+        current = self._wrapped(b.add(self._kept(u, k.keep_current), due), half, mask)
         kept = b.sitofp(self._kept(v, k.keep_voltage), _DOUBLES)
         total = b.fadd(b.fadd(kept, b.sitofp(current, _DOUBLES)), k.bias)
-        low, left, takes = b.fsub(ir.Constant(_DOUBLES, [0.0] * _LANES), w.rail), zero, None
+        low, left, takes = b.fsub(ir.Constant(_DOUBLES, [0.0] * _LANES), rail), zero, None
         if k.options:
             low, left, takes, bias = k.options
-            sums = self._wrapped(b.add(current, bias), w.half, w.mask)
-            total = b.select(b.icmp_signed(">", w.sum_wraps, zero), b.fadd(kept, b.sitofp(sums, _DOUBLES)), total)
-        total = b.select(b.fcmp_ordered("<", total, w.rail), total, w.rail)
+            sums = self._wrapped(b.add(current, bias), half, mask)
+            wraps = b.icmp_signed(">", self._width("sum_wraps"), zero)
+            total = b.select(wraps, b.fadd(kept, b.sitofp(sums, _DOUBLES)), total)
+        total = b.select(b.fcmp_ordered("<", total, rail), total, rail)
         total = b.select(b.fcmp_ordered(">", total, low), total, low)
-        is_awake = b.icmp_signed("<", resting, w.tick)
+        is_awake = b.icmp_signed("<", resting, self.tick)
         voltage = b.select(is_awake, b.fptosi(total, _INTS), v)
         fires = b.and_(is_awake, b.icmp_signed(">", voltage, k.threshold))
         left = left if takes is None else b.select(takes, b.sub(voltage, k.threshold), left)
@@ -124,7 +106,7 @@ class _Unit:
         due = self._load(self.state, "due", self.due, group, vector)
         if bits < 32:
             due = self.builder.sext(due, _INTS)
-        return self.builder.shl(due, self.widths.due_shift), ir.Constant(vector, None)
+        return self.builder.shl(due, self._width("due_shift")), ir.Constant(vector, None)
 
     def _wrapped(self, values: Any, half: Any, mask: Any) -> Any:
         b = self.builder
@@ -134,14 +116,15 @@ class _Unit:
         b = self.builder
         return b.fptosi(b.fmul(b.sitofp(values, _DOUBLES), keep), _INTS)
 
-    def _widths(self) -> _Widths:
-        b = self.builder
+    def _every(self, word: Any) -> Any:
+        return splat(self.builder, self.builder.trunc(word, INT32), _INTS, _LANES)
+
+    def _width(self, name: str) -> Any:
+        """Broadcast a number of the shape to all lanes."""
         kind, value = self.image
-        shape_kind = kind.types[kind.fields.index("shape")]
-        shape = b.extract_value(value, kind.fields.index("shape"))
-        *words, rail = (b.extract_value(shape, shape_kind.fields.index(name)) for name in _Widths._fields[:-1])
-        *ints, tick = (splat(b, b.trunc(word, INT32), _INTS, _LANES) for word in (*words, self.tick))
-        return _Widths._make([*ints, splat(b, b.sitofp(rail, ir.DoubleType()), _DOUBLES, _LANES), tick])
+        place = kind.fields.index("shape")
+        shape = self.builder.extract_value(value, place)
+        return self._every(self.builder.extract_value(shape, kind.types[place].fields.index(name)))
 
     def _address(self, of: Any, name: str, index: Any) -> Any:
         kind, value = of
@@ -156,9 +139,6 @@ class _Unit:
         here = b.bitcast(self._address(of, name, index), kind.as_pointer())
         return b.load(b.gep(here, [INT32(group)], inbounds=True), align=2)
 
-    def _splatted(self, of: Any, name: str, kind: Any) -> Any:
-        return splat(self.builder, self.builder.load(self._address(of, name, self.lane)), kind, _LANES)
-
     def _store(self, name: str, index: Any, group: int, lanes: Any) -> None:
         b = self.builder
         here = b.bitcast(self._address(self.state, name, index), lanes.type.as_pointer())
@@ -172,8 +152,8 @@ class _Unit:
         return word
 
 
-def _tick_lanes(parameters: Callable[[_Unit], Callable[[int], _Parameters]]) -> Any:
-    """Make the intrinsic for one tick of 64 neurons, given what emits the parameters of a group of lanes."""
+def _tick_lanes(form: str) -> Any:
+    """Make the intrinsic for one tick of 64 neurons."""
 
     @intrinsic
     def tick_lanes(typing_context: Any, state: Any, image: Any, lane: Any, due: Any, tick: Any) -> Any:
@@ -181,24 +161,18 @@ def _tick_lanes(parameters: Callable[[_Unit], Callable[[int], _Parameters]]) -> 
         # Their sums lie from ``due`` on, and are set to 0.
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            unit = _Unit(context, builder, signature.args, arguments)
-            return unit.generate(parameters(unit))
+            return _Unit(context, builder, signature.args, arguments).generate(form)
 
         return types.UniTuple(types.uint64, 2)(state, image, lane, due, tick), generate
 
     return tick_lanes
 
 
-def _shared_parameters(unit: _Unit) -> Callable[[int], _Parameters]:
-    shared = unit.parameters(0, splatted=True)
-    return lambda group: shared
-
-
-tick_lanes = _tick_lanes(lambda unit: lambda group: unit.parameters(group, splatted=False))
+tick_lanes = _tick_lanes("")
 # where all neurons of the core have the same parameters
-tick_uniform_lanes = _tick_lanes(_shared_parameters)
+tick_uniform_lanes = _tick_lanes("uniform")
 # for neurons with resets or floors, or where sums wrap
-tick_optional_lanes = _tick_lanes(lambda unit: unit.with_options)
+tick_optional_lanes = _tick_lanes("options")
 
 
 inlined = njit(**INLINED)
@@ -403,17 +377,13 @@ def _send(image: ListImage, state: ListState, team: ListTeam, me: int, core: int
 
 
 @inlined
-def deliver_remote(image: ListImage, state: ListState, team: ListTeam, me: int, clock: int, tick: int) -> None:
-    """Reach the axons of spikes that other ranks sent to this thread in ``tick``, at time ``clock``."""
-    remote = team.remote
-    for k in range(len(remote.arrivals) // 2):
-        if get(remote.arrivals, 2 * k) == me:
-            channel = get(remote.arrivals, 2 * k + 1)
-            first = part_of(remote, channel, clock)
-            n = get(remote.counts, (channel * remote.slots + (clock & (remote.slots - 1))) * LINE)
-            for record in range(first, first + n):
-                there = get(remote.records, record)
-                reach_axon(image, state, team, there >> 40, there & _BIT, tick)
+def reach_some(
+    image: ListImage, state: ListState, team: ListTeam, records: Any, first: int, last: int, tick: int
+) -> None:
+    """Reach the axons of spikes that another rank sent in ``tick``."""
+    for record in range(first, last):
+        there = get(records, record)
+        reach_axon(image, state, team, there >> 40, there & _BIT, tick)
 
 
 @inlined

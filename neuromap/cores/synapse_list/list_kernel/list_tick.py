@@ -13,12 +13,12 @@ from typing import Any
 
 from numba import njit, uint64
 
-from neuromap.cores.synapse_list.list_kernel.list_core import compute, deliver_remote, spread
+from neuromap.cores.synapse_list.list_kernel.list_core import compute, reach_some, spread
 from neuromap.cores.synapse_list.list_kernel.list_image import ListImage, ListScratch, ListState, ListTeam
 from neuromap.simulation.engine.kernel.barrier import wait
 from neuromap.simulation.engine.kernel.compiled import cached_under, call_of_run, compiled, kernel_stamp
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
-from neuromap.simulation.engine.kernel.remote import begin_remote, end_remote, remote_is_ready, tell_finished
+from neuromap.simulation.engine.kernel.remote import begin_remote, end_remote, take_remote, tell_finished
 from neuromap.simulation.engine.kernel.words import clear_values, copy_values, get, put
 from neuromap.simulation.engine.kernel.workspace import VISITS, Call, Events
 
@@ -36,7 +36,7 @@ def run_list_ticks(
     for time in range(call.n_ticks):
         tick = call.first_tick + time
         if len(remote.others) > 0:
-            if not _take(image, state, team, me, call.first_tick, time - 1 - remote.lag):
+            if not take_remote(reach_some, image, state, team, me, call, time - 1 - remote.lag):
                 return
             begin_remote(remote, me, remote.clock + time)
         if len(team.held) > 0:
@@ -59,18 +59,8 @@ def run_list_ticks(
                 return
     if len(remote.others) > 0:
         for time in range(max(0, call.n_ticks - 1 - remote.lag), call.n_ticks):
-            if not _take(image, state, team, me, call.first_tick, time):
+            if not take_remote(reach_some, image, state, team, me, call, time):
                 return
-
-
-@inlined
-def _take(image: ListImage, state: ListState, team: ListTeam, me: int, first_tick: int, time: int) -> bool:
-    """Deliver spikes that other ranks sent in tick ``time`` of this call, if >= 0; False if the run was cancelled."""
-    if time >= 0:
-        if not remote_is_ready(team.remote, team.barrier, team.remote.clock + time):
-            return False
-        deliver_remote(image, state, team, me, team.remote.clock + time, first_tick + time)
-    return True
 
 
 @inlined

@@ -145,7 +145,7 @@ class SideBySide:
         self._state.busy[:] = 0
         states = _NO_STATES if self._others is None else self._others.begin(n_runs, watched)
         kept_of, cores, neurons = self._watch(watched)
-        run_ticks = sliced_kernel().run_ticks
+        run_ticks = sliced_kernel().run_sliced_ticks
         parts, tick = [np.zeros((2, 0), np.int64)], 0
         while tick < plan.n_ticks:
             if is_called_off():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -447,21 +448,10 @@ def _transpose(tile: Any) -> None:
         mask ^= mask << uint64(half)
 
 
-class SlicedKernel(NamedTuple):
-    """Numba dispatchers that release the interpreter lock; their arguments are those of the functions they name."""
-
-    weigh_synapses: Any
-    fill_lists: Any
-    make_planes: Any
-    run_ticks: Any
-    keep_fired: Any
-    list_planes: Any
-
-
 @cache
-def sliced_kernel() -> SlicedKernel:
-    """Entry points for this machine."""
+def sliced_kernel() -> SimpleNamespace:
+    """Entry points for this machine, by name: dispatchers that release the interpreter lock."""
     compiled()  # refuses if compiling is disabled
     functions = (weigh_synapses, fill_lists, make_planes, run_sliced_ticks, keep_fired, list_planes)
     stamp = kernel_stamp(*Path(__file__).parent.glob("*.py"))
-    return SlicedKernel(*(cached_under(stamp, function.py_func, _nrt=False) for function in functions))
+    return SimpleNamespace(**{f.__name__: cached_under(stamp, f.py_func, _nrt=False) for f in functions})

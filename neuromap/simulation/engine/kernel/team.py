@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS, wait
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.layout import Image, State, aligned_empty, extent
-from neuromap.simulation.engine.kernel.remote import Remote, no_remote, remote_is_ready, send_remote, tell_finished
-from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_box, deliver_remote
+from neuromap.simulation.engine.kernel.remote import Remote, no_remote, send_remote, take_remote, tell_finished
+from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_some
 from neuromap.simulation.engine.kernel.tick import tick_cores
 from neuromap.simulation.engine.kernel.words import get, put
 from neuromap.simulation.engine.kernel.workspace import Call, Events, Scratch, Team
@@ -63,7 +63,8 @@ def run_ticks(image: Image, state: State, scratch: Scratch, team: Team, me: int,
     remote = team.remote
     for time in range(call.n_ticks):
         tick = call.first_tick + time
-        if len(remote.others) > 0 and not _take(image, state, team, me, call.first_tick, time - 1 - remote.lag):
+        late = time - 1 - remote.lag
+        if len(remote.others) > 0 and not take_remote(deliver_some, image, state, team, me, call, late):
             return
         for receiver in range(team.n_boxes):
             put(team.n_out, box_of(team, tick, me, receiver) * 8, 0)
@@ -80,21 +81,13 @@ def run_ticks(image: Image, state: State, scratch: Scratch, team: Team, me: int,
             if not wait(team.barrier, team.n_threads, sense):
                 return
         for sender in range(team.n_threads):
-            deliver_box(image, state, team, box_of(team, tick, sender, me), tick)
+            box = box_of(team, tick, sender, me)
+            first = get(team.start, box)
+            deliver_some(image, state, team, team.outbox, first, first + get(team.n_out, box * 8), tick)
     if len(remote.others) > 0:
         for time in range(max(0, call.n_ticks - 1 - remote.lag), call.n_ticks):
-            if not _take(image, state, team, me, call.first_tick, time):
+            if not take_remote(deliver_some, image, state, team, me, call, time):
                 return
-
-
-@inlined
-def _take(image: Image, state: State, team: Team, me: int, first_tick: int, time: int) -> bool:
-    """Deliver other ranks' spikes of a tick, if it is one of this call; return False if the run was called off."""
-    if time >= 0:
-        if not remote_is_ready(team.remote, team.barrier, team.remote.clock + time):
-            return False
-        deliver_remote(image, state, team, me, team.remote.clock + time, first_tick + time)
-    return True
 
 
 @inlined
