@@ -48,7 +48,7 @@ class GradedNumpyEngine(GradedSteps, NumpyLists):
 
     def _checked(self, events: engine.HostEvents, watched: Bools | None) -> engine.HostEvents:
         events = super()._checked(events, watched)
-        return replace(events, values=checked_values(self.program, events, self._bounds))
+        return replace(events, values=checked_values(self.program, events, self._bounds).astype(np.int32))
 
     def _spread(self, fed: Ints, values: Ints) -> tuple[int, int]:
         if self._carried[self.tick % len(self._carried), fed].any() or len(np.unique(fed)) < len(fed):

@@ -21,7 +21,7 @@ from numba import int64, njit, types, uint64
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Bools, Ints, Words
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list.program import SynapseTable
@@ -76,8 +76,8 @@ class Image(NamedTuple):
     start: Ints
     target_list: NDArray[np.int32]
     target_core: NDArray[np.int32]
-    exists: NDArray[np.bool_]  # (lanes,): whether it is a neuron; the others pad cache lines
-    restless: NDArray[np.bool_]  # (C,): cores with a neuron that sends in every tick, as a stuck one does
+    exists: Bools  # (lanes,): whether it is a neuron; the others pad cache lines
+    restless: Bools  # (C,): cores with a neuron that sends in every tick, as a stuck one does
 
 
 class State(NamedTuple):
@@ -96,7 +96,7 @@ class Team(NamedTuple):
 
     n_threads: int
     first: Ints  # (threads + 1,): first core of every thread
-    barrier: NDArray[np.uint64]
+    barrier: Words
 
 
 class Scratch(NamedTuple):
@@ -116,7 +116,7 @@ class Fed(NamedTuple):
 
     start: Ints
     core: NDArray[np.int32]
-    list: NDArray[np.int64]
+    list: Ints
     value: NDArray[np.int32]
 
 

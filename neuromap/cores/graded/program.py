@@ -77,12 +77,7 @@ class GradedProgram(SynapseProgram):
     ranges: NDArray[np.int32]
 
     # V nodes; the other letters are those of ``SYNAPSES`` and ``TARGETS``
-    TENSORS: ClassVar[Tensors] = {
-        **SYNAPSES,
-        **TARGETS,
-        **table_tensors("units", UnitTable),
-        "ranges": ("int32", "V2"),
-    }
+    TENSORS: ClassVar[Tensors] = {**SYNAPSES, **TARGETS, **table_tensors("units", UnitTable), "ranges": ("int32", "V2")}
     TABLES: ClassVar[Mapping[str, type]] = {"synapses": SynapseTable, "units": UnitTable, "targets": TargetTable}
 
     def extents(self) -> dict[str, int]:

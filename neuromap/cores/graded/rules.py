@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list import rules as list_rules
 from neuromap.cores.synapse_list.program import SynapseTable
@@ -147,10 +147,10 @@ def _lists_of(table: SynapseTable, lists: slice) -> Ints:
     return np.repeat(np.arange(len(length)), length)
 
 
-def _is_mantissa(program: GradedProgram, weight: NDArray[np.integer], shift: int) -> NDArray[np.bool_]:
+def _is_mantissa(program: GradedProgram, weight: NDArray[np.integer], shift: int) -> Bools:
     """Test which weights are mantissas of the chip times ``2**shift``."""
     low, high = program.chip.weight_range
-    fits: NDArray[np.bool_] = (weight % (1 << shift) == 0) & (low <= weight >> shift) & (weight >> shift <= high)
+    fits: Bools = (weight % (1 << shift) == 0) & (low <= weight >> shift) & (weight >> shift <= high)
     return fits
 
 

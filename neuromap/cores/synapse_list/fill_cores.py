@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Ints, Words
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.grow_order import GroupOrder, Layer, block_order, fill_order, grow_order
@@ -502,7 +502,7 @@ def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int, budge
     return np.unique(core, return_inverse=True)[1].astype(np.int64)
 
 
-def _row_of_bits(mine: Ints, groups: NeuronGroups) -> NDArray[np.uint64]:
+def _row_of_bits(mine: Ints, groups: NeuronGroups) -> Words:
     """Mark the signals that some groups read, one bit each."""
     is_read = np.zeros(-(-groups.n_signals // 64) * 64, bool)
     is_read[groups.read_by(mine)] = True

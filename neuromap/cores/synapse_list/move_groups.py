@@ -67,7 +67,7 @@ def move_groups(core: Ints, groups: NeuronGroups, room: Room, deliveries: int, b
         at, saved = 0, 0
         while at < len(groups) and looked <= WORK and not budget.is_over("filling"):
             work = min(AT_ONCE, WORK - looked)
-            at, gained, seen = move(network, own, room.as_array(), books, scratch, sums, at, work)
+            at, gained, seen = move(network, own, np.array(room), books, scratch, sums, at, work)
             saved, looked = saved + gained, looked + seen
         if saved * LEAST <= state[1].sum():
             break

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.synapse_list.program import ListProgram, SynapseProgram
 from neuromap.hardware import checker
 from neuromap.hardware.checker import Finding, Place, Rules, find, find_values, in_range, inside
@@ -282,7 +281,7 @@ def resets(program: ListProgram) -> Iterator[Finding]:
 
 def _has_shift(
     low: Ints, high: Ints, unit: Ints, step: Ints | np.int64, shifts: tuple[int, int], mantissa: tuple[int, int]
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Test which sets of values, all multiples of ``unit``, some shift makes multiples of ``step`` in range."""
     found = np.zeros(np.shape(low), np.bool_)
     for shift in range(shifts[1], shifts[0] - 1, -1):

@@ -58,13 +58,13 @@ class _Unit:
             return self._load(self.image, name, self.lane, group, kind)
 
         # padding lanes of a core compute as the others, and are masked out at the end
-        keeps = [b.fpext(load(name, _FLOATS), _DOUBLES) for name in ("keep_current", "keep_voltage")]
+        current, voltage = (b.fpext(load(name, _FLOATS), _DOUBLES) for name in ("keep_current", "keep_voltage"))
         threshold, bias = load("threshold"), load("bias")
         options: tuple[Any, ...] = ()
         if form == "options":
             takes = b.icmp_signed(">", load("subtract"), ir.Constant(_INTS, None))
             options = (b.sitofp(load("low"), _DOUBLES), load("reset"), takes, bias)
-        return _Parameters(*keeps, threshold, b.sitofp(bias, _DOUBLES), options)
+        return _Parameters(current, voltage, threshold, b.sitofp(bias, _DOUBLES), options)
 
     def _group(self, group: int, k: _Parameters) -> tuple[Any, Any]:
         b, zero = self.builder, ir.Constant(_INTS, None)

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints, Words
 from neuromap.compiling import announced
 from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.bit_sliced.sliced_compiled import LANES, PLANE, WORDS, Fed, States, sliced_kernel
@@ -36,7 +37,7 @@ class OrdinaryCores:
     # bit_sliced: the other cores; they are never visited here
     # shapes: bit_sliced (C,)
 
-    def __init__(self, program: Program, bit_sliced: NDArray[np.bool_]) -> None:
+    def __init__(self, program: Program, bit_sliced: Bools) -> None:
         self._image = make_image(program)
         self._row_cores = np.flatnonzero(bit_sliced).astype(np.int32)
         self._begin = make_state(program, self._image)
@@ -55,7 +56,7 @@ class OrdinaryCores:
         other._start()
         return other
 
-    def begin(self, n_runs: int, watched: NDArray[np.bool_]) -> States:
+    def begin(self, n_runs: int, watched: Bools) -> States:
         """Set runs to the state before tick 0; spikes of ``watched`` neurons, (C, N), are kept."""
         begin: tuple[NDArray[Any], ...] = tuple(self._begin)
         if self._states is None:
@@ -77,7 +78,7 @@ class OrdinaryCores:
         shape = self._image.shape
         return States(n_runs, shape.n_cores, extent(shape.words), self._row_cores, self._now.ring, self._now.busy)
 
-    def tick(self, tick: int, noise_seed: int, kept: NDArray[np.uint64]) -> None:
+    def tick(self, tick: int, noise_seed: int, kept: Words) -> None:
         """Run one tick of all runs, with noise seeds from ``noise_seed`` on; write watched spikes into planes."""
         self._record.fired[:] = 0
         call = Call(tick, 1, self._n_runs, True, self._no_events, 0, self._record, np.uint64(noise_seed))
@@ -132,8 +133,8 @@ class SideBySide:
     def run(
         self,
         plan: FeedPlan,
-        frames: NDArray[np.bool_],
-        watched: NDArray[np.bool_],
+        frames: Bools,
+        watched: Bools,
         noise_seed: int = 0,
         is_called_off: Callable[[], bool] = lambda: False,
     ) -> Spikes:
@@ -173,7 +174,7 @@ class SideBySide:
         pace = int(CALL_SECONDS / self._pace) if self._pace else 1
         return max(1, min(_KEPT_BYTES // max(2 * PLANE * n_kept, 1), pace))
 
-    def _fed(self, plan: FeedPlan, frames: NDArray[np.bool_]) -> Fed:
+    def _fed(self, plan: FeedPlan, frames: Bools) -> Fed:
         """Lay out the frames of stimuli as planes; the last plane is for spikes that are always fed."""
         n_runs, n_columns = frames.shape
         padded = np.zeros(frames.size + _TILE, np.uint8)
@@ -185,14 +186,14 @@ class SideBySide:
         column = np.where(plan.columns < 0, n_columns, plan.columns).astype(np.int32)
         return Fed(*(read_only(array) for array in (plan.start, axon, column, planes)))
 
-    def _watch(self, watched: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    def _watch(self, watched: Bools) -> tuple[NDArray[np.int32], Ints, Ints]:
         """Plane of every neuron of the image (-1 for none), and the cores and neurons of all planes."""
         cores, neurons = np.nonzero(watched)
         place = np.cumsum(watched.reshape(-1)) - 1
         kept_of = np.where(watched.reshape(-1)[self._neurons], place[self._neurons], -1)
         return kept_of.astype(np.int32), cores, neurons
 
-    def _listed(self, kept: NDArray[np.int16], n_runs: int) -> NDArray[np.int64]:
+    def _listed(self, kept: NDArray[np.int16], n_runs: int) -> Ints:
         """List run and plane number of all spikes, run by run, shape (2, n)."""
         words = kept.view(np.uint64)
         found = np.empty((2, int(np.bitwise_count(words).sum(dtype=np.int64))), np.int64)

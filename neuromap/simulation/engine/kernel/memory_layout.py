@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.simulation.engine.kernel import layout as at
 from neuromap.simulation.engine.kernel.layout import Image, Shape, State, aligned_empty, aligned_full, as_extent, extent
@@ -96,7 +97,7 @@ class NarrowTables:
         flags |= np.where((lows > -INT16 - 1).any(axis=1), at.CAN_FALL, 0)
         return (flags | np.where(mixed | (floor > limit), at.WIDE_ONLY, 0)).astype(np.int32)
 
-    def _add_plane(self, header: NDArray[np.int32], position: int, values: NDArray[np.int64], padding: int) -> None:
+    def _add_plane(self, header: NDArray[np.int32], position: int, values: Ints, padding: int) -> None:
         """Add one parameter of some cores: a value if all neurons share it, else a plane."""
         lanes = 32 * extent(self.shape.groups)
         padded = np.full((len(values), lanes), padding, np.int64)
@@ -135,7 +136,7 @@ def padded_lanes(array: NDArray[Any], lanes: int, padding: int) -> NDArray[Any]:
     return padded.reshape(-1)
 
 
-def packed_bits(flags: NDArray[np.bool_], lanes: int) -> NDArray[np.uint32]:
+def packed_bits(flags: Bools, lanes: int) -> NDArray[np.uint32]:
     """(..., N) as 32-bit words, padded to ``lanes``, flat."""
     padded = np.zeros((*flags.shape[:-1], lanes // 8), np.uint8)
     bytes_ = np.packbits(flags, axis=-1, bitorder="little")
@@ -198,7 +199,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def make_state(program: Program, image: Image, potentials: NDArray[np.int64] | None = None) -> State:
+def make_state(program: Program, image: Image, potentials: Ints | None = None) -> State:
     """State before tick 0, or with other potentials, shape (C, N); no spikes are pending."""
     shape = image.shape
     lanes = 32 * extent(shape.groups)
@@ -226,7 +227,7 @@ def make_state(program: Program, image: Image, potentials: NDArray[np.int64] | N
     )
 
 
-def put_spikes(image: Image, state: State, spikes: NDArray[np.int64]) -> None:
+def put_spikes(image: Image, state: State, spikes: Ints) -> None:
     """Put pending spikes, rows (due tick, core, axon), into the ring of a new state."""
     slots, shape = 1 << image.shape.slot_bits, image.shape
     due, core, axon = spikes.T
@@ -271,7 +272,7 @@ def _blocks(n_cores: int) -> Iterator[slice]:
     return (slice(start, min(start + _BLOCK, n_cores)) for start in range(0, n_cores, _BLOCK))
 
 
-def _optional_bits(flags: NDArray[np.bool_] | None, lanes: int) -> NDArray[np.uint32]:
+def _optional_bits(flags: Bools | None, lanes: int) -> NDArray[np.uint32]:
     return np.zeros(0, np.uint32) if flags is None else packed_bits(flags, lanes)
 
 

@@ -17,12 +17,7 @@ import numpy as np
 from numba import njit, uint64
 from numpy.typing import NDArray
 
-from neuromap.simulation.engine.kernel.barrier import (
-    ABORT,
-    atomic_load,
-    atomic_store,
-    rest,
-)
+from neuromap.simulation.engine.kernel.barrier import ABORT, atomic_load, atomic_store, rest
 from neuromap.simulation.engine.kernel.emission import INLINED
 from neuromap.simulation.engine.kernel.words import get, put
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit, uint64
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS, wait
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.layout import Image, State, aligned_empty, extent
@@ -27,7 +27,7 @@ inlined = njit(**INLINED)
 MAX_TEAM = 64
 
 
-def first_cores(n_cores: int, threads: int) -> NDArray[np.int64]:
+def first_cores(n_cores: int, threads: int) -> Ints:
     """First core of each of at most ``threads`` threads, in whole blocks of 64, then the number of cores."""
     blocks = -(-n_cores // 64)
     n = max(1, min(threads, blocks, MAX_TEAM))

@@ -22,6 +22,7 @@ import numpy as np
 from numba import njit, uint64
 
 from neuromap.simulation.engine.kernel import layout as at
+from neuromap.simulation.engine.kernel import workspace as count
 from neuromap.simulation.engine.kernel.core_tick import prefetch_next, prefetch_row, tick_narrow, tick_wide
 from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.layout import Image, State, extent
@@ -36,20 +37,7 @@ from neuromap.simulation.engine.kernel.words import (
     put,
     trailing_zeros,
 )
-from neuromap.simulation.engine.kernel.workspace import (
-    AXON_EVENTS,
-    CONVOY,
-    FLIGHT,
-    SPARE,
-    SPIKES,
-    SYNAPTIC_EVENTS,
-    VISITS,
-    Ahead,
-    Call,
-    Scratch,
-    Team,
-    Visit,
-)
+from neuromap.simulation.engine.kernel.workspace import CONVOY, FLIGHT, SPARE, Ahead, Call, Scratch, Team, Visit
 
 inlined = njit(**INLINED)
 
@@ -115,7 +103,7 @@ def tick_cores(image: Image, state: State, scratch: Scratch, team: Team, me: int
         _compute(image, state, scratch, call, time, visit_batch, n)
         if visit_batch > 0:
             _post(image, scratch, team, me, tick, visit_batch - 1)
-    scratch.totals[VISITS] += n
+    scratch.totals[count.VISITS] += n
 
 
 @inlined
@@ -234,9 +222,9 @@ def _compute(
         prefetch_row(image, image.crossbar, np.intp(get(scratch.axons, row)) * groups)
     for target in range(first + ahead.target, ahead.target_end):
         prefetch_row(image, image.target, np.intp(get(scratch.fired, target)))
-    scratch.totals[SPIKES] += n - fired
-    scratch.totals[AXON_EVENTS] += first - start
-    scratch.totals[SYNAPTIC_EVENTS] += _synapses(image, scratch.axons, start, first)
+    scratch.totals[count.SPIKES] += n - fired
+    scratch.totals[count.AXON_EVENTS] += first - start
+    scratch.totals[count.SYNAPTIC_EVENTS] += _synapses(image, scratch.axons, start, first)
 
 
 @inlined
