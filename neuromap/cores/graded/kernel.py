@@ -27,7 +27,7 @@ from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list.program import SynapseTable
 from neuromap.simulation.engine.kernel.barrier import wait
 from neuromap.simulation.engine.kernel.compiled import cached_under, compiled, kernel_stamp
-from neuromap.simulation.engine.kernel.emission import CALLED, INT32, WORD, element, made, splat
+from neuromap.simulation.engine.kernel.lanes import CALLED, INT32, WORD, element, made, splat
 from neuromap.simulation.engine.kernel.layout import aligned_full
 from neuromap.simulation.engine.kernel.words import trailing_zeros
 from neuromap.simulation.engine.kernel.workspace import Call

@@ -350,17 +350,13 @@ def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] =
         best = _better(best, order, groups, room, first, budget)
         if best.stuck < 0 and budget.is_over("filling"):
             break
-    if best.deliveries > ENOUGH * first.deliveries and _may_grow(first, groups, budget):
+    work = first.deliveries * len(groups.signal) / max(1, groups.n_signals)  # is there time for it? If not, all ends
+    may_grow = work < MOST_GROWTH and best.deliveries > ENOUGH * first.deliveries
+    if may_grow and not budget.is_over("filling", work / GROWN_PER_SECOND):
         best = _better(best, grow_order(groups, room), groups, room, first, budget)
     if best.stuck >= 0:
         return first.core
     return merge_cores(move_groups(best.core, groups, room, best.deliveries, budget), groups, room, budget)
-
-
-def _may_grow(first: Filled, groups: NeuronGroups, budget: Budget) -> bool:
-    """Whether there is time to grow cores; if not, the search ends."""
-    work = first.deliveries * len(groups.signal) / max(1, groups.n_signals)
-    return work < MOST_GROWTH and not budget.is_over("filling", work / GROWN_PER_SECOND)
 
 
 class Filled(NamedTuple):

@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 
 from neuromap.cores.synapse_list.list_kernel.list_image import ListImage, ListScratch, ListState, ListTeam
 from neuromap.simulation.engine.kernel.barrier import atomic_or
-from neuromap.simulation.engine.kernel.emission import INLINED, INT32, WORD, element, splat
+from neuromap.simulation.engine.kernel.lanes import INLINED, INT32, WORD, element, splat
 from neuromap.simulation.engine.kernel.remote import post_remote
 from neuromap.simulation.engine.kernel.words import get, list_ones, prefetch, prefetch_far, put
 from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, Call, Record

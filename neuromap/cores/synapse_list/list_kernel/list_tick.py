@@ -17,7 +17,7 @@ from neuromap.cores.synapse_list.list_kernel.list_core import compute, reach_som
 from neuromap.cores.synapse_list.list_kernel.list_image import ListImage, ListScratch, ListState, ListTeam
 from neuromap.simulation.engine.kernel.barrier import wait
 from neuromap.simulation.engine.kernel.compiled import cached_under, call_of_run, compiled, kernel_stamp
-from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
+from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED
 from neuromap.simulation.engine.kernel.remote import begin_remote, end_remote, take_remote, tell_finished
 from neuromap.simulation.engine.kernel.words import clear_values, copy_values, get, put
 from neuromap.simulation.engine.kernel.workspace import VISITS, Call, Events

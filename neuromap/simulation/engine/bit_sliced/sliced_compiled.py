@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints, Words
 from neuromap.simulation.engine.kernel.compiled import cached_under, compiled, kernel_stamp
-from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
-from neuromap.simulation.engine.kernel.lanes import any_lane, broadcast, load, store
+from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED, any_lane, broadcast, load, store
 from neuromap.simulation.engine.kernel.words import get, nonzero_bytes, put, trailing_zeros
 
 # Bits of a weight's magnitude.

@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import njit, types, uint64
 from numba.extending import intrinsic
 
-from neuromap.simulation.engine.kernel.emission import INLINED, INT32, WORD, call_llvm, element, made
+from neuromap.simulation.engine.kernel.lanes import INLINED, INT32, WORD, call_llvm, element, made
 
 inlined = njit(**INLINED)
 

@@ -17,7 +17,7 @@ from numba import njit, uint64
 
 from neuromap.compiling import cached
 from neuromap.errors import NotSupportedError
-from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
+from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED
 from neuromap.simulation.engine.kernel.layout import Image, State, extent
 from neuromap.simulation.engine.kernel.team import run_ticks
 from neuromap.simulation.engine.kernel.words import clear_values, copy_values, count_ones, get, trailing_zeros

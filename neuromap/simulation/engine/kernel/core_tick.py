@@ -14,8 +14,9 @@ import numpy as np
 from numba import int16, int32, njit, uint32, uint64
 
 from neuromap.simulation.engine.kernel import layout as at
-from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
 from neuromap.simulation.engine.kernel.lanes import (
+    CALLED,
+    INLINED,
     add_where,
     any_lane,
     broadcast,

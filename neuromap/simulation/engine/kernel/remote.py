@@ -18,7 +18,7 @@ from numba import njit, uint64
 from numpy.typing import NDArray
 
 from neuromap.simulation.engine.kernel.barrier import ABORT, atomic_load, atomic_store, rest
-from neuromap.simulation.engine.kernel.emission import INLINED
+from neuromap.simulation.engine.kernel.lanes import INLINED
 from neuromap.simulation.engine.kernel.words import get, put
 
 inlined = njit(**INLINED)

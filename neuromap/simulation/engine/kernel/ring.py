@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numba import njit, uint64
 
-from neuromap.simulation.engine.kernel.emission import INLINED
+from neuromap.simulation.engine.kernel.lanes import INLINED
 from neuromap.simulation.engine.kernel.layout import Image, State, extent
 from neuromap.simulation.engine.kernel.words import get, prefetch, put
 from neuromap.simulation.engine.kernel.workspace import Team

@@ -13,7 +13,7 @@ from numba import njit, uint64
 
 from neuromap.arrays.array_types import Ints
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS, wait
-from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
+from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED
 from neuromap.simulation.engine.kernel.layout import Image, State, aligned_empty, extent
 from neuromap.simulation.engine.kernel.remote import Remote, no_remote, send_remote, take_remote, tell_finished
 from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_some

@@ -24,7 +24,7 @@ from numba import njit, uint64
 from neuromap.simulation.engine.kernel import layout as at
 from neuromap.simulation.engine.kernel import workspace as count
 from neuromap.simulation.engine.kernel.core_tick import prefetch_next, prefetch_row, tick_narrow, tick_wide
-from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
+from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED
 from neuromap.simulation.engine.kernel.layout import Image, State, extent
 from neuromap.simulation.engine.kernel.ring import box_of, slot_of
 from neuromap.simulation.engine.kernel.words import (

@@ -14,7 +14,7 @@ from numba import config, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from neuromap.simulation.engine.kernel.emission import (
+from neuromap.simulation.engine.kernel.lanes import (
     BIT,
     BYTE,
     GROUP,
