@@ -122,7 +122,8 @@ class ProgramWiring(Wiring):
         """Return the ticks from sampling an input until it first reaches each neuron, or ``NEVER``."""
         reached = np.full(len(self.label), NEVER, np.int64)
         due: dict[int, list[Ints]] = {}
-        self._put(due, reached, self._from_host(node), 0, node)
+        for hits in self._from_host(node):
+            self._put(due, reached, hits, 0, node)
         while due:
             # Ticks come in order, so the first visit of a neuron is its earliest.
             tick = min(due)
@@ -136,7 +137,7 @@ class ProgramWiring(Wiring):
     def latest(self, node: int) -> Ticks | None:
         """Return the ticks from sampling an input until it last reaches each neuron, self-edges masked; see base."""
         reached = np.full(len(self.label), NEVER, np.int64)
-        now = self._raise(reached, [self._from_host(node)], node)
+        now = self._raise(reached, self._from_host(node), node)
         for _ in range(self.longest_path(self._sends)):
             if not len(now):
                 return reached
@@ -172,13 +173,15 @@ class ProgramWiring(Wiring):
         reached[neuron[rises]] = ticks[rises]
         return neuron[rises]
 
-    def _from_host(self, node: int) -> Hits:
-        """List the synapses that an input reaches from the host, with the ticks since its sampling."""
-        host = self._program.host
+    def _from_host(self, node: int) -> Iterator[Hits]:
+        """Yield the synapses that an input reaches from the host, with the ticks since its sampling, in portions."""
+        host, step = self._program.host, max(1, _AT_ONCE // self._program.shape[1])
         rows = np.flatnonzero(host.node == node)
-        hits = self._of_axons(host.core[rows], host.axon[rows])
         arrival = ticks_since_sampling(self._program, node, rows)
-        return Hits(hits.source, hits.neuron, arrival[hits.source] + hits.ticks)
+        for first in range(0, len(rows), step):
+            some = rows[first : first + step]
+            hits = self._of_axons(host.core[some], host.axon[some])
+            yield hits._replace(ticks=arrival[first : first + step][hits.source] + hits.ticks)
 
     def _from_neurons(self, neurons: Ints) -> Iterator[Hits]:
         """Yield the synapses that spikes of some neurons reach, with the ticks from the spike, in portions."""

@@ -280,9 +280,7 @@ class ChipProgram(ReadOnly, Card, ABC):
     # arrays specific to this kind of program: its own, and those of ``TABLES`` under the table's name and a dot.
     # C cores, A axons, N neurons, K and M rows of host and outputs; further letters are those of ``extents``
     TENSORS: ClassVar[Tensors]
-    OPTIONAL: ClassVar[frozenset[str]] = (
-        frozenset()
-    )  # arrays that may be None, besides tables' fields
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset()  # arrays that may be None, besides tables' fields
     TABLES: ClassVar[Mapping[str, type]] = {}
 
     name: str  # name of the network

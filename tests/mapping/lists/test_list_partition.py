@@ -1,6 +1,5 @@
 """Neurons in cores of lists: never more deliveries than in their own order, within all limits, the same every time."""
 
-
 import numpy as np
 import pytest
 from hypothesis import event, given, settings
