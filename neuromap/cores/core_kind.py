@@ -191,31 +191,18 @@ class CoreKind:
 
     def __getattr__(self, part: str) -> Any:
         """Import a part on first access."""
-        asked = _PARTS.get(part)
-        if asked is None:
+        said = CoreKind.__annotations__.get(part)
+        if said is None:
             raise AttributeError(part)
+        asked = globals()[said.removesuffix(" | None")]
         label, path, found = f"core kind {self.name}", f"{self._package}.{part}", None
         imported(label, self._package, ChipError)
-        if part not in _OPTIONAL or find_spec(path) is not None:
+        if not said.endswith("None") or find_spec(path) is not None:
             found = imported(label, path, ChipError)
             for key in (*asked.__annotations__, *(key for key in vars(asked) if not key.startswith("_"))):
                 imported(label, f"{path}:{key}", ChipError)
         setattr(self, part, found)
         return found
-
-
-_PARTS: Mapping[str, type] = {
-    "structure": Structure,
-    "program": ProgramPart,
-    "rules": RulesPart,
-    "mapper": Mapper,
-    "engines": Engines,
-    "faults": FaultsPart,
-    "proof": ProofPart,
-    "wave": Wave,
-    "shared_engine": SharedEngine,
-}
-_OPTIONAL = ("proof", "wave", "shared_engine")
 
 
 CORE_KINDS: Registry[CoreKind] = Registry(

@@ -17,8 +17,9 @@ the input's next frame was sampled; the greatest over the inputs.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,12 +85,12 @@ class Wiring(ABC):
         return self._n_nodes + int(np.count_nonzero((self.relay | (self.label < 0)) & sends)) + 1
 
 
-# Neurons whose synapses are processed at once.
-_NEURONS = 4096
+# Synapses of neurons that are processed at once, about.
+_AT_ONCE = 1 << 20
 
 
-class _Hits(NamedTuple):
-    """Reached synapses: position of their source in the query, neuron, and ticks that it takes."""
+class Hits(NamedTuple):
+    """Reached synapses: their source, neuron, and ticks that it takes."""
 
     source: Ints
     neuron: Ints
@@ -101,86 +102,103 @@ class ProgramWiring(Wiring):
 
     def __init__(self, program: ChipProgram) -> None:
         super().__init__(program)
-        self._program = program
+        self._program: Any = program
         self._sends = np.zeros(len(self.label), np.bool_)
         self._sends[program.wires.core * program.shape[1] + program.wires.neuron] = True
         self._soma = program.soma
+        # equal where synapses lie within one node
+        self._closed_from = np.where(self.part | (self.label < 0), -3, self.label)
+        self._closed_onto = np.where(self.relay & ~self.part, -2, self.label)
 
     def linked(self) -> Bools:
         """Return a mask of the pairs of nodes that a synapse links, source first, shape (nodes, nodes)."""
         linked = np.zeros((self._n_nodes, self._n_nodes), np.bool_)
-        senders = np.flatnonzero(self._sends & (self.label >= 0))
-        for first in range(0, len(senders), _NEURONS):
-            some = senders[first : first + _NEURONS]
-            hits = self._from_neurons(some)
+        for hits in self._from_neurons(np.flatnonzero(self._sends & (self.label >= 0) & ~self.part)):
             target = self.label[hits.neuron]
-            linked[self.label[some[hits.source]][target >= 0], target[target >= 0]] = True
+            linked[self.label[hits.source][target >= 0], target[target >= 0]] = True
         return linked
 
     def earliest(self, node: int) -> Ticks:
         """Return the ticks from sampling an input until it first reaches each neuron, or ``NEVER``."""
         reached = np.full(len(self.label), NEVER, np.int64)
         due: dict[int, list[Ints]] = {}
-        _put(due, self._from_host(node))
+        for hits in self._from_host(node):
+            self._put(due, reached, hits, 0, node)
         while due:
             # Ticks come in order, so the first visit of a neuron is its earliest.
             tick = min(due)
             now = np.unique(np.concatenate(due.pop(tick)))
             now = now[reached[now] == NEVER]
             reached[now] = tick
-            hits = self._from_neurons(now)
-            fresh = reached[hits.neuron] == NEVER
-            _put(due, _Hits(hits.source[fresh], hits.neuron[fresh], tick + hits.ticks[fresh]))
+            for hits in self._from_neurons(now):
+                self._put(due, reached, hits, tick, node)
         return reached
 
     def latest(self, node: int) -> Ticks | None:
         """Return the ticks from sampling an input until it last reaches each neuron, self-edges masked; see base."""
         reached = np.full(len(self.label), NEVER, np.int64)
-        now = _raise(reached, self._from_host(node))
+        now = self._raise(reached, self._from_host(node), node)
         for _ in range(self.longest_path(self._sends)):
             if not len(now):
                 return reached
-            hits = self._from_neurons(now)
-            source = now[hits.source]
-            masked = (self.label[source] == self.label[hits.neuron]) & (self.label[source] >= 0)
-            open_ways = ~masked | self.relay[hits.neuron]
-            ticks = reached[source] + hits.ticks
-            now = _raise(reached, _Hits(source[open_ways], hits.neuron[open_ways], ticks[open_ways]))
+            now = self._raise(reached, (self._open(reached, hits) for hits in self._from_neurons(now)), node)
         return None if len(now) else reached
 
-    def _from_host(self, node: int) -> _Hits:
-        """List the synapses that an input reaches from the host, with the ticks since its sampling."""
-        host = self._program.host
+    def _open(self, reached: Ticks, hits: Hits) -> Hits:
+        """Mask hits within a node; what a part of a sum sends never leads back to it."""
+        masked = self._closed_from[hits.source] == self._closed_onto[hits.neuron]
+        return hits._replace(ticks=np.where(masked, NEVER, reached[hits.source] + hits.ticks))
+
+    def _spikes_at(self, ticks: Ticks, neurons: Ints, node: int) -> Ticks:
+        """Return the ticks at which reached neurons may spike, counted since ``node`` is sampled."""
+        return ticks
+
+    def _put(self, due: dict[int, list[Ints]], reached: Ticks, hits: Hits, tick: int, node: int) -> None:
+        """Note when neurons that are not reached yet may spike, after hits of a tick."""
+        first = np.full(len(self.label), -NEVER, np.int64)
+        np.minimum.at(first, hits.neuron, hits.ticks)
+        neuron = np.flatnonzero((first < -NEVER) & (reached == NEVER))
+        ticks = self._spikes_at(tick + first[neuron], neuron, node)
+        for then in np.unique(ticks).tolist():
+            due.setdefault(then, []).append(neuron[ticks == then])
+
+    def _raise(self, reached: Ticks, found: Iterable[Hits], node: int) -> Ints:
+        """Raise ``reached`` to later ticks; return the neurons that changed."""
+        last = np.full(len(self.label), NEVER, np.int64)
+        for hits in found:
+            np.maximum.at(last, hits.neuron, hits.ticks)
+        neuron = np.flatnonzero(last > NEVER)
+        ticks = self._spikes_at(last[neuron], neuron, node)
+        rises = ticks > reached[neuron]
+        reached[neuron[rises]] = ticks[rises]
+        return neuron[rises]
+
+    def _from_host(self, node: int) -> Iterator[Hits]:
+        """Yield the synapses that an input reaches from the host, with the ticks since its sampling, in portions."""
+        host, step = self._program.host, max(1, _AT_ONCE // self._program.shape[1])
         rows = np.flatnonzero(host.node == node)
-        hits = self._of_axons(host.core[rows], host.axon[rows])
         arrival = ticks_since_sampling(self._program, node, rows)
-        return _Hits(hits.source, hits.neuron, arrival[hits.source] + hits.ticks)
+        for first in range(0, len(rows), step):
+            some = rows[first : first + step]
+            hits = self._of_axons(host.core[some], host.axon[some])
+            yield hits._replace(ticks=arrival[first : first + step][hits.source] + hits.ticks)
 
-    def _from_neurons(self, neurons: Ints) -> _Hits:
-        """List the synapses that spikes of some neurons reach, with the ticks from the spike."""
-        sent = self._program.sent_by(*np.divmod(neurons, self._program.shape[1]))
-        hits = self._of_axons(sent.core, sent.axon)
-        return _Hits(sent.spike[hits.source], hits.neuron, sent.delay[hits.source] + hits.ticks)
+    def _from_neurons(self, neurons: Ints) -> Iterator[Hits]:
+        """Yield the synapses that spikes of some neurons reach, with the ticks from the spike, in portions."""
+        step = max(1, _AT_ONCE // self._program.shape[1])
+        for first in range(0, len(neurons), step):
+            some = neurons[first : first + step]
+            sent = self._program.sent_by(*np.divmod(some, self._program.shape[1]))
+            hits = self._of_axons(sent.core, sent.axon)
+            yield Hits(some[sent.spike[hits.source]], hits.neuron, sent.delay[hits.source] + hits.ticks)
 
-    def _of_axons(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> _Hits:
-        """List the synapses of nonzero weight of some axons, with their delays."""
+    def _of_axons(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> Hits:
+        """List the synapses of nonzero weight of some axons, by their positions, with their delays."""
         found = self._program.synapses_of(cores, axons)
         live = found.weight != 0
         source = found.row[live]
         neuron = cores[source] * self._program.shape[1] + found.neuron[live]
-        return _Hits(source, self._soma[neuron], found.delay[live])
-
-
-def _put(due: dict[int, list[Ints]], hits: _Hits) -> None:
-    for tick in np.unique(hits.ticks).tolist():
-        due.setdefault(tick, []).append(hits.neuron[hits.ticks == tick])
-
-
-def _raise(reached: Ticks, hits: _Hits) -> Ints:
-    """Raise ``reached`` to later ticks; return the neurons that changed."""
-    before = reached.copy()
-    np.maximum.at(reached, hits.neuron, hits.ticks)
-    return np.flatnonzero(reached > before)
+        return Hits(source, self._soma[neuron], found.delay[live])
 
 
 @dataclass(frozen=True)

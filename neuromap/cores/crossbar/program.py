@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.errors import NotSupportedError
 from neuromap.files.messages import show_name
-from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of
+from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of, table_tensors
 from neuromap.render.value import Card
 
 # Cores whose crossbars are counted at a time.
@@ -84,25 +84,11 @@ class Program(ChipProgram):
     TENSORS: ClassVar[Tensors] = {
         "axon_types": ("uint8", "CA"),
         "crossbar": ("uint8", "CAB"),
-        "neurons.weights": ("int16", "CNG"),
-        "neurons.leak": ("int16", "CN"),
-        "neurons.leak_reversal": ("bool", "CN"),
-        "neurons.threshold": ("int32", "CN"),
-        "neurons.negative_threshold": ("int32", "CN"),
-        "neurons.reset": ("int32", "CN"),
-        "neurons.reset_mode": ("uint8", "CN"),
-        "neurons.saturate_negative": ("bool", "CN"),
-        "neurons.potential": ("int32", "CN"),
-        "neurons.stochastic_weight": ("bool", "CNG"),
-        "neurons.stochastic_leak": ("bool", "CN"),
-        "neurons.noise_bits": ("uint8", "CN"),
+        **table_tensors("neurons", NeuronTable, weights="CNG", stochastic_weight="CNG"),
         "target_core": ("int32", "CN"),
         "target_axon": ("int32", "CN"),
         "delay": ("uint8", "CN"),
     }
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
-        {"neurons.stochastic_weight", "neurons.stochastic_leak", "neurons.noise_bits"}
-    )
     TABLES: ClassVar[Mapping[str, type]] = {"neurons": NeuronTable}
 
     def extents(self) -> dict[str, int]:

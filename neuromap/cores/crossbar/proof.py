@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.crossbar.program import Program
 from neuromap.proof.codes import PARAMETERS, RAILS, RANDOM, REST, LiftedNeurons
 
@@ -58,13 +58,13 @@ def forgetting(program: Program, core: int, low: Ints, high: Ints) -> tuple[Ints
     return alpha - leak, found
 
 
-def _only(low: Ints, high: Ints, value: Ints) -> NDArray[np.bool_]:
+def _only(low: Ints, high: Ints, value: Ints) -> Bools:
     """Whether no number but ``value`` lies between two bounds, both included."""
-    only: NDArray[np.bool_] = (low > high) | ((low == high) & (low == value))
+    only: Bools = (low > high) | ((low == high) & (low == value))
     return only
 
 
-def _random(program: Program, core: int) -> NDArray[np.bool_]:
+def _random(program: Program, core: int) -> Bools:
     neurons = program.neurons
     random = np.zeros(program.shape[1], np.bool_)
     for table in (neurons.stochastic_weight, neurons.stochastic_leak, neurons.noise_bits):
@@ -103,7 +103,7 @@ class Counting(NamedTuple):
     gamma: int
     kappa: bool
 
-    def step(self, total: Ints) -> tuple[Ints, NDArray[np.bool_]]:
+    def step(self, total: Ints) -> tuple[Ints, Bools]:
         """Return potentials after a tick, and spikes, given potentials that include all arrivals."""
         total = total + self.leak
         spikes = total >= self.threshold
@@ -126,7 +126,7 @@ def counting(program: Program, core: int, neuron: int) -> Counting | None:
     return Counting(potential, leak, alpha, under, after_spike, -beta if kappa else after_below, gamma, kappa)
 
 
-def _meets_rails(program: Program, of: Mapping[str, Ints], low: Ints, high: Ints) -> NDArray[np.bool_]:
+def _meets_rails(program: Program, of: Mapping[str, Ints], low: Ints, high: Ints) -> Bools:
     """Whether the potential of a neuron with a leak and a floor may meet the chip's rails."""
     # From below the threshold a tick adds at most ``high``; where that exceeds a threshold that spikes subtract, the
     # potential grows without bound.
@@ -135,7 +135,7 @@ def _meets_rails(program: Program, of: Mapping[str, Ints], low: Ints, high: Ints
     grows = (of["subtract"] == 1) & (gain > of["threshold"])
     rails = program.chip.potential_range
     deepest = np.minimum(-of["floor"], of["potential"]) + low + np.minimum(of["leak"], 0)
-    meets: NDArray[np.bool_] = grows | (start + gain > rails[1]) | (deepest < rails[0])
+    meets: Bools = grows | (start + gain > rails[1]) | (deepest < rails[0])
     return meets
 
 

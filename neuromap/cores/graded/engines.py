@@ -7,7 +7,7 @@ responds to what is due, and every value is sent to its axons. The equations are
 
 from __future__ import annotations
 
-from itertools import pairwise
+from dataclasses import replace
 
 import numpy as np
 
@@ -26,6 +26,7 @@ class GradedNumpyEngine(GradedSteps, NumpyLists):
     # Every sum here is exact: the rules ensure that all fit 32 bits.
     program: GradedProgram
     _value_type = np.int64
+    _kind = engine.Messages
 
     def _prepare(self) -> None:
         self._bounds = self.program.axon_ranges()
@@ -40,20 +41,14 @@ class GradedNumpyEngine(GradedSteps, NumpyLists):
         """Copy of everything that future ticks depend on."""
         return self._state_of(self._potentials, self._totals)
 
-    def run(self, events: engine.HostEvents, watched: Bools | None = None) -> engine.Messages:  # type: ignore[override]
+    def run(self, events: engine.HostEvents, watched: Bools | None = None) -> engine.Messages:
         """Run the next ``events.n_ticks`` ticks; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
-        engine.check_run(self.program, events, watched)
-        values = checked_values(self.program, events, self._bounds)
-        nothing = np.zeros(0, np.int64)
-        found = [(nothing, nothing, nothing, nothing)]
-        for start, end in pairwise(events.start.tolist()):
-            lists = self.program.synapses.axons[events.cores[start:end]] + events.axons[start:end]
-            cores, neurons, sent = self._step(lists, values[start:end])
-            if watched is not None:
-                kept = watched[cores, neurons]
-                cores, neurons, sent = cores[kept], neurons[kept], sent[kept]
-            found.append((np.full(len(cores), self.tick - 1, np.int64), cores, neurons, sent))
-        return engine.Messages(*(np.concatenate(column) for column in zip(*found, strict=True)))
+        sent: engine.Messages = NumpyLists.run(self, events, watched)
+        return sent
+
+    def _checked(self, events: engine.HostEvents, watched: Bools | None) -> engine.HostEvents:
+        events = super()._checked(events, watched)
+        return replace(events, values=checked_values(self.program, events, self._bounds).astype(np.int32))
 
     def _spread(self, fed: Ints, values: Ints) -> tuple[int, int]:
         if self._carried[self.tick % len(self._carried), fed].any() or len(np.unique(fed)) < len(fed):

@@ -21,21 +21,22 @@ from numba import int64, njit, types, uint64
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Bools, Ints, Words
 from neuromap.arrays.packed_rows import ragged_ranges
 from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list.program import SynapseTable
 from neuromap.simulation.engine.kernel.barrier import wait
 from neuromap.simulation.engine.kernel.compiled import cached_under, compiled, kernel_stamp
-from neuromap.simulation.engine.kernel.emission import CALLED
-from neuromap.simulation.engine.kernel.layout import aligned_empty
+from neuromap.simulation.engine.kernel.lanes import CALLED, INT32, WORD, element, made, splat
+from neuromap.simulation.engine.kernel.layout import aligned_full
 from neuromap.simulation.engine.kernel.words import trailing_zeros
+from neuromap.simulation.engine.kernel.workspace import Call
 
 # Lanes of a block, of 32 bits each: a vector of AVX2.
 BLOCK = 8
 # Lanes of a cache line, to which the lanes of every core are aligned.
 LINE = 16
-# Words of ``Team.counts``: what was done since tick 0, messages listed in this call, and the tick of a fault + 1.
+# Words of ``Scratch.totals``: what was done since tick 0, messages listed in this call, and the tick of a fault + 1.
 SENT, AXON_EVENTS, SYNAPTIC_EVENTS, LISTED, FAULT = range(5)
 
 
@@ -75,8 +76,8 @@ class Image(NamedTuple):
     start: Ints
     target_list: NDArray[np.int32]
     target_core: NDArray[np.int32]
-    watched: NDArray[np.bool_]  # (lanes,): whether messages are listed
-    restless: NDArray[np.bool_]  # (C,): cores with a neuron that sends in every tick, as a stuck one does
+    exists: Bools  # (lanes,): whether it is a neuron; the others pad cache lines
+    restless: Bools  # (C,): cores with a neuron that sends in every tick, as a stuck one does
 
 
 class State(NamedTuple):
@@ -91,13 +92,19 @@ class State(NamedTuple):
 
 
 class Team(NamedTuple):
-    """Cores of each thread, and its activity."""
+    """Cores of each thread."""
 
     n_threads: int
     first: Ints  # (threads + 1,): first core of every thread
-    barrier: NDArray[np.uint64]
-    counts: Ints  # (threads, 8)
-    # (threads, room): messages of a call
+    barrier: Words
+
+
+class Scratch(NamedTuple):
+    """Working memory of one thread."""
+
+    totals: Ints  # (8,)
+    together: Ints  # (8,): values of four axons that are spread together, and where their weights begin
+    # (room,): messages of a call
     tick: NDArray[np.int32]
     core: NDArray[np.int32]
     lane: NDArray[np.int32]
@@ -109,8 +116,11 @@ class Fed(NamedTuple):
 
     start: Ints
     core: NDArray[np.int32]
-    list: NDArray[np.int64]
+    list: Ints
     value: NDArray[np.int32]
+
+
+_WIDE, _NARROW, _BYTES = (ir.VectorType(ir.IntType(bits), BLOCK) for bits in (64, 32, 8))
 
 
 def _add_products(n: int) -> Any:
@@ -119,26 +129,21 @@ def _add_products(n: int) -> Any:
     @intrinsic
     def add(typing_context: Any, due: Any, lane: Any, weight: Any, at: Any, values: Any) -> Any:
         """Add weight[at[k] : at[k] + 8] * values[k] for every k to due[lane : lane + 8]."""
+        bits = weight.dtype.bitwidth
+        row_type = ir.VectorType(ir.IntType(bits), BLOCK)
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            bits = weight.dtype.bitwidth
-            wide, narrow = ir.VectorType(ir.IntType(32), BLOCK), ir.VectorType(ir.IntType(bits), BLOCK)
-            data = context.make_array(due)(context, builder, arguments[0]).data
-            place = builder.bitcast(builder.gep(data, [arguments[1]]), wide.as_pointer())
-            weights = context.make_array(weight)(context, builder, arguments[2]).data
+        def emit(builder: Any, sums: Any, lane: Any, weights: Any, begins: Any, factors: Any) -> None:
+            place = element(builder, sums, lane, _NARROW)
             total = builder.load(place, align=4 * BLOCK)
             for k in range(n):
-                begin = builder.extract_value(arguments[3], k)
-                row = builder.load(builder.bitcast(builder.gep(weights, [begin]), narrow.as_pointer()), align=bits // 8)
-                row = builder.sext(row, wide) if bits < 32 else row
-                value = builder.trunc(builder.extract_value(arguments[4], k), ir.IntType(32))
-                one = builder.insert_element(ir.Constant(wide, ir.Undefined), value, ir.IntType(32)(0))
-                every = builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), BLOCK), [0] * BLOCK))
-                total = builder.add(total, builder.mul(row, every))
+                here = element(builder, weights, builder.extract_value(begins, k), row_type)
+                row = builder.load(here, align=bits // 8)
+                row = builder.sext(row, _NARROW) if bits < 32 else row
+                value = builder.trunc(builder.extract_value(factors, k), INT32)
+                total = builder.add(total, builder.mul(row, splat(builder, value, _NARROW, BLOCK)))
             builder.store(total, place, align=4 * BLOCK)
-            return context.get_dummy_value()
 
-        return types.void(due, types.intp, weight, at, values), generate
+        return made(emit, types.void, due, types.intp, weight, at, values)
 
     return add
 
@@ -150,19 +155,16 @@ _add_one, _add_two, _add_four = _add_products(1), _add_products(2), _add_product
 def _is_silent(typing_context: Any, carried: Any, at: Any) -> Any:
     """Test whether carried[at : at + 8] are all 0."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        data = context.make_array(carried)(context, builder, arguments[0]).data
-        wide = ir.VectorType(ir.IntType(32), BLOCK)
-        values = builder.load(builder.bitcast(builder.gep(data, [arguments[1]]), wide.as_pointer()), align=4)
-        return builder.icmp_unsigned("==", _bits_of(builder, values, wide), ir.IntType(BLOCK)(0))
+    def emit(builder: Any, data: Any, index: Any) -> Any:
+        values = builder.load(element(builder, data, index, _NARROW), align=4)
+        return builder.icmp_unsigned("==", _bits_of(builder, values), ir.IntType(BLOCK)(0))
 
-    return types.boolean(carried, types.intp), generate
+    return made(emit, types.boolean, carried, types.intp)
 
 
-def _bits_of(builder: Any, values: Any, kind: Any) -> Any:
+def _bits_of(builder: Any, values: Any) -> Any:
     """Return one bit per value, set if it is not 0."""
-    bits = builder.icmp_signed("!=", values, ir.Constant(kind, None))
-    return builder.bitcast(bits, ir.IntType(BLOCK))
+    return builder.bitcast(builder.icmp_signed("!=", values, ir.Constant(_NARROW, None)), ir.IntType(BLOCK))
 
 
 @intrinsic
@@ -172,47 +174,40 @@ def _respond_block(
     """Turn sums due for 8 lanes from ``lane`` on, units from ``unit`` on, into totals and values; return who sends."""
     # Readable version: ``spiking_neuron.rounded``.
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        wide, narrow = ir.VectorType(ir.IntType(64), BLOCK), ir.VectorType(ir.IntType(32), BLOCK)
-        bytes_ = ir.VectorType(ir.IntType(8), BLOCK)
+    def all_of(value: int) -> Any:
+        return ir.Constant(_WIDE, [value] * BLOCK)
 
-        def place(kind: Any, number: int, index: Any, vector: Any) -> Any:
-            data = context.make_array(kind)(context, builder, arguments[number]).data
-            return builder.bitcast(builder.gep(data, [index]), vector.as_pointer())
-
-        def all_of(value: int) -> Any:
-            return ir.Constant(wide, [value] * BLOCK)
-
-        here, units = arguments[1], arguments[3]
-        sums = builder.load(place(due, 0, here, narrow), align=4 * BLOCK)
-        builder.store(sums, place(total, 2, units, narrow), align=4)
-        factor = builder.sext(builder.load(place(multiplier, 4, units, narrow), align=4), wide)
-        bits = builder.zext(builder.load(place(shift, 5, units, bytes_), align=1), wide)
-        product = builder.mul(builder.sext(sums, wide), factor)
-        whole = builder.ashr(product, bits)
-        left = builder.sub(product, builder.shl(whole, bits))
-        half = builder.lshr(builder.shl(all_of(1), bits), all_of(1))
-        is_even_up = builder.and_(
-            builder.and_(builder.icmp_signed("==", left, half), builder.icmp_signed(">", half, all_of(0))),
-            builder.icmp_signed("!=", builder.and_(whole, all_of(1)), all_of(0)),
+    def emit(b: Any, due: Any, lane: Any, total: Any, unit: Any, *parameters: Any) -> Any:
+        multiplier, shift, low, high = parameters
+        place = element(b, due, lane, _NARROW)
+        sums = b.load(place, align=4 * BLOCK)
+        b.store(sums, element(b, total, unit, _NARROW), align=4)
+        factor, least, most = (
+            b.sext(b.load(element(b, data, unit, _NARROW), align=4), _WIDE) for data in (multiplier, low, high)
         )
-        up = builder.or_(builder.icmp_signed(">", left, half), is_even_up)
-        value = builder.add(whole, builder.zext(up, wide))
-        for kind, number, comparison in ((high, 7, "<"), (low, 6, ">")):
-            bound = builder.sext(builder.load(place(kind, number, units, narrow), align=4), wide)
-            value = builder.select(builder.icmp_signed(comparison, value, bound), value, bound)
-        values = builder.trunc(value, narrow)
-        builder.store(values, place(due, 0, here, narrow), align=4 * BLOCK)
-        return builder.zext(_bits_of(builder, values, narrow), ir.IntType(64))
+        bits = b.zext(b.load(element(b, shift, unit, _BYTES), align=1), _WIDE)
+        product = b.mul(b.sext(sums, _WIDE), factor)
+        whole = b.ashr(product, bits)
+        left = b.sub(product, b.shl(whole, bits))
+        half = b.lshr(b.shl(all_of(1), bits), all_of(1))
+        is_even_up = b.and_(
+            b.and_(b.icmp_signed("==", left, half), b.icmp_signed(">", half, all_of(0))),
+            b.icmp_signed("!=", b.and_(whole, all_of(1)), all_of(0)),
+        )
+        value = b.add(whole, b.zext(b.or_(b.icmp_signed(">", left, half), is_even_up), _WIDE))
+        value = b.select(b.icmp_signed("<", value, most), value, most)
+        value = b.select(b.icmp_signed(">", value, least), value, least)
+        values = b.trunc(value, _NARROW)
+        b.store(values, place, align=4 * BLOCK)
+        return b.zext(_bits_of(b, values), WORD)
 
-    signature = types.int64(due, types.intp, total, types.intp, multiplier, shift, low, high)
-    return signature, generate
+    return made(emit, types.int64, due, types.intp, total, types.intp, multiplier, shift, low, high)
 
 
 @njit(**CALLED)
-def _spread(image: Image, state: State, counts: Any, core: int, tick: int, together: Any) -> None:
+def _spread(image: Image, state: State, scratch: Scratch, core: int, tick: int) -> None:
     """Add the products of a core's axons that carry a value to the sums due."""
-    carried = state.carried[tick % (image.spike_delay + 1)]
+    carried, together = state.carried[tick % (image.spike_delay + 1)], scratch.together
     at, end = image.axons[core], image.axons[core + 1]
     now, n_lanes = tick % image.slots, image.lanes[-1]
     n_axons, n_synapses = 0, 0
@@ -254,14 +249,14 @@ def _spread(image: Image, state: State, counts: Any, core: int, tick: int, toget
                 for i in range(0, image.run_length[run], BLOCK):
                     j = more + i
                     _add_four(state.due, lane + i, image.weight, (w0 + j, w1 + j, w2 + j, w3 + j), (v0, v1, v2, v3))
-    counts[AXON_EVENTS] += n_axons
-    counts[SYNAPTIC_EVENTS] += n_synapses
+    scratch.totals[AXON_EVENTS] += n_axons
+    scratch.totals[SYNAPTIC_EVENTS] += n_synapses
 
 
 @njit(**CALLED)
-def _respond(image: Image, state: State, team: Team, me: int, core: int, tick: int, row: int) -> None:
+def _respond(image: Image, state: State, scratch: Scratch, core: int, call: Call, time: int) -> None:
     """Update a core's neurons with the sums due, and send their values."""
-    first, end, counts = image.lanes[core], image.lanes[core + 1], team.counts[me]
+    first, end, tick, watched = image.lanes[core], image.lanes[core + 1], call.first_tick + time, call.record
     slot = tick % image.slots * image.lanes[-1]
     due = state.due
     for k in range(image.joins[core], image.joins[core + 1]):
@@ -271,8 +266,8 @@ def _respond(image: Image, state: State, team: Team, me: int, core: int, tick: i
     state.last[core] = tick
     reached = (tick + image.spike_delay) % (image.spike_delay + 1)
     carried, fed = state.carried[reached], state.fed[reached]
-    ticks, cores, neurons, values = team.tick[me], team.core[me], team.lane[me], team.value[me]
-    n, n_sent = counts[LISTED], 0
+    ticks, cores, neurons, values = scratch.tick, scratch.core, scratch.lane, scratch.value
+    n, n_sent = scratch.totals[LISTED], 0
     for block in range(first, end, BLOCK):
         sends = _respond_block(
             due, slot + block, state.total, block, image.multiplier, image.shift, image.low, image.high
@@ -283,39 +278,37 @@ def _respond(image: Image, state: State, team: Team, me: int, core: int, tick: i
             value = due[slot + lane]
             due[slot + lane] = 0
             n_sent += 1
-            if image.watched[lane]:
-                ticks[n], cores[n], neurons[n], values[n] = row, core, lane - first, value
+            if watched[lane]:
+                ticks[n], cores[n], neurons[n], values[n] = time, core, lane - first, value
                 n += 1
             for k in range(image.start[lane], image.start[lane + 1]):
                 carried[image.target_list[k]] = value
                 fed[image.target_core[k]] = 1
-    counts[LISTED] = n
-    counts[SENT] += n_sent
+    scratch.totals[LISTED] = n
+    scratch.totals[SENT] += n_sent
 
 
 @njit(**CALLED)
-def _run_ticks(
-    image: Image, state: State, team: Team, me: int, first_tick: int, n_ticks: int, fed: Fed, row: int, together: Any
-) -> None:
-    """Run the cores of thread ``me`` for some ticks, in step with the others; ``row`` of ``fed`` is the first."""
-    sense, counts = uint64(0), team.counts[me]
+def _run_ticks(image: Image, state: State, scratch: Scratch, team: Team, me: int, call: Call) -> None:
+    """Run the cores of thread ``me`` for some ticks, in step with the others."""
+    sense, fed = uint64(0), call.events
     begin, end = team.first[me], team.first[me + 1]
-    for time in range(n_ticks):
-        tick = first_tick + time
+    for time in range(call.n_ticks):
+        tick, row = call.first_tick + time, call.event_tick + time
         slot, due = tick % (image.spike_delay + 1), tick % image.slots
-        for k in range(fed.start[row + time], fed.start[row + time + 1]):
+        for k in range(fed.start[row], fed.start[row + 1]):
             if begin <= fed.core[k] < end:
                 if state.carried[slot, fed.list[k]] != 0:
-                    counts[FAULT] = tick + 1
+                    scratch.totals[FAULT] = tick + 1
                 state.carried[slot, fed.list[k]] = fed.value[k]
                 state.fed[slot, fed.core[k]] = 1
         for core in range(begin, end):
             if state.fed[slot, core]:
                 state.fed[slot, core] = 0
-                _spread(image, state, counts, core, tick, together)
+                _spread(image, state, scratch, core, tick)
             if state.is_due[due, core] or image.restless[core]:
                 state.is_due[due, core] = 0
-                _respond(image, state, team, me, core, tick, time)
+                _respond(image, state, scratch, core, call, time)
         # a value reaches its axons a tick later at the earliest, in another slot of the ring than the present one:
         # within a tick cores are independent
         if team.n_threads > 1:
@@ -326,11 +319,11 @@ def _run_ticks(
 
 @cache
 def graded_kernel() -> Any:
-    """Return :func:`_run_ticks` without the GIL, cached on disk under a stamp of all it depends on."""
+    """Return ``run(image, state, start, scratch, team, me, call)``, without the GIL, cached on disk under a stamp."""
     compiled()  # refuses where nothing may be compiled, and gives kernels the operating system's sleep
 
-    def run_graded(image, state, team, me, first_tick, n_ticks, fed, row, together):  # type: ignore[no-untyped-def]
-        _run_ticks(image, state, team, me, first_tick, n_ticks, fed, row, together)
+    def run_graded(image, state, start, scratch, team, me, call):  # type: ignore[no-untyped-def]
+        _run_ticks(image, state, scratch, team, me, call)
 
     return cached_under(kernel_stamp(Path(__file__)), run_graded, _nrt=False)
 
@@ -342,7 +335,7 @@ def make_image(program: GradedProgram) -> Image:
     used = -(-used // LINE) * LINE
     lanes = np.append(0, np.cumsum(used)).astype(np.int64)
     core, neuron = np.repeat(np.arange(program.n_cores), used), ragged_ranges(0, used)
-    exists = neuron < n  # the other lanes pad cache lines
+    exists = neuron < n
     place = np.where(exists, core * n + neuron, 0)
     joined = np.full(len(place), -1, np.int64)
     if units.joined is not None:
@@ -363,7 +356,7 @@ def make_image(program: GradedProgram) -> Image:
         start=np.append(0, np.cumsum(fan_out)).astype(np.int64),
         target_list=(table.axons[targets.core[target]] + targets.axon[target]).astype(np.int32),
         target_core=targets.core[target].astype(np.int32),
-        watched=exists,
+        exists=exists,
         restless=np.any((units.low > 0) | (units.high < 0), axis=1),
     )
 
@@ -444,12 +437,10 @@ def _representative(start: Ints, columns: list[Ints]) -> Ints:
 def make_state(image: Image) -> State:
     """Make the state before tick 0."""
     n_cores, n_lanes, turns = len(image.lanes) - 1, int(image.lanes[-1]), image.spike_delay + 1
-    due = aligned_empty(image.slots * n_lanes, np.int32)
-    due[:] = 0
     return State(
         np.zeros((turns, len(image.pattern)), np.int32),
         np.zeros((turns, n_cores), np.uint8),
-        due,
+        aligned_full(image.slots * n_lanes, np.int32),
         np.zeros((image.slots, n_cores), np.uint8),
         np.zeros(n_lanes, np.int32),
         np.full(n_cores, -1, np.int64),

@@ -48,8 +48,11 @@ def partition(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Part
 def emit(rollout: Rollout, given: Parts, where: Ints, chip: ChipSpec) -> GradedProgram:
     """Write the program of placed cores."""
     parts: ListPartition = given.partition
-    program = listed(rollout, parts, where, chip)
-    return GradedProgram(**program, units=_unit_table(parts, chip), ranges=_ranges(rollout.network))
+    # Unused neurons and joined compartments send nothing.
+    dtypes = {"multiplier": np.int32, "shift": np.uint8, "low": np.int32, "high": np.int32}
+    tables = {name: parts.placed(parts.lists.values_of(name), chip.neurons, 0, kind) for name, kind in dtypes.items()}
+    units = UnitTable(**tables, joined=parts.joined(chip.neurons))
+    return GradedProgram(**listed(rollout, parts, where, chip), units=units, ranges=_ranges(rollout.network))
 
 
 def _ranges(network: Network) -> NDArray[np.int32]:
@@ -58,17 +61,12 @@ def _ranges(network: Network) -> NDArray[np.int32]:
     return np.array(ranges, np.int32).reshape(-1, 2)
 
 
-def _unit_table(parts: ListPartition, chip: ChipSpec) -> UnitTable:
-    """Write the parameters of neurons; unused ones and joined compartments send nothing."""
-    dtypes = {"multiplier": np.int32, "shift": np.uint8, "low": np.int32, "high": np.int32}
-    tables = {name: parts.placed(parts.lists.values_of(name), chip.neurons, 0, kind) for name, kind in dtypes.items()}
-    return UnitTable(**tables, joined=parts.joined(chip.neurons))
-
-
 def fewest_cores(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixed | None) -> ListPartition:
     """Fill few cores, trying lists dense or sparse, in boxes that share a kernel's lists or not."""
     # Where neurons lie decides which lists are dense or shared, so variants are tried and their memory is counted,
     # except those that cannot take fewer cores than the best so far.
+    # Room is reserved for the most runs that the list of any source needs, whichever cores read it.
+    runs = int(powers_needed(lists.weight, lists.signal, lists.n_signals, chip).max(initial=1))
     shapes = [p.shape for p in lists.network.populations if p.shape is not None]
     has_kernels = chip.lists.shares_lists and fixed is None and any(shape[0] * shape[1] > 1 for shape in shapes)
     best: ListPartition | None = None
@@ -79,9 +77,7 @@ def fewest_cores(lists: ListNetwork, chip: ChipSpec, budget: Budget, fixed: Fixe
         if best is not None and (in_boxes or _least_cores(lists, chip, is_dense) >= best.n_cores):
             continue
         try:
-            parts = fill_cores(
-                lists, chip, runs=_runs(lists, chip), in_boxes=in_boxes, is_dense=is_dense, budget=budget, fixed=fixed
-            )
+            parts = fill_cores(lists, chip, runs=runs, in_boxes=in_boxes, is_dense=is_dense, budget=budget, fixed=fixed)
             require_memory(parts, chip, is_pinned=fixed is not None)
         except DoesNotFitError as error:
             refusals.append(error)
@@ -107,11 +103,6 @@ def _least_cores(lists: ListNetwork, chip: ChipSpec, is_dense: bool) -> int:
     return int(
         max(-(-memory // (chip.lists.synapse_memory_bits - chip.lists.program_bits)), -(-n_neurons // chip.neurons))
     )
-
-
-def _runs(lists: ListNetwork, chip: ChipSpec) -> int:
-    """Return the runs to reserve per list: the most that any source needs, whichever cores read it."""
-    return int(powers_needed(lists.weight, lists.signal, lists.n_signals, chip).max(initial=1))
 
 
 def cut_weights(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:

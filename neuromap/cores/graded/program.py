@@ -28,9 +28,9 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.cores.synapse_list.program import LISTED, SynapseProgram, SynapseTable, TargetTable
+from neuromap.cores.synapse_list.program import SYNAPSES, TARGETS, SynapseProgram, SynapseTable, TargetTable
 from neuromap.errors import StimulusError
-from neuromap.hardware.program.chip_program import Tensors, rows_of
+from neuromap.hardware.program.chip_program import Tensors, rows_of, table_tensors
 from neuromap.hardware.program.ports import BIAS
 from neuromap.network.spiking_neuron import GREATEST_SUM
 from neuromap.render.value import Card
@@ -76,17 +76,8 @@ class GradedProgram(SynapseProgram):
     units: UnitTable
     ranges: NDArray[np.int32]
 
-    # V nodes; the other letters are those of ``LISTED``
-    TENSORS: ClassVar[Tensors] = {
-        **LISTED,
-        "units.multiplier": ("int32", "CN"),
-        "units.shift": ("uint8", "CN"),
-        "units.low": ("int32", "CN"),
-        "units.high": ("int32", "CN"),
-        "units.joined": ("int32", "CN"),
-        "ranges": ("int32", "V2"),
-    }
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset({"units.joined"})
+    # V nodes; the other letters are those of ``SYNAPSES`` and ``TARGETS``
+    TENSORS: ClassVar[Tensors] = {**SYNAPSES, **TARGETS, **table_tensors("units", UnitTable), "ranges": ("int32", "V2")}
     TABLES: ClassVar[Mapping[str, type]] = {"synapses": SynapseTable, "units": UnitTable, "targets": TargetTable}
 
     def extents(self) -> dict[str, int]:
@@ -95,13 +86,7 @@ class GradedProgram(SynapseProgram):
 
     def misfit(self) -> str:
         """Describe widths of values or sums, or delays, that are out of range; empty if none is."""
-        chip, lists = self.chip, self.chip.lists
-        for name, least, greatest in (("value_bits", 2, 25), ("accumulator_bits", 2, 32)):
-            if not least <= (width := getattr(lists, name)) <= greatest:
-                return f"chip {chip.name}: {name}: found {width}; allowed is {least} to {greatest}"
-        if not 1 <= chip.delay[0] <= chip.delay[1] <= 255:
-            return f"chip {chip.name}: delay: found {list(chip.delay)}; allowed is 1 to 255 ticks"
-        return ""
+        return self._misfit(value_bits=(2, 25), accumulator_bits=(2, 32))
 
     @property
     def value_ranges(self) -> Mapping[str, tuple[int, int]]:
@@ -110,31 +95,41 @@ class GradedProgram(SynapseProgram):
         return ReadOnlyMapping({port.name: (low, high) for port, (low, high) in pairs})
 
     @property
-    def host_values(self) -> NDArray[np.int64]:
-        """Constant that every row of the host's table sends, shape (K,); 0 for rows that carry an input."""
-        return np.where(self.host.node == BIAS, np.maximum(self.host.index, 1), 0).astype(np.int64)
-
-    @property
     def joined(self) -> NDArray[np.int32] | None:
         """The neuron that takes the greatest of its total and this one's; -1 for none."""
         return self.units.joined
+
+    def sources(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """List the fed axons, once per source, by their lists, with the source's least and greatest value.
+
+        Invalid targets and rows of the host are left out.
+        """
+        table, targets, host, units = self.synapses, self.targets, self.host, self.units
+        counts = np.append(self.axon_counts, 0)
+        of = np.repeat(np.arange(units.low.size), np.diff(targets.start))
+        is_bias = host.node == BIAS
+        rows = self.ranges[np.where((host.node >= 0) & (host.node < len(self.nodes)), host.node, 0)]
+        given = np.where(is_bias, 0, rows[:, 0]), np.where(is_bias, np.maximum(host.index, 1), rows[:, 1])
+        low, high = (
+            np.append(values.ravel()[of], fed).astype(np.int64)
+            for values, fed in zip((units.low, units.high), given, strict=True)
+        )
+        core, axon = np.append(targets.core, host.core), np.append(targets.axon, host.axon)
+        exists = (core >= 0) & (core < self.n_cores)
+        exists &= (axon >= 0) & (axon < counts[np.where(exists, core, -1)])
+        return table.axons[core[exists]] + axon[exists], low[exists], high[exists]
 
     def axon_ranges(self, raw: tuple[int, int] | None = None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the least and greatest value of every axon's source, each of shape (L,); ``raw`` if it has none.
 
         Axons are numbered like their lists. By default, raw events have the chip's range of values.
         """
-        table, targets, host, n = self.synapses, self.targets, self.host, self.chip.neurons
-        of = np.repeat(np.arange(self.n_cores * n), np.diff(targets.start))
-        fixed = self.host_values
-        rows = self.ranges[np.maximum(host.node, 0)] * (fixed == 0)[:, None] + fixed[:, None]
-        at = np.concatenate([table.axons[targets.core] + targets.axon, table.axons[host.core] + host.axon])
+        at, bottom, top = self.sources()
         least, greatest = self.chip.lists.value_range if raw is None else raw
-        n_lists = len(table.lists) - 1
-        has_source = np.bincount(at, minlength=n_lists) > 0
+        has_source = np.bincount(at, minlength=len(self.synapses.lists) - 1) > 0
         low, high = np.where(has_source, 0, least), np.where(has_source, 0, greatest)
-        np.minimum.at(low, at, np.concatenate([self.units.low.ravel()[of], rows[:, 0]]))
-        np.maximum.at(high, at, np.concatenate([self.units.high.ravel()[of], rows[:, 1]]))
+        np.minimum.at(low, at, bottom)
+        np.maximum.at(high, at, top)
         return low, high
 
     def sum_bounds(self, raw: tuple[int, int] = (0, 0)) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -149,8 +144,9 @@ class GradedProgram(SynapseProgram):
             length = np.diff(table.lists[lists.start : lists.stop + 1])
             weight = table.weight[mine].astype(np.int64)
             ends = weight * np.repeat(low[lists], length), weight * np.repeat(high[lists], length)
+            here = table.neuron[mine].view(np.uint32) < self.shape[1]  # the others are refused
             for sums, some in ((least, np.minimum(*ends).clip(None, 0)), (greatest, np.maximum(*ends).clip(0))):
-                sums[core] = np.bincount(table.neuron[mine], some, self.shape[1])
+                sums[core] = np.bincount(table.neuron[mine][here], some[here], self.shape[1])
         return least, greatest
 
     def require_sums(self, least: int, greatest: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.graded.program import GradedProgram
 from neuromap.cores.synapse_list import rules as list_rules
 from neuromap.cores.synapse_list.program import SynapseTable
@@ -55,8 +55,7 @@ def node_ranges(program: GradedProgram) -> Iterator[Finding]:
 
 def axon_sources(program: GradedProgram) -> Iterator[Finding]:
     """``axon-source``: an axon has at most one source, neuron or host row, so it carries one value per tick."""
-    number, _, _ = _sources(program)
-    count = np.bincount(number, minlength=len(program.synapses.lists) - 1)
+    count = np.bincount(program.sources()[0], minlength=len(program.synapses.lists) - 1)
     yield find(
         "axon-source",
         count > 1,
@@ -116,21 +115,7 @@ def memory(program: GradedProgram) -> Iterator[Finding]:
         neuron = table.neuron[mine]
         used[core, neuron[inside(neuron, program.chip.neurons)]] = True
     other = limits.program_bits + limits.neuron_bits * used.sum(axis=1)
-    runs, synapses = _runs(program), np.diff(table.lists) * limits.synapse_bits
-    some = np.flatnonzero(synapses)
-    if limits.dense_bits and len(some):  # lists of one delay, with a weight for every neuron from the first to the last
-        first = table.lists[some]
-        one_delay = np.maximum.reduceat(table.delay, first) == np.minimum.reduceat(table.delay, first)
-        neurons = np.maximum.reduceat(table.neuron, first) - np.minimum.reduceat(table.neuron, first) + np.int64(1)
-        bits = runs[some] * neurons * limits.dense_bits
-        synapses[some] = np.where(one_delay & (bits < synapses[some]), bits, synapses[some])
-    each = runs * limits.list_bits + synapses
-    bits = other + np.bincount(table.list_core, each, program.n_cores).astype(np.int64)
-    if limits.shares_lists:
-        for core in np.flatnonzero(bits > limits.synapse_memory_bits).tolist():
-            bits[core] = other[core] + sum(each[one] for one in list_rules.unlike_lists(program, core))
-    most, what = limits.synapse_memory_bits, "memory of its lists and neurons in bits"
-    yield find_values("synapse-memory", bits, bits > most, f"at most {most}", what, checker.CORES)
+    yield list_rules.memory_of_lists(program, _runs(program), other, "memory of its lists and neurons in bits")
 
 
 def maximum(program: GradedProgram) -> Iterator[Finding]:
@@ -148,37 +133,9 @@ def labelled_ranges(program: GradedProgram) -> Iterator[Finding]:
         yield find_values("node-range", found, known & (found != said), "that of its node", what)
 
 
-def _sources(program: GradedProgram) -> tuple[Ints, Ints, Ints]:
-    """List the fed axons, once per source, by their lists, with the source's least and greatest value."""
-    table, targets, host, units = program.synapses, program.targets, program.host, program.units
-    counts = np.append(np.diff(table.axons), 0)
-    of = np.repeat(np.arange(units.low.size), np.diff(targets.start))
-    node = np.where(inside(host.node, len(program.nodes)), host.node, 0)
-    constant = np.maximum(host.index, 1)
-    is_bias = host.node == BIAS
-    low = np.append(units.low.ravel()[of], np.where(is_bias, 0, program.ranges[node, 0])).astype(np.int64)
-    high = np.append(units.high.ravel()[of], np.where(is_bias, constant, program.ranges[node, 1])).astype(np.int64)
-    core, axon = np.append(targets.core, host.core), np.append(targets.axon, host.axon)
-    exists = inside(core, program.n_cores)
-    exists &= inside(axon, counts[np.where(exists, core, -1)])
-    return table.axons[core[exists]] + axon[exists], low[exists], high[exists]
-
-
 def _sums(program: GradedProgram, least: int, greatest: int) -> Iterator[Finding]:
     """Report neurons whose sums can leave a range, for any values that the sources may send."""
-    table, n = program.synapses, program.chip.neurons
-    number, low, high = _sources(program)
-    bottom, top = np.zeros((2, len(table.lists) - 1), np.int64)  # raw events are checked against sums when they are fed
-    np.minimum.at(bottom, number, low)
-    np.maximum.at(top, number, high)
-    lowest, highest = np.zeros((2, *program.shape))  # exact below 2^53; integers would wrap from 2^63 on
-    for core, (lists, mine) in enumerate(table.by_core()):
-        of, neuron = _lists_of(table, lists), table.neuron[mine]
-        here = inside(neuron, n)
-        neuron, weight = neuron[here], table.weight[mine][here].astype(np.int64)
-        products = np.stack([weight * bottom[lists][of[here]], weight * top[lists][of[here]]])
-        lowest[core] = np.bincount(neuron, products.min(axis=0).clip(None, 0), n)
-        highest[core] = np.bincount(neuron, products.max(axis=0).clip(0), n)
+    lowest, highest = program.sum_bounds()  # raw events are checked against sums when they are fed
     bound = f"{least} to {greatest}"
     yield find_values("sum-range", lowest, lowest < least, bound, "least sum of its inputs")
     yield find_values("sum-range", highest, highest > greatest, bound, "greatest sum of its inputs")
@@ -190,10 +147,10 @@ def _lists_of(table: SynapseTable, lists: slice) -> Ints:
     return np.repeat(np.arange(len(length)), length)
 
 
-def _is_mantissa(program: GradedProgram, weight: NDArray[np.integer], shift: int) -> NDArray[np.bool_]:
+def _is_mantissa(program: GradedProgram, weight: NDArray[np.integer], shift: int) -> Bools:
     """Test which weights are mantissas of the chip times ``2**shift``."""
     low, high = program.chip.weight_range
-    fits: NDArray[np.bool_] = (weight % (1 << shift) == 0) & (low <= weight >> shift) & (weight >> shift <= high)
+    fits: Bools = (weight % (1 << shift) == 0) & (low <= weight >> shift) & (weight >> shift <= high)
     return fits
 
 

@@ -187,7 +187,7 @@ class Balance:
             sent.indices.astype(np.int32), reader_begin, reader, self._kind,
             busy.astype(np.int32 if narrow else np.int64),
             heard.astype(np.int32 if narrow else np.int64), groups.load, groups.synapses, groups.alike,
-            layout.stride, layout.population, self._room.as_array(), work.costs[3:5].copy(),
+            layout.stride, layout.population, np.array(self._room), work.costs[3:5].copy(),
         )  # fmt: skip
         signals, everyone = groups.n_signals, len(groups)
         books = Books(

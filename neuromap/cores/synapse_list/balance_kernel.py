@@ -64,7 +64,7 @@ class Work(NamedTuple):
     population: Any
     """(g,): population of a group."""
     room: Any
-    """(6,): capacity of a core, from :meth:`~neuromap.cores.synapse_list.list_network.Room.as_array`."""
+    """(6,): capacity of a core, :class:`~neuromap.cores.synapse_list.list_network.Room`."""
     message: Any
     """(2,): time that a message adds to the core that sends it, and to the one that receives it."""
 

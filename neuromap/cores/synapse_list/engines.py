@@ -51,18 +51,15 @@ class NumpyLists(InputUnderWay, ReadableEngine):
     def _rings(self) -> tuple[Ints, NDArray[Any]]:
         return self._due, self._carried
 
-    def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> tuple[Ints, Ints]:
-        return self._step(self.program.synapses.axons[cores] + axons, np.ones(len(axons), self._value_type))[:2]
-
-    def _step(self, fed: Ints, values: NDArray[Any]) -> tuple[Ints, Ints, NDArray[Any]]:
-        """Run one tick on axons that the host feeds; return cores and neurons that send, and their values."""
-        n_synapses, n_lists = self._spread(fed, values)
-        cores, neurons, sent = self._respond()
+    def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer], values: Any) -> tuple[Ints, ...]:
+        fed = np.ones(len(axons), self._value_type) if values is None else values
+        n_synapses, n_lists = self._spread(self.program.synapses.axons[cores] + axons, fed)
+        senders, neurons, sent = self._respond()
         self._due[self.tick % len(self._due)] = 0
-        self._send(cores, neurons, sent)
+        self._send(senders, neurons, sent)
         self._count(len(sent), n_lists, n_synapses)
         self.tick += 1
-        return cores, neurons, sent
+        return senders, neurons, sent
 
     def _spread(self, fed: Ints, values: NDArray[Any]) -> tuple[int, int]:
         """Add what axons carry, times the weights of their lists, to the sums due after each delay; count them."""

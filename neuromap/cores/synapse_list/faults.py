@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.synapse_list.program import ListProgram, SynapseProgram, SynapseTable
@@ -53,7 +52,7 @@ def without_ways(program: _P, cut: Bools) -> _P:
     return replace(program, targets=kept)
 
 
-def flipped(program: _P, places: NDArray[np.int64], faults: Faults) -> tuple[_P, int, int]:
+def flipped(program: _P, places: Ints, faults: Faults) -> tuple[_P, int, int]:
     """Flip the signs of synapses' weights."""
     # shapes: places (C,)
     synapses = program.synapses

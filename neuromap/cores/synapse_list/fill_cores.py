@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Ints, Words
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.grow_order import GroupOrder, Layer, block_order, fill_order, grow_order
@@ -350,17 +350,13 @@ def partition_groups(groups: NeuronGroups, room: Room, layers: Sequence[Layer] =
         best = _better(best, order, groups, room, first, budget)
         if best.stuck < 0 and budget.is_over("filling"):
             break
-    if best.deliveries > ENOUGH * first.deliveries and _may_grow(first, groups, budget):
+    work = first.deliveries * len(groups.signal) / max(1, groups.n_signals)  # is there time for it? If not, all ends
+    may_grow = work < MOST_GROWTH and best.deliveries > ENOUGH * first.deliveries
+    if may_grow and not budget.is_over("filling", work / GROWN_PER_SECOND):
         best = _better(best, grow_order(groups, room), groups, room, first, budget)
     if best.stuck >= 0:
         return first.core
     return merge_cores(move_groups(best.core, groups, room, best.deliveries, budget), groups, room, budget)
-
-
-def _may_grow(first: Filled, groups: NeuronGroups, budget: Budget) -> bool:
-    """Whether there is time to grow cores; if not, the search ends."""
-    work = first.deliveries * len(groups.signal) / max(1, groups.n_signals)
-    return work < MOST_GROWTH and not budget.is_over("filling", work / GROWN_PER_SECOND)
 
 
 class Filled(NamedTuple):
@@ -502,7 +498,7 @@ def empty_cores(core: Ints, groups: NeuronGroups, room: Room, wanted: int, budge
     return np.unique(core, return_inverse=True)[1].astype(np.int64)
 
 
-def _row_of_bits(mine: Ints, groups: NeuronGroups) -> NDArray[np.uint64]:
+def _row_of_bits(mine: Ints, groups: NeuronGroups) -> Words:
     """Mark the signals that some groups read, one bit each."""
     is_read = np.zeros(-(-groups.n_signals // 64) * 64, bool)
     is_read[groups.read_by(mine)] = True

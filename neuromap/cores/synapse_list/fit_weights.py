@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups
 from neuromap.cores.synapse_list.program import one_run_holds
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -36,7 +36,7 @@ def in_two_synapses(lists: ListNetwork, chip: ChipSpec) -> ListNetwork:
     return replace(lists, start=start, signal=lists.signal[at], weight=cut, delay=lists.delay[at])
 
 
-def held(group: Ints, weight: NDArray[np.integer], chip: ChipSpec) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def held(group: Ints, weight: NDArray[np.integer], chip: ChipSpec) -> tuple[Bools, Bools]:
     """Test for every group whether one run holds its weights, and whether one of each sign does."""
     # shapes: group, weight (s,); groups are numbered from 0, and none is empty
     size = int(group.max(initial=-1)) + 1
@@ -75,7 +75,7 @@ def asks_for_runs(lists: ListNetwork, groups: NeuronGroups, chip: ChipSpec) -> N
     return asks
 
 
-def _held_whole(lists: ListNetwork, chip: ChipSpec) -> NDArray[np.bool_]:
+def _held_whole(lists: ListNetwork, chip: ChipSpec) -> Bools:
     """Test for every signal whether one run holds all the weights that it feeds, in whichever core."""
     whole = np.ones(lists.n_signals, np.bool_)
     signal, group = np.unique(lists.signal, return_inverse=True)

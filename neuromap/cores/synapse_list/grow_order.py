@@ -111,7 +111,7 @@ def _grow_in(
     of_groups = (groups.start, groups.signal, groups.load, groups.synapses)
     readers = (begin, reader)
     compiled_for(_grow, 8 * len(groups.signal))(
-        pool, of_groups, room.as_array(), wanted, readers, missing, stamp, found, state
+        pool, of_groups, np.array(room), wanted, readers, missing, stamp, found, state
     )
     return int(state[1]), int(state[0])
 
@@ -303,7 +303,7 @@ def fill_order(
     stamp = np.full((2, groups.n_signals), -1, np.int64)
     seen = np.full((2, len(groups)), -1, np.int64)
     fill = compiled_for(_fill, max(work, 2 * len(groups.signal)))
-    return core, fill(order.groups, order.ends, of_groups, room.as_array(), most, stamp, seen, core, enough)
+    return core, fill(order.groups, order.ends, of_groups, np.array(room), most, stamp, seen, core, enough)
 
 
 def _fill(

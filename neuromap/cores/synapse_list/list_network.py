@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.frozen import ReadOnly, adopted
 from neuromap.arrays.packed_rows import entries_of_rows, grouped_by, rank_in_run
 from neuromap.arrays.parts_of_ticks import in_parts
@@ -139,9 +139,8 @@ def _refuse_threshold(name: str, neuron: CurrentNeuron, chip: ChipSpec, power: i
 Synapses = tuple[NDArray[np.integer], NDArray[np.integer], NDArray[np.integer], NDArray[np.integer]]
 
 
-@dataclass(frozen=True)
-class Room:
-    """Capacity of a core."""
+class Room(NamedTuple):
+    """Capacity of a core; compiled code takes it as an array."""
 
     # neurons, axons, output_axons: compartments, distinct signals read, and pairs of one of its neurons and a core that
     # reads it
@@ -152,11 +151,6 @@ class Room:
     # list_bits, synapse_bits: bits of a list, without its synapses, and of one of ``NeuronGroups.synapses``
     list_bits: int
     synapse_bits: int
-
-    def as_array(self) -> Ints:
-        """Return the fields in order as an array, for compiled code."""
-        row = (self.neurons, self.axons, self.output_axons, self.memory, self.list_bits, self.synapse_bits)
-        return np.array(row, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -398,7 +392,7 @@ class ListNetwork(ReadOnly, Value):
     offset: Ints  # (populations + 1,): number of the first neuron of each population
     soma: Ints  # (n,): neuron that every compartment belongs to; a neuron's own number for itself
     decay: Ints  # (n,): decay of every compartment's current; 0 of graded ones
-    is_computed: NDArray[np.bool_]  # (n,): compartments of neurons that an output depends on, or that are kept
+    is_computed: Bools  # (n,): compartments of neurons that an output depends on, or that are kept
     # (n + 1,): compartment k has synapses ``start[k]`` to ``start[k + 1] - 1``; none where it is not computed
     start: Ints
     # signal, weight, delay: (s,): signal that a synapse reads, what it adds to the current, and ticks from the axon to

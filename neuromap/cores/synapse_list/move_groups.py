@@ -67,7 +67,7 @@ def move_groups(core: Ints, groups: NeuronGroups, room: Room, deliveries: int, b
         at, saved = 0, 0
         while at < len(groups) and looked <= WORK and not budget.is_over("filling"):
             work = min(AT_ONCE, WORK - looked)
-            at, gained, seen = move(network, own, room.as_array(), books, scratch, sums, at, work)
+            at, gained, seen = move(network, own, np.array(room), books, scratch, sums, at, work)
             saved, looked = saved + gained, looked + seen
         if saved * LEAST <= state[1].sum():
             break
@@ -79,12 +79,6 @@ def _n_words(n_cores: int) -> int:
     return -(-n_cores // 64)
 
 
-def _rows_pay(groups: NeuronGroups, n_cores: int, n_read: int, deliveries: int) -> bool:
-    """Whether rows of bits are faster than lists, and fit the memory allowed."""
-    n_words = _n_words(n_cores)
-    return n_words * n_read <= WORDS * deliveries and 64 * n_words * (groups.n_signals + 1) <= MOST_BITS
-
-
 def _work(groups: NeuronGroups, n_cores: int, deliveries: int) -> float:
     """Estimate the visits to offer every group one move: to a signal's row, or the list of cores that read it."""
     listed = deliveries / max(1, groups.n_signals)
@@ -94,7 +88,8 @@ def _work(groups: NeuronGroups, n_cores: int, deliveries: int) -> float:
 def _rows(groups: NeuronGroups, n_cores: int, n_read: int, deliveries: int) -> tuple[Words, Words]:
     """Allocate rows of bits, none if lists are faster, and scratch for sums of them."""
     n_words = _n_words(n_cores)
-    n_rows = groups.n_signals + 1 if _rows_pay(groups, n_cores, n_read, deliveries) else 0
+    fits = 64 * n_words * (groups.n_signals + 1) <= MOST_BITS
+    n_rows = groups.n_signals + 1 if fits and n_words * n_read <= WORDS * deliveries else 0
     digits = max(3, int(np.diff(groups.start).max(initial=1)).bit_length()) + 1
     return np.zeros((n_rows, n_words), np.uint64), np.zeros((2, digits + 3, n_words), np.uint64)
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.list_network import ListNetwork, NeuronGroups
@@ -66,7 +65,7 @@ def _require_inside(pins: Pins, name: str, region: dict[int, Region], cores: lis
         )
 
 
-def free_groups(groups: NeuronGroups, is_free: NDArray[np.bool_]) -> NeuronGroups:
+def free_groups(groups: NeuronGroups, is_free: Bools) -> NeuronGroups:
     """Select the free groups; signals of others count as the host's."""
     mine = np.flatnonzero(is_free)
     number = np.full(len(groups), -1, np.int64)

@@ -33,7 +33,7 @@ from neuromap.arrays.array_types import Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, run_heads
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of
+from neuromap.hardware.program.chip_program import ChipProgram, Sent, Synapses, Tensors, Wires, rows_of, table_tensors
 from neuromap.loops import compiled_for, read_only
 from neuromap.render.value import Card
 
@@ -196,16 +196,8 @@ class TargetTable(ReadOnly, Card):
 
 
 # Arrays of synapses and targets: P cores + 1, Q lists + 1, S synapses, R neurons of all cores + 1, T targets.
-LISTED: Tensors = {
-    "synapses.axons": ("int64", "P"),
-    "synapses.lists": ("int64", "Q"),
-    "synapses.neuron": ("int32", "S"),
-    "synapses.weight": ("int32", "S"),
-    "synapses.delay": ("uint8", "S"),
-    "targets.start": ("int64", "R"),
-    "targets.core": ("int32", "T"),
-    "targets.axon": ("int32", "T"),
-}
+SYNAPSES = table_tensors("synapses", SynapseTable, "S", axons="P", lists="Q")
+TARGETS = table_tensors("targets", TargetTable, "T", start="R")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -224,6 +216,16 @@ class SynapseProgram(ChipProgram):
             "R": self.n_cores * self.chip.neurons + 1,
             "T": len(self.targets.core),
         }
+
+    def _misfit(self, **bounds: tuple[int, int]) -> str:
+        """Describe a figure, or delays, out of bounds; empty if none is."""
+        chip = self.chip
+        for name, (least, greatest) in bounds.items():
+            if not least <= (width := getattr(chip if name == "potential_bits" else chip.lists, name)) <= greatest:
+                return f"chip {chip.name}: {name}: found {width}; allowed is {least} to {greatest}"
+        if not 1 <= chip.delay[0] <= chip.delay[1] <= 255:
+            return f"chip {chip.name}: delay: found {list(chip.delay)}; allowed is 1 to 255 ticks"
+        return ""
 
     @property
     def wires(self) -> Wires:
@@ -341,38 +343,12 @@ class ListProgram(SynapseProgram):
 
     neurons: CurrentTable
 
-    TENSORS: ClassVar[Tensors] = {
-        **{name: axes for name, axes in LISTED.items() if name.startswith("synapses")},
-        "neurons.current_decay": ("int32", "CN"),
-        "neurons.voltage_decay": ("int32", "CN"),
-        "neurons.threshold": ("int32", "CN"),
-        "neurons.bias": ("int32", "CN"),
-        "neurons.refractory": ("uint8", "CN"),
-        "neurons.current": ("int32", "CN"),
-        "neurons.voltage": ("int32", "CN"),
-        "neurons.joined": ("int32", "CN"),
-        "neurons.reset": ("int32", "CN"),
-        "neurons.floor": ("int32", "CN"),
-        "neurons.subtract": ("uint8", "CN"),
-        "neurons.scale": ("uint8", "CN"),
-        **{name: axes for name, axes in LISTED.items() if name.startswith("targets")},
-    }
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset(
-        {"neurons.joined", "neurons.reset", "neurons.floor", "neurons.subtract", "neurons.scale"}
-    )
+    TENSORS: ClassVar[Tensors] = {**SYNAPSES, **table_tensors("neurons", CurrentTable), **TARGETS}
     TABLES: ClassVar[Mapping[str, type]] = {"synapses": SynapseTable, "neurons": CurrentTable, "targets": TargetTable}
 
     def misfit(self) -> str:
         """Describe widths beyond 32-bit currents and voltages or exact products with decays; empty if none is."""
-        chip = self.chip
-        widths = {name: getattr(chip.lists, name) for name in ("current_bits", "accumulator_bits")}
-        bounded = [(name, width, 2, 32) for name, width in (*widths.items(), ("potential_bits", chip.potential_bits))]
-        for name, width, least, greatest in [*bounded, ("decay_bits", chip.lists.decay_bits, 1, 16)]:
-            if not least <= width <= greatest:
-                return f"chip {chip.name}: {name}: found {width}; allowed is {least} to {greatest}"
-        if not 1 <= chip.delay[0] <= chip.delay[1] <= 255:
-            return f"chip {chip.name}: delay: found {list(chip.delay)}; allowed is 1 to 255 ticks"
-        return ""
+        return self._misfit(current_bits=(2, 32), accumulator_bits=(2, 32), potential_bits=(2, 32), decay_bits=(1, 16))
 
     def of_cores(self, cores: NDArray[np.int64], local: NDArray[np.int64]) -> dict[str, Any]:
         """Return the fields of some cores, renumbered."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.proof.codes import ABSENT, PARAMETERS, RAILS, REST, LiftedNeurons
 
@@ -140,13 +140,13 @@ def rail_of(bits: int) -> int:
     return int((1 << bits - 1) - 1)
 
 
-def _currents_differ(program: ListProgram, core: int, wanted: Mapping[str, Ints], part: Ints) -> NDArray[np.bool_]:
+def _currents_differ(program: ListProgram, core: int, wanted: Mapping[str, Ints], part: Ints) -> Bools:
     """Whether the currents joined to a neuron are not its further ones; those that nothing feeds are 0."""
     if program.neurons.joined is None:
-        none: NDArray[np.bool_] = part != 0
+        none: Bools = part != 0
         return none
     joined, neurons = program.neurons.joined[core], program.neurons
-    differs: NDArray[np.bool_] = (joined < 0) & (part != 0)
+    differs: Bools = (joined < 0) & (part != 0)
     held = np.flatnonzero(joined >= 0)
     soma, current = joined[held].astype(np.int64), part[held]
     _, first = np.unique(soma * (int(current.max(initial=0)) + 1) + current, return_index=True)
@@ -159,7 +159,7 @@ def _currents_differ(program: ListProgram, core: int, wanted: Mapping[str, Ints]
     return differs
 
 
-def _inside(wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints, bound: int) -> NDArray[np.bool_]:
+def _inside(wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints, bound: int) -> Bools:
     """Whether no current wraps and no voltage meets a rail, of chip or network, for any input (Lemma 8)."""
     keeps = np.any([wanted[name] == 0 for name in wanted if "current_decay" in name], axis=0)
     endless = keeps & ((low < 0) | (high > 0) | (wanted["current"] != 0))
@@ -175,5 +175,5 @@ def _inside(wanted: Mapping[str, Ints], power: Ints, low: Ints, high: Ints, boun
     top = up + (np.maximum(np.maximum(wanted["threshold"], wanted["voltage"]), wanted["reset"]) << power)
     limit = np.minimum(bound, ((1 << wanted["voltage_bits"] - 1) - 1) << power)
     limit = np.minimum(limit, ((1 << np.minimum(wanted["current_bits"], wanted["accumulator_bits"]) - 1) - 1) << power)
-    inside: NDArray[np.bool_] = ~endless & (np.maximum(deepest, top) <= limit)
+    inside: Bools = ~endless & (np.maximum(deepest, top) <= limit)
     return inside

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from neuromap.arrays.array_types import Floats, Ints
+from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
 from neuromap.cores.synapse_list.fill_cores import ListPartition
@@ -87,7 +86,7 @@ class RecordedWork(ReadOnly, Value):
         return np.stack([send, receive]).astype(np.int64), np.asarray(messages.sum(axis=0)).ravel().astype(np.int64)
 
 
-def recorded_ticks(program: ListProgram, frames: Mapping[str, NDArray[np.bool_]]) -> SteadyWindow:
+def recorded_ticks(program: ListProgram, frames: Mapping[str, Bools]) -> SteadyWindow:
     """Run a program on cyclic frames for whole frame periods or, without inputs, for some ticks from the first on."""
     # shapes: frames (n_frames, size)
     if frames:

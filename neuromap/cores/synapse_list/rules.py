@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.synapse_list.program import ListProgram, SynapseProgram
 from neuromap.hardware import checker
 from neuromap.hardware.checker import Finding, Place, Rules, find, find_values, in_range, inside
@@ -135,13 +134,27 @@ def axons(program: SynapseProgram) -> Iterator[Finding]:
 
 def synapse_memory(program: ListProgram) -> Iterator[Finding]:
     """``synapse-memory``: the lists of every core fit its memory."""
+    nothing = np.zeros(program.n_cores, np.int64)
+    yield memory_of_lists(program, 1 + _needs_two_runs(program), nothing, "memory of its lists in bits")
+
+
+def memory_of_lists(program: SynapseProgram, runs: Ints, other: Ints, what: str) -> Finding:
+    """Report cores whose memory is too small for their lists, of some runs each, and ``other`` bits."""
     table, limits = program.synapses, program.chip.lists
-    each = (1 + _needs_two_runs(program)) * limits.list_bits + np.diff(table.lists) * limits.synapse_bits
-    bits = np.bincount(table.list_core, each, program.n_cores).astype(np.int64)
+    synapses = np.diff(table.lists) * limits.synapse_bits
+    some = np.flatnonzero(synapses)
+    if limits.dense_bits and len(some):  # lists of one delay, with a weight for every neuron from the first to the last
+        first = table.lists[some]
+        one_delay = np.maximum.reduceat(table.delay, first) == np.minimum.reduceat(table.delay, first)
+        neurons = np.maximum.reduceat(table.neuron, first) - np.minimum.reduceat(table.neuron, first) + np.int64(1)
+        bits = runs[some] * neurons * limits.dense_bits
+        synapses[some] = np.where(one_delay & (bits < synapses[some]), bits, synapses[some])
+    each = runs * limits.list_bits + synapses
+    bits = other + np.bincount(table.list_core, each, program.n_cores).astype(np.int64)
     if limits.shares_lists:
         for core in np.flatnonzero(bits > limits.synapse_memory_bits).tolist():
-            bits[core] = sum(each[one] for one in unlike_lists(program, core))
-    yield _per_core("synapse-memory", bits, limits.synapse_memory_bits, "memory of its lists in bits")
+            bits[core] = other[core] + sum(each[one] for one in unlike_lists(program, core))
+    return _per_core("synapse-memory", bits, limits.synapse_memory_bits, what)
 
 
 def unlike_lists(program: SynapseProgram, core: int) -> list[int]:
@@ -268,7 +281,7 @@ def resets(program: ListProgram) -> Iterator[Finding]:
 
 def _has_shift(
     low: Ints, high: Ints, unit: Ints, step: Ints | np.int64, shifts: tuple[int, int], mantissa: tuple[int, int]
-) -> NDArray[np.bool_]:
+) -> Bools:
     """Test which sets of values, all multiples of ``unit``, some shift makes multiples of ``step`` in range."""
     found = np.zeros(np.shape(low), np.bool_)
     for shift in range(shifts[1], shifts[0] - 1, -1):

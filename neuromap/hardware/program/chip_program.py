@@ -6,10 +6,11 @@ turns and ends only.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, TypeAlias
@@ -228,6 +229,12 @@ def _frames_of(program: ChipProgram, node: int, frames: Mapping[str, NDArray[Any
 Tensors: TypeAlias = Mapping[str, tuple[str, str]]
 
 
+def table_tensors(name: str, table: type, axes: str = "CN", **others: str) -> Tensors:
+    """Read the arrays of a table off its fields, most of them with the same axes."""
+    dtypes = {field.name: re.findall(r"np\.(\w+?)_?\]", str(field.type))[0] for field in fields(table)}
+    return {f"{name}.{field}": (dtype, others.get(field, axes)) for field, dtype in dtypes.items()}
+
+
 class Wires(NamedTuple):
     """Connections from neurons to axons, ordered by core, then neuron; all of shape (n,), int64."""
 
@@ -273,7 +280,7 @@ class ChipProgram(ReadOnly, Card, ABC):
     # arrays specific to this kind of program: its own, and those of ``TABLES`` under the table's name and a dot.
     # C cores, A axons, N neurons, K and M rows of host and outputs; further letters are those of ``extents``
     TENSORS: ClassVar[Tensors]
-    OPTIONAL: ClassVar[frozenset[str]] = frozenset()  # arrays that may be None
+    OPTIONAL: ClassVar[frozenset[str]] = frozenset()  # arrays that may be None, besides tables' fields
     TABLES: ClassVar[Mapping[str, type]] = {}
 
     name: str  # name of the network

@@ -64,7 +64,8 @@ def tensors_of(kind: type[ChipProgram]) -> Tensors:
 
 def is_optional(kind: type[ChipProgram], name: str) -> bool:
     """Whether an array may be ``None`` in a program, and absent from its file."""
-    return name in _OPTIONAL or name in kind.OPTIONAL
+    table, _, field = name.partition(".")
+    return name in _OPTIONAL | kind.OPTIONAL or getattr(kind.TABLES.get(table), field, 0) is None
 
 
 def program_tensors(program: ChipProgram) -> dict[str, NDArray[np.generic]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, Self, TypeAlias, runtime_checkable
+from typing import NamedTuple, Protocol, Self, TypeAlias, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -112,9 +112,13 @@ def sent_of(ticks: Ints, cores: Ints, neurons: Ints, values: Ints | None = None)
     return Spikes(ticks, cores, neurons) if values is None else Messages(ticks, cores, neurons, values)
 
 
-def joined(parts: Sequence[Sent]) -> Sent:
+_S = TypeVar("_S", bound=Sent)
+NO_SPIKES = Spikes(*np.zeros((3, 0), np.int64))
+
+
+def joined(parts: Sequence[_S]) -> _S:
     """Concatenate the parts of a run, at least one."""
-    return sent_of(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+    return parts[0] if len(parts) == 1 else type(parts[0])(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def check_run(program: ChipProgram, events: HostEvents, watched: Bools | None = None) -> None:

@@ -25,10 +25,7 @@ class EngineKind(NamedTuple):
 
 # Names and kinds of the engines, the default first; ``engines.py`` of each kind of core makes them.
 ENGINES: Mapping[str, EngineKind] = ReadOnlyMapping(
-    {
-        "fast": EngineKind(has_threads=True, is_compiled=True),
-        "numpy": EngineKind(has_threads=False, is_compiled=False),
-    }
+    {"fast": EngineKind(has_threads=True, is_compiled=True), "numpy": EngineKind(has_threads=False, is_compiled=False)}
 )
 
 

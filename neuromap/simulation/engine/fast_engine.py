@@ -11,7 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from copy import copy
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,26 +22,17 @@ from neuromap.compiling import announced
 from neuromap.cores.crossbar.program import Program
 from neuromap.hardware.checker import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import EngineState, Footprint, HostEvents, Spikes, Totals, check_run, check_state
+from neuromap.simulation.engine import engine
+from neuromap.simulation.engine.engine import EngineState, Footprint, HostEvents, Spikes, Totals
 from neuromap.simulation.engine.engine_choice import check_seed
-from neuromap.simulation.engine.kernel import layout
+from neuromap.simulation.engine.kernel import layout, workspace
 from neuromap.simulation.engine.kernel.barrier import ABORT
 from neuromap.simulation.engine.kernel.compiled import compiled
-from neuromap.simulation.engine.kernel.layout import Flag, Image, State, extent
-from neuromap.simulation.engine.kernel.memory_layout import make_image, make_state, put_spikes, read_only, vector_groups
+from neuromap.simulation.engine.kernel.layout import Image, State, extent
+from neuromap.simulation.engine.kernel.memory_layout import make_image, make_state, put_spikes, read_only
 from neuromap.simulation.engine.kernel.remote import Remote
 from neuromap.simulation.engine.kernel.team import make_team
-from neuromap.simulation.engine.kernel.workspace import (
-    AXON_EVENTS,
-    SPIKES,
-    SYNAPTIC_EVENTS,
-    VISITS,
-    Events,
-    Record,
-    Scratch,
-    Team,
-    make_scratch,
-)
+from neuromap.simulation.engine.kernel.workspace import Call, Events, Record
 
 # Most bytes of spike bits that one kernel call may write.
 _RECORD_BYTES = 1 << 23
@@ -51,35 +42,103 @@ CALL_SECONDS = 0.05
 ALONE = 4096
 
 
-class CompiledRuns(ABC):
-    """Base of compiled engines: ``step`` and ``run`` on top of kernel calls."""
+# A team, and the working memory of each of its threads.
+Workers = tuple[Any, list[Any]]
 
-    program: ChipProgram  # the loaded program
+
+class CompiledEngine(ABC):
+    """Base of compiled engines: everything but the kernel, how programs and states lie in memory, and the output."""
+
+    program: Any  # the loaded program
     tick: int  # the tick that runs next; the first is 0
+    _name: ClassVar[str]  # for the message that it is compiled
+    _image: Any
+    _state: Any
 
-    def _start_runs(self, groups: int) -> None:
-        """Reset what is remembered of runs; a core has ``groups`` words of 32 spike bits."""
-        self._groups = groups
-        self._watch: tuple[Bools, Record, Ints] | None = None
+    def __init__(self, program: Any, *, threads: int = 1, noise_seed: int = 0) -> None:
+        require_legal(program, mapped=False, indices_only=True)
+        self.program = program
+        self._start(self._make_image(), threads, noise_seed)
+
+    def _start(self, image: Any, threads: int, noise_seed: int) -> None:
+        self._image, self._threads, self._noise_seed = image, threads, check_seed(noise_seed)
+        self._alone, self._team = self._teams(threads)
         self._pace = 0.0  # seconds per tick of the last call
+        self._start_state: Any = None
+        self.reset()
 
     @abstractmethod
-    def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
-        """Run some ticks in the kernel, on as many threads as pay off; end with :meth:`_count_ticks`."""
+    def _make_image(self) -> Any:
+        """Lay out the program."""
 
     @abstractmethod
-    def _call_each(
-        self, n_runs: int, n_ticks: int, events: Events, event_tick: int, record: Record, noise_seed: int
-    ) -> None:
-        """Execute consecutive runs, each from tick 0, in one kernel call on this thread only."""
+    def _make_state(self) -> Any:
+        """Make the state before tick 0."""
 
     @abstractmethod
+    def _workers(self, threads: int, remote: Remote | None = None) -> Workers:
+        """Divide the cores among threads."""
+
+    @abstractmethod
+    def _kernel(self) -> Any:
+        """Return the entry point: ``run(image, state, start, scratch, team, me, call)``."""
+
+    @abstractmethod
+    def _put(self, state: EngineState) -> None:
+        """Continue from a state, but for spikes that have not reached their axons."""
+
+    @abstractmethod
+    def _put_spikes(self, state: EngineState) -> None:
+        """Put such spikes of a state into the new one."""
+
+    def _teams(self, threads: int) -> tuple[Workers, Workers]:
+        """Make the workers of short calls and those of the others."""
+        alone = self._workers(1)
+        return alone, alone if threads == 1 else self._workers(threads)
+
+    def _ready(self, team: Any) -> Any:
+        """Return a team with what changes from call to call."""
+        return team
+
     def reset(self, noise_seed: int | None = None) -> None:
         """Reset to the state before tick 0; ``noise_seed``, if given, replaces the seed."""
+        if noise_seed is not None:
+            self._noise_seed = check_seed(noise_seed)
+        self.tick = 0
+        self._state = self._make_state()
+        for scratch in self._alone[1] + self._team[1]:
+            scratch.totals[:] = 0
 
-    @abstractmethod
-    def _counts(self) -> Ints:
-        """Sum the counts of all threads since tick 0: SPIKES and so on of ``kernel/workspace.py``."""
+    def restore(self, state: EngineState) -> None:
+        """Continue from a state of this program, taken from any engine; ``visits`` restart at 0."""
+        engine.check_state(self.program, state)
+        self.reset()
+        self.tick = state.tick
+        self._put(state)
+        self._put_spikes(state)
+        self._alone[1][0].totals[:3] = state.totals
+
+    def fork(self) -> Self:
+        """Make another engine at tick 0 on the same image, with the same seed."""
+        other = copy(self)
+        other._start(self._image, self._threads, self._noise_seed)
+        return other
+
+    def _call(self, workers: Workers, start: Any, call: Call) -> None:
+        """Run ticks, or runs from a state ``start``, in the kernel."""
+        run, (team, scratches) = self._kernel(), workers
+        if not self._pace:  # compiled or loaded before any tick and on this thread only
+            with announced(self._name):
+                run(self._image, self._state, start, scratches[0], team, 0, call._replace(n_ticks=0, n_runs=0))
+        team = self._ready(team)
+        began = time.perf_counter()
+
+        def work(me: int) -> None:
+            run(self._image, self._state, start, scratches[me], team, me, call)
+
+        self._together(work, team.n_threads, team.barrier, call.n_ticks)
+        self._pace = (time.perf_counter() - began) / max(call.n_runs, 1) / call.n_ticks
+        self.tick += call.n_ticks
 
     @abstractmethod
     def potentials_of(self, cores: Ints) -> Ints:
@@ -93,25 +152,43 @@ class CompiledRuns(ABC):
     @property
     def totals(self) -> Totals:
         """Activity since tick 0; axon events and their synapses count in the tick that reaches the axon."""
-        totals = self._counts()
-        return Totals(int(totals[SPIKES]), int(totals[AXON_EVENTS]), int(totals[SYNAPTIC_EVENTS]))
+        return Totals(*self._counts()[:3])
 
-    @property
-    def visits(self) -> int:
-        """Cores visited since tick 0, counted once per tick; the others were at rest."""
-        return int(self._counts()[VISITS])
-
-    def _remote(self, remote: Remote) -> Remote:
-        """Boxes by which the next call sends spikes to other ranks; unchanged for an engine without other ranks."""
-        return remote
+    def _counts(self) -> list[int]:
+        """Sum the counts of all threads since tick 0: SPIKES and so on of ``kernel/workspace.py``."""
+        every = self._alone[1] + (self._team[1] if self._team is not self._alone else [])
+        totals: list[int] = np.sum([scratch.totals for scratch in every], axis=0).tolist()
+        return totals
 
     def _together(self, work: Callable[[int], None], n_threads: int, barrier: Words, n_ticks: int) -> None:
         """Run ``work(thread)`` of a call of ``n_ticks`` ticks on all threads of a team."""
         run_together(work, n_threads, barrier)
 
-    def _count_ticks(self, n_ticks: int, seconds: float) -> None:
-        self._pace = seconds / n_ticks
-        self.tick += n_ticks
+
+class CompiledRuns(CompiledEngine):
+    """Base of compiled engines of neurons that spike."""
+
+    program: ChipProgram
+    _watch: tuple[Bools, Record, Ints] | None = None
+
+    @property
+    @abstractmethod
+    def _groups(self) -> int:
+        """Words of 32 spike bits of a core."""
+
+    @property
+    def visits(self) -> int:
+        """Cores visited since tick 0, counted once per tick; the others were at rest."""
+        return self._counts()[workspace.VISITS]
+
+    def _call_each(self, call: Call) -> None:
+        """Execute consecutive runs, each from tick 0, on this thread only."""
+        if self._start_state is None:
+            self._start_state = self._make_state()
+        for scratch in self._team[1]:
+            scratch.totals[:] = 0
+        self.tick, self._noise_seed = 0, (int(call.seed) + call.n_runs - 1) % 2**64
+        self._call(self._alone, self._start_state, call)
 
     def step(self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()) -> tuple[Ints, Ints]:
         """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
@@ -121,10 +198,12 @@ class CompiledRuns(ABC):
     def run(self, events: HostEvents, watched: Bools | None = None) -> Spikes:
         """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
         # After an interrupt (Ctrl-C) the state may be some ticks ahead of ``tick``: :meth:`reset` the engine.
-        check_run(self.program, events, watched)
+        engine.check_run(self.program, events, watched)
         record, cores = self._record(watched)
         pieces = self._pieces(_fed(events), 0, events.n_ticks, record)
-        return _joined([self._listed(bits, self.tick - n, record, cores) for bits, n in pieces])
+        return engine.joined(
+            [self._listed(bits, self.tick - n, record, cores) for bits, n in pieces] or [engine.NO_SPIKES]
+        )
 
     def run_each(
         self,
@@ -135,7 +214,7 @@ class CompiledRuns(ABC):
         is_called_off: Callable[[], bool] = lambda: False,
     ) -> Spikes:
         """Execute many consecutive runs; see :meth:`neuromap.simulation.engine.engine.BlockEngine.run_each`."""
-        check_run(self.program, events, watched)
+        engine.check_run(self.program, events, watched)
         record, cores = self._record(watched)
         fed, n_ticks = _fed(events), events.n_ticks // n_runs
         found: list[Spikes] = []
@@ -145,7 +224,7 @@ class CompiledRuns(ABC):
             n = min(n_runs - done, self._ticks_at_once(record) // n_ticks)
             if n > 0:
                 bits = self._bits(n * n_ticks, record)
-                self._call_each(n, n_ticks, fed, first, record._replace(fired=bits), seed)
+                self._call_each(Call(0, n_ticks, n, False, fed, first, record._replace(fired=bits), np.uint64(seed)))
                 found.append(self._listed(bits, first, record, cores))
             else:  # a single run is too long for one call
                 n = 1
@@ -155,7 +234,7 @@ class CompiledRuns(ABC):
                     if is_called_off():
                         break
             done += n
-        return _joined(found)
+        return engine.joined(found or [engine.NO_SPIKES])
 
     def _pieces(
         self, fed: Events, event_tick: int, n_ticks: int, record: Record
@@ -165,7 +244,9 @@ class CompiledRuns(ABC):
         while done < n_ticks:
             n = min(n_ticks - done, self._ticks_at_once(record))
             bits = self._bits(n, record)
-            self._call(n, fed, event_tick + done, record._replace(fired=bits))
+            seed, kept = np.uint64(self._noise_seed), record._replace(fired=bits)
+            workers = self._team if n * self.program.n_cores >= ALONE else self._alone
+            self._call(workers, self._state, Call(self.tick, n, 0, False, fed, event_tick + done, kept, seed))
             done += n
             yield bits, n
 
@@ -181,7 +262,7 @@ class CompiledRuns(ABC):
     def _listed(self, bits: NDArray[np.uint32], first: int, record: Record, cores: Ints) -> Spikes:
         """List the spikes of a call that began at tick ``first``."""
         if not len(bits):
-            return _joined([])
+            return engine.NO_SPIKES
         ticks, rows, neurons = compiled().list_spikes(bits, record.n_rows, self._groups)
         return Spikes(ticks + first, cores[rows], neurons)
 
@@ -206,15 +287,6 @@ def record_of(watched: Bools, groups: int) -> tuple[Record, Ints]:
     bits = np.packbits(watched[cores], axis=1, bitorder="little")
     words[:, : bits.shape[1]] = bits
     return Record(row, words.reshape(-1).view(np.uint32), np.zeros(0, np.uint32), len(cores)), cores
-
-
-def _joined(parts: list[Spikes]) -> Spikes:
-    if len(parts) == 1:
-        return parts[0]
-    if not parts:
-        nothing = np.zeros(0, np.int64)
-        return Spikes(nothing, nothing, nothing)
-    return Spikes(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
 
 def _fed(events: HostEvents) -> Events:
@@ -250,66 +322,41 @@ def run_together(work: Callable[[int], None], n_threads: int, barrier: Words, *,
             thread.join()
 
 
-_Workers = tuple[Team, list[Scratch]]
-
-
 class FastEngine(CompiledRuns):
     """State of a chip that runs a program in compiled code."""
 
     program: Program
+    _name = "the fast engine for this processor and core shape"
+    _image: Image
+    _state: State
 
-    def __init__(self, program: Program, *, threads: int = 1, noise_seed: int = 0) -> None:
-        require_legal(program, mapped=False, indices_only=True)
-        self.program = program
-        self._start(make_image(program), threads, noise_seed)
+    def _make_image(self) -> Image:
+        return make_image(self.program)
 
-    def _start(self, image: Image, threads: int, noise_seed: int) -> None:
-        self._image = image
-        self._noise_seed = check_seed(noise_seed)
-        self._threads = threads
-        self._width = (0,) * vector_groups(self.program.chip.neurons)
-        self._alone, self._team = self._teams(threads)
-        self._start_runs(extent(image.shape.groups))
-        self._start_state: State | None = None
-        self.reset()
+    def _make_state(self) -> State:
+        return make_state(self.program, self._image)
 
-    def _teams(self, threads: int) -> tuple[_Workers, _Workers]:
-        """Make the workers of short calls and those of the others."""
-        alone = self._workers(make_team(self._image, 1))
-        return alone, alone if threads == 1 else self._workers(make_team(self._image, threads))
+    def _workers(self, threads: int, remote: Remote | None = None) -> Workers:
+        team = make_team(self._image, threads, remote)
+        return team, [workspace.make_scratch(self._image, size) for size in np.diff(team.first).tolist()]
 
-    def _workers(self, team: Team) -> _Workers:
-        return team, [make_scratch(self._image, size) for size in np.diff(team.first).tolist()]
+    def _kernel(self) -> Any:
+        return compiled().run
 
-    def reset(self, noise_seed: int | None = None) -> None:
-        """Reset to the state before tick 0; ``noise_seed``, if given, replaces the seed."""
-        if noise_seed is not None:
-            self._noise_seed = check_seed(noise_seed)
-        self.tick = 0
-        self._state = make_state(self.program, self._image)
-        for _, scratches in (self._alone, self._team):
-            for scratch in scratches:
-                scratch.totals[:] = 0
+    @property
+    def _groups(self) -> int:
+        return extent(self._image.shape.groups)
 
     @property
     def state(self) -> EngineState:
         """Copy of everything that future ticks depend on, except the noise seed."""
         return EngineState(self.tick, self.potentials, self.pending, self.totals)
 
-    def restore(self, state: EngineState) -> None:
-        """Continue from a state of this program, taken from any engine; ``visits`` restart at 0."""
-        check_state(self.program, state)
-        self.reset()
-        self.tick = state.tick
+    def _put(self, state: EngineState) -> None:
         self._state = make_state(self.program, self._image, state.potentials)
-        put_spikes(self._image, self._state, state.spikes)
-        self._alone[1][0].totals[[SPIKES, AXON_EVENTS, SYNAPTIC_EVENTS]] = state.totals
 
-    def fork(self) -> Self:
-        """Make another engine at tick 0 on the same image, with the same seed."""
-        other = copy(self)
-        other._start(self._image, self._threads, self._noise_seed)
-        return other
+    def _put_spikes(self, state: EngineState) -> None:
+        put_spikes(self._image, self._state, state.spikes)
 
     def potentials_of(self, cores: Ints) -> Ints:
         """Copy of the potentials V of some cores, in this order, shape (n, N)."""
@@ -328,11 +375,6 @@ class FastEngine(CompiledRuns):
         row, bit = np.nonzero(bits)
         return np.stack([self.tick + ahead[row], core[row], byte[row] * 8 + bit], axis=1).astype(np.int64)
 
-    def _counts(self) -> Ints:
-        every = [*self._alone[1], *(self._team[1] if self._team is not self._alone else [])]
-        totals: Ints = np.sum([scratch.totals for scratch in every], axis=0)
-        return totals
-
     @property
     def footprint(self) -> Footprint:
         """Memory of the program in this engine."""
@@ -344,7 +386,7 @@ class FastEngine(CompiledRuns):
         state = self._state.narrow.nbytes + self._state.ring.nbytes + self._state.busy.nbytes
         planes = image.planes8.nbytes + image.planes16.nbytes
         weights = image.weights8.nbytes + image.weights16.nbytes
-        uniform = ((header[:, layout.FLAGS] & Flag.UNIFORM) != 0).sum() * 64
+        uniform = ((header[:, layout.FLAGS] & layout.UNIFORM) != 0).sum() * 64
         parameters = int(planes + weights + uniform) // max(shape.n_cores, 1)
         row = 4 * extent(shape.groups)
         return Footprint(
@@ -353,47 +395,3 @@ class FastEngine(CompiledRuns):
             event_bytes=max(64, row),
             spike_bytes=64 + 2 * 64,
         )
-
-    def _call(self, n_ticks: int, events: Events, event_tick: int, record: Record) -> None:
-        """Run some ticks in the kernel, on as many threads as pay off."""
-        team, scratches = self._team if n_ticks * self.program.n_cores >= ALONE else self._alone
-        team = team._replace(remote=self._remote(team.remote))
-        run, seed = self._run(events, record), np.uint64(self._noise_seed)
-        began = time.perf_counter()
-
-        def work(me: int) -> None:
-            run(
-                self._image, self._state, self._state, scratches[me], team, me, self.tick, n_ticks, 0, False, events,
-                event_tick, record, seed, self._width,
-            )  # fmt: skip
-
-        self._together(work, team.n_threads, team.barrier, n_ticks)
-        self._count_ticks(n_ticks, time.perf_counter() - began)
-
-    def _call_each(
-        self, n_runs: int, n_ticks: int, events: Events, event_tick: int, record: Record, noise_seed: int
-    ) -> None:
-        run, (team, scratches) = self._run(events, record), self._alone
-        if self._start_state is None:
-            self._start_state = make_state(self.program, self._image)
-        for scratch in self._team[1]:
-            scratch.totals[:] = 0
-        began = time.perf_counter()
-        run(
-            self._image, self._state, self._start_state, scratches[0], team, 0, 0, n_ticks, n_runs, False, events,
-            event_tick, record, np.uint64(noise_seed), self._width,
-        )  # fmt: skip
-        self.tick, self._noise_seed = 0, (noise_seed + n_runs - 1) % 2**64
-        self._count_ticks(n_ticks, (time.perf_counter() - began) / n_runs)
-
-    def _run(self, events: Events, record: Record) -> Any:
-        """Entry point of the kernel, compiled or loaded before any tick and on this thread only."""
-        run = compiled().run
-        if not self._pace:
-            team, scratches = self._alone  # on a rank as many as all its threads
-            with announced("the fast engine for this processor and core shape"):
-                run(
-                    self._image, self._state, self._state, scratches[0], team, 0, 0, 0, 0, False, events, 0, record,
-                    np.uint64(0), self._width,
-                )  # fmt: skip
-        return run

@@ -27,6 +27,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.crossbar.program import NeuronTable
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.render.value import Card
@@ -54,7 +55,7 @@ class Width(Card):
         low, high = chip.potential_range
         return cls(low, high, chip.rules.overflow == "wrap")
 
-    def fit(self, potential: NDArray[np.int64]) -> NDArray[np.int64]:
+    def fit(self, potential: Ints) -> Ints:
         """Bring potentials into the range: clip at the rails, or wrap modulo the number of values."""
         if self.wrap:
             return ((potential - self.low) & (self.high - self.low)) + self.low
@@ -67,29 +68,29 @@ class Parameters(NamedTuple):
     # Engines make one per tick, so nothing is checked or made read-only here.
 
     leak: NDArray[np.int16]
-    leak_reversal: NDArray[np.bool_]
+    leak_reversal: Bools
     threshold: NDArray[np.int32]
     negative_threshold: NDArray[np.int32]
     reset: NDArray[np.int32]
     reset_mode: NDArray[np.uint8]
-    saturate_negative: NDArray[np.bool_]
-    stochastic_leak: NDArray[np.bool_] | None = None
+    saturate_negative: Bools
+    stochastic_leak: Bools | None = None
     noise_bits: NDArray[np.uint8] | None = None
 
     @classmethod
-    def of(cls, neurons: NeuronTable, cores: NDArray[np.int64]) -> Parameters:
+    def of(cls, neurons: NeuronTable, cores: Ints) -> Parameters:
         """Select the rows of some cores, in this order."""
         tables = {name: getattr(neurons, name) for name in cls._fields}
         return cls(**{name: table[cores] for name, table in tables.items() if table is not None})
 
 
-def by_chance(value: NDArray[np.signedinteger], rho: NDArray[np.uint8] | int) -> NDArray[np.int64]:
+def by_chance(value: NDArray[np.signedinteger], rho: NDArray[np.uint8] | int) -> Ints:
     """Draw F(s, rho) sgn(s): a step of 1 in the direction of ``value``, if its magnitude reaches ``rho``, else 0."""
     wide = value.astype(np.int64)
     return np.where(np.abs(wide) >= rho, np.sign(wide), 0)
 
 
-def integrate(potential: NDArray[np.int64], events: Iterable[NDArray[np.int64]], width: Width) -> NDArray[np.int64]:
+def integrate(potential: Ints, events: Iterable[Ints], width: Width) -> Ints:
     """Add events one by one (step 1): the exact form, in which their order matters at the rails.
 
     Parameters
@@ -113,12 +114,7 @@ def integrate(potential: NDArray[np.int64], events: Iterable[NDArray[np.int64]],
     return potential
 
 
-def leak(
-    potential: NDArray[np.int64],
-    neurons: NeuronTable | Parameters,
-    width: Width,
-    rho: NDArray[np.uint8] | int = 0,
-) -> NDArray[np.int64]:
+def leak(potential: Ints, neurons: NeuronTable | Parameters, width: Width, rho: NDArray[np.uint8] | int = 0) -> Ints:
     """Add the leak (step 2), with leak reversal (eps = 1) in the direction of the potential's sign.
 
     Parameters
@@ -137,7 +133,7 @@ def leak(
     ndarray of int64
         V after the leak.
     """
-    omega: NDArray[np.int64] = np.where(neurons.leak_reversal, np.sign(potential), 1)
+    omega: Ints = np.where(neurons.leak_reversal, np.sign(potential), 1)
     step: NDArray[np.signedinteger] = neurons.leak
     if neurons.stochastic_leak is not None:
         step = np.where(neurons.stochastic_leak, by_chance(step, rho), step)
@@ -145,12 +141,12 @@ def leak(
 
 
 def fire(
-    potential: NDArray[np.int64],
+    potential: Ints,
     neurons: NeuronTable | Parameters,
     width: Width,
     negative_comparison: Literal["<", "<="] = "<",
     rho: NDArray[np.uint8] | int = 0,
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+) -> tuple[Ints, Bools]:
     """Compare with both thresholds, spike, reset: steps 3 to 5.
 
     Parameters

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Words
+from neuromap.arrays.array_types import Bools, Ints, Words
 from neuromap.arrays.packed_rows import run_heads
 from neuromap.cores.crossbar.program import Program
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -36,18 +36,18 @@ def mix(words: Words) -> Words:
     return z
 
 
-def streams(seed: int, tick: int, cores: NDArray[np.int64]) -> Words:
+def streams(seed: int, tick: int, cores: Ints) -> Words:
     """Noise stream of each core in one tick, as a word."""
     of_seed = mix(np.array([(seed + 0x9E3779B97F4A7C15) % 2**64], dtype=np.uint64))
     return mix(mix(of_seed ^ np.uint64(tick)) ^ cores.astype(np.uint64))
 
 
-def keys(stream: Words, purposes: NDArray[np.int64]) -> NDArray[np.uint32]:
+def keys(stream: Words, purposes: Ints) -> NDArray[np.uint32]:
     """Noise key of each stream for one purpose; shapes broadcast."""
     return (mix(stream ^ purposes.astype(np.uint64)) >> np.uint64(32)).astype(np.uint32)
 
 
-def rho(key: NDArray[np.uint32], neurons: NDArray[np.int64]) -> NDArray[np.uint8]:
+def rho(key: NDArray[np.uint32], neurons: Ints) -> NDArray[np.uint8]:
     """Draw the random bytes of neurons; shapes broadcast."""
     x = np.atleast_1d(key + neurons.astype(np.uint32) * np.uint32(0x9E3779B9))
     x ^= x >> np.uint32(16)
@@ -58,10 +58,10 @@ def rho(key: NDArray[np.uint32], neurons: NDArray[np.int64]) -> NDArray[np.uint8
     return (x >> np.uint32(24)).astype(np.uint8)
 
 
-def core_numbers(program: ChipProgram) -> NDArray[np.int64]:
+def core_numbers(program: ChipProgram) -> Ints:
     """Board positions of a program's cores, y * columns + x: independent of the order of rows."""
     # shapes: returns (C,)
-    places: NDArray[np.int64] = program.coordinates.astype(np.int64) @ np.array([1, program.chip.columns])
+    places: Ints = program.coordinates.astype(np.int64) @ np.array([1, program.chip.columns])
     return places
 
 
@@ -73,13 +73,7 @@ class Noise:
         self._places = core_numbers(program)
         self._neurons = np.arange(program.chip.neurons, dtype=np.int64)
 
-    def draw(
-        self,
-        tick: int,
-        cores: NDArray[np.int64],
-        purposes: NDArray[np.int64] | int,
-        neurons: NDArray[np.int64] | None = None,
-    ) -> NDArray[np.uint8]:
+    def draw(self, tick: int, cores: Ints, purposes: Ints | int, neurons: Ints | None = None) -> NDArray[np.uint8]:
         """Draw rho for some cores, one purpose each."""
         # shapes: cores (k,); purposes (k,); neurons (n,); returns (k, n)
         key = keys(streams(self.seed, tick, self._places[cores]), np.asarray(purposes, dtype=np.int64))
@@ -126,7 +120,7 @@ class NumpyEngine(AxonRing):
         self._width = Width.of(program.chip)
         self._comparison = program.chip.rules.negative_comparison
         steps, fixed = np.abs(neurons.weights.astype(np.int64)), neurons.weights
-        draws: NDArray[np.bool_] = np.zeros(program.n_cores, dtype=np.bool_)
+        draws: Bools = np.zeros(program.n_cores, dtype=np.bool_)
         if neurons.stochastic_weight is not None:
             steps = np.where(neurons.stochastic_weight, np.minimum(steps, 1), steps)
             fixed = np.where(neurons.stochastic_weight, np.int16(0), fixed)
@@ -140,7 +134,7 @@ class NumpyEngine(AxonRing):
             if table is not None:
                 self._restless |= table.any(axis=1)
 
-    def _potentials_before(self) -> NDArray[np.int64]:
+    def _potentials_before(self) -> Ints:
         return self.program.neurons.potential.astype(np.int64)
 
     def reset(self, noise_seed: int | None = None) -> None:
@@ -150,14 +144,10 @@ class NumpyEngine(AxonRing):
         super().reset(noise_seed)
         self._at_rest = np.zeros(self.program.n_cores, dtype=np.bool_)
 
-    def _compute(
-        self, cores: NDArray[np.int64], axons: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    def _compute(self, cores: Ints, axons: Ints) -> tuple[Ints, Ints, int]:
         return (*self._run_cores(cores, axons), int(self._n_synapses[cores, axons].sum(dtype=np.int64)))
 
-    def _run_cores(
-        self, event_cores: NDArray[np.int64], event_axons: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _run_cores(self, event_cores: Ints, event_axons: Ints) -> tuple[Ints, Ints]:
         """Phase one: integrate, leak and fire on every core that is not at rest."""
         has_events = np.zeros(self.program.n_cores, dtype=np.bool_)
         has_events[event_cores] = True
@@ -181,13 +171,7 @@ class NumpyEngine(AxonRing):
         rows, fired = np.nonzero(spikes)
         return awake[rows], fired
 
-    def _integrate(
-        self,
-        potential: NDArray[np.int64],
-        awake: NDArray[np.int64],
-        rows: NDArray[np.int64],
-        axons: NDArray[np.int64],
-    ) -> NDArray[np.int64]:
+    def _integrate(self, potential: Ints, awake: Ints, rows: Ints, axons: Ints) -> Ints:
         """Step 1 for all awake cores; ``rows`` and ``axons`` list the events, sorted."""
         if len(rows) == 0:
             return potential
@@ -213,13 +197,7 @@ class NumpyEngine(AxonRing):
             result[row, unsafe] = integrate(potential[row, unsafe], events, self._width)
         return result
 
-    def _add_fixed(
-        self,
-        drive: NDArray[np.int64],
-        awake: NDArray[np.int64],
-        rows: NDArray[np.int64],
-        axons: NDArray[np.int64],
-    ) -> None:
+    def _add_fixed(self, drive: Ints, awake: Ints, rows: Ints, axons: Ints) -> None:
         """Add to ``drive`` the fixed weights of all events: synapses counted per axon type, times the weight."""
         program = self.program
         cores = awake[rows]
@@ -239,13 +217,7 @@ class NumpyEngine(AxonRing):
         of_core = np.flatnonzero(run_heads(rows[first]))
         drive[rows[first][of_core]] += np.add.reduceat(sums, of_core, axis=0)
 
-    def _add_drawn(
-        self,
-        drive: NDArray[np.int64],
-        awake: NDArray[np.int64],
-        rows: NDArray[np.int64],
-        axons: NDArray[np.int64],
-    ) -> None:
+    def _add_drawn(self, drive: Ints, awake: Ints, rows: Ints, axons: Ints) -> None:
         """Add to ``drive`` the random steps of the stochastic synapses of all events."""
         drawing = np.flatnonzero(self._draws_events[awake[rows]])
         rows, axons = rows[drawing], axons[drawing]
@@ -256,14 +228,7 @@ class NumpyEngine(AxonRing):
             of_row = np.flatnonzero(run_heads(row))
             drive[row[of_row]] += np.add.reduceat(drawn, of_row, axis=0)
 
-    def _single_events(
-        self,
-        cores: NDArray[np.int64],
-        axons: NDArray[np.int64],
-        neurons: NDArray[np.int64],
-        *,
-        drawn_only: bool = False,
-    ) -> NDArray[np.int64]:
+    def _single_events(self, cores: Ints, axons: Ints, neurons: Ints, *, drawn_only: bool = False) -> Ints:
         """Contribution of each event to each of ``neurons`` of its core, shape (events, neurons)."""
         # With ``drawn_only``, fixed weights count as 0. A synapse queried twice in a tick draws the same number.
         program, table = self.program, self.program.neurons

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.array_types import Bools, Ints
 from neuromap.hardware.checker import require_legal
-from neuromap.simulation.engine.engine import EngineState, HostEvents, Spikes, Totals, check_run, check_state
+from neuromap.simulation.engine.engine import EngineState, HostEvents, Spikes, Totals, check_run, check_state, joined
 from neuromap.simulation.engine.engine_choice import check_seed
 
 
@@ -27,6 +27,7 @@ class ReadableEngine(ABC):
 
     program: Any
     tick: int
+    _kind: Any = Spikes  # of what neurons send
     _totals: Totals
     _potentials: Ints
 
@@ -44,8 +45,8 @@ class ReadableEngine(ABC):
         """Reset to the state before tick 0; ``noise_seed``, if given, replaces the seed."""
 
     @abstractmethod
-    def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> tuple[Ints, Ints]:
-        """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
+    def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer], values: Any) -> tuple[Ints, ...]:
+        """Run one tick on axons fed by the host; return cores, neurons and values of what is sent, in order."""
 
     def fork(self) -> Self:
         """Make another engine at tick 0 that shares read-only data and noise with this one."""
@@ -95,18 +96,23 @@ class ReadableEngine(ABC):
         spikes = self.run(HostEvents.of_tick(host_cores, host_axons))
         return spikes.cores, spikes.neurons
 
-    def run(self, events: HostEvents, watched: Bools | None = None) -> Spikes:
+    def run(self, events: HostEvents, watched: Bools | None = None) -> Any:
         """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
-        check_run(self.program, events, watched)
-        nothing = np.zeros(0, dtype=np.int64)
-        fired = [(nothing, nothing, nothing)]
+        events = self._checked(events, watched)
+        n, parts = len(self._kind._fields), [self._kind(*np.zeros((len(self._kind._fields), 0), np.int64))]
         for start, end in pairwise(events.start.tolist()):
-            cores, neurons = self._tick(events.cores[start:end], events.axons[start:end])
+            fed = None if events.values is None else events.values[start:end]
+            sent = self._tick(events.cores[start:end], events.axons[start:end], fed)
             if watched is not None:
-                kept = watched[cores, neurons]
-                cores, neurons = cores[kept], neurons[kept]
-            fired.append((np.full(len(cores), self.tick - 1, dtype=np.int64), cores, neurons))
-        return Spikes(*(np.concatenate(column) for column in zip(*fired, strict=True)))
+                kept = watched[sent[0], sent[1]]
+                sent = tuple(column[kept] for column in sent)
+            parts.append(self._kind(np.full(len(sent[0]), self.tick - 1, dtype=np.int64), *sent[: n - 1]))
+        return joined(parts)
+
+    def _checked(self, events: HostEvents, watched: Bools | None) -> HostEvents:
+        """Refuse events that do not fit."""
+        check_run(self.program, events, watched)
+        return events
 
 
 class AxonRing(ReadableEngine):
@@ -128,7 +134,7 @@ class AxonRing(ReadableEngine):
         shape = (program.greatest_delay + 1, program.n_cores, int(program.axon_counts.max(initial=0)))
         self._due = np.zeros(shape, np.bool_)
 
-    def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer]) -> tuple[Ints, Ints]:
+    def _tick(self, cores: NDArray[np.integer], axons: NDArray[np.integer], values: Any) -> tuple[Ints, ...]:
         due = self._due[self.tick % len(self._due)]
         due[cores, axons] = True
         reached = np.nonzero(due)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.fast_engine import CompiledRuns, run_together
+from neuromap.simulation.engine.engine import Engine, EngineState
+from neuromap.simulation.engine.engine_choice import EngineChoice
+from neuromap.simulation.engine.fast_engine import CompiledRuns, Workers, run_together
 from neuromap.simulation.engine.kernel.barrier import ABORT
 from neuromap.simulation.engine.kernel.remote import LINE, Remote, RemoteTargets
 from neuromap.simulation.mpi.rank_engine import Exchange, RemoteWires
@@ -162,8 +165,17 @@ class SharedRuns(CompiledRuns):
 
     _boxes: SharedBoxes
 
-    def _remote(self, remote: Remote) -> Remote:
-        return self._boxes.remote()
+    def _teams(self, threads: int) -> tuple[Workers, Workers]:
+        workers = self._workers(threads, self._boxes.remote())
+        return workers, workers
+
+    def _ready(self, team: Any) -> Any:
+        return super()._ready(team)._replace(remote=self._boxes.remote())
+
+    def restore(self, state: EngineState) -> None:
+        """Continue from a state of these cores; spikes of other ranks may be under way longer than any of their own."""
+        super().restore(replace(state, spikes=state.spikes[:0]))
+        self._put_spikes(state)
 
     def _together(self, work: Callable[[int], None], n_threads: int, barrier: NDArray[np.uint64], n_ticks: int) -> None:
         try:
@@ -182,9 +194,13 @@ def targets(meeting: Meeting, wires: RemoteWires, axon: Ints) -> RemoteTargets:
     return RemoteTargets(wires.neuron, core, axon, wires.delay, meeting.n_cores, meeting.most_delay)
 
 
-def started(kind: Any, program: ChipProgram, boxes: SharedBoxes, *start: Any) -> Any:
-    """Make an engine of class ``kind`` with these boxes."""
-    engine = kind.__new__(kind)
-    engine.program, engine._boxes = program, boxes
-    engine._start(*start)
-    return engine
+def started(
+    kind: Any, program: ChipProgram, boxes: SharedBoxes | None, image: Any, choice: EngineChoice
+) -> Engine | None:
+    """Make an engine of class ``kind`` with these boxes; None without any."""
+    if boxes is None:
+        return None
+    made = kind.__new__(kind)
+    made.program, made._boxes = program, boxes
+    made._start(image, choice.n_threads, choice.noise_seed)
+    return cast("Engine", made)

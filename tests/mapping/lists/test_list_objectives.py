@@ -283,7 +283,7 @@ def test_second_runs_are_counted_for_the_lists_that_may_need_one(seed, greatest)
     _, anew, _ = balance.books(again, 3, np.arange(2))
     compiled().recount(laid_out, anew, price)
     assert (books.state[4] == anew.state[4]).all()
-    full = replace(ROOM, neurons=12, memory=max(int(m) for m in table.bits(chip)) + 64 * int(books.state[4].sum()))
+    full = ROOM._replace(neurons=12, memory=max(int(m) for m in table.bits(chip)) + 64 * int(books.state[4].sum()))
     assert Balance(layout, work, full, COSTS, RATES["tick"], asks=balance._asks).is_legal(again)
     if greatest <= 127:  # beside the other sign, a weight lacks one bit of eight
         assert not books.state[4].any()

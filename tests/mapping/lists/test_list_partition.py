@@ -1,7 +1,5 @@
 """Neurons in cores of lists: never more deliveries than in their own order, within all limits, the same every time."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import event, given, settings
@@ -38,7 +36,7 @@ def some_groups(draw):
     return groups_from(reads, rng.integers(1, 4, n))
 
 
-ROOMS = [FREE, replace(FREE, output_axons=14), replace(FREE, memory=2500)]
+ROOMS = [FREE, FREE._replace(output_axons=14), FREE._replace(memory=2500)]
 
 
 def counted(core, groups, room):
@@ -112,7 +110,7 @@ def test_compiled_and_plain_loops_agree(monkeypatch):
     assert np.array_equal(partition_groups(groups, FREE), plain)
 
 
-@pytest.mark.parametrize("room", [FREE, replace(FREE, output_axons=60), replace(FREE, memory=3500)])
+@pytest.mark.parametrize("room", [FREE, FREE._replace(output_axons=60), FREE._replace(memory=3500)])
 @pytest.mark.parametrize("seed", range(2))
 def test_rows_of_bits_and_lists_lead_to_the_same_moves(monkeypatch, room, seed):
     """In more cores than a word of bits has, compiled."""
@@ -137,7 +135,7 @@ def test_blocks_read_less_than_rows():
     row, column = np.divmod(np.arange(256), 16)
     reads = (np.abs(row[:, None] - row) <= 1) & (np.abs(column[:, None] - column) <= 1)
     groups = groups_from(np.hstack([reads, np.zeros((256, 5), bool)]), np.ones(256, np.int64))
-    room = replace(FREE, neurons=64, axons=256)
+    room = FREE._replace(neurons=64, axons=256)
     assert groups.deliveries(settle(number_order(groups), groups, room)[0]) == 2 * (5 + 6) * 16
     assert groups.deliveries(partition_groups(groups, room, [(0, (16, 16, 1))])) <= 4 * 81
 

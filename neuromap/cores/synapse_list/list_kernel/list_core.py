@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from llvmlite import ir
 from numba import float64, int64, njit, types, uint64
 from numba.extending import intrinsic
 
-from neuromap.cores.synapse_list.list_kernel.list_image import ListImage, ListState, ListTeam
+from neuromap.cores.synapse_list.list_kernel.list_image import ListImage, ListScratch, ListState, ListTeam
 from neuromap.simulation.engine.kernel.barrier import atomic_or
-from neuromap.simulation.engine.kernel.emission import INLINED, INT32, WORD, address, splat
-from neuromap.simulation.engine.kernel.remote import LINE, part_of, post_remote
+from neuromap.simulation.engine.kernel.lanes import INLINED, INT32, WORD, element, splat
+from neuromap.simulation.engine.kernel.remote import post_remote
 from neuromap.simulation.engine.kernel.words import get, list_ones, prefetch, prefetch_far, put
-from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, Record
+from neuromap.simulation.engine.kernel.workspace import AXON_EVENTS, SPIKES, SYNAPTIC_EVENTS, Call, Record
 
 _LANES = 16
 _INTS, _DOUBLES, _FLOATS = (ir.VectorType(kind, _LANES) for kind in (ir.IntType(32), ir.DoubleType(), ir.FloatType()))
-
-
-class _Widths(NamedTuple):
-    """Scalars broadcast to all lanes."""
-
-    half: Any
-    mask: Any
-    due_shift: Any
-    sum_half: Any
-    sum_mask: Any
-    sum_wraps: Any
-    rail: Any
-    tick: Any
 
 
 class _Parameters(NamedTuple):
@@ -46,65 +32,61 @@ class _Parameters(NamedTuple):
 
 
 class _Unit:
-    """Emits the code of one call."""
+    """Emits the code of one call: for neurons that share all parameters (``uniform``), have ``options``, or neither."""
 
     def __init__(self, context: Any, builder: Any, argument_types: Any, arguments: Any) -> None:
         self.context, self.builder = context, builder
         self.state, self.image = zip(argument_types[:2], arguments[:2], strict=True)
-        self.lane, self.due, self.tick = arguments[2:]
-        self.widths = self._widths()
+        self.lane, self.due, tick = arguments[2:]
+        self.tick = self._every(tick)
 
-    def generate(self, parameters: Any) -> Any:
+    def generate(self, form: str) -> Any:
         """Emit all lanes; return the tuple of both words."""
-        fired, changed = zip(*(self._group(group, parameters(group)) for group in range(64 // _LANES)), strict=True)
+        shared = self._parameters(0, form) if form == "uniform" else None
+        groups = range(64 // _LANES)
+        fired, changed = zip(*(self._group(g, shared or self._parameters(g, form)) for g in groups), strict=True)
         words = [self._joined(bits) for bits in (fired, changed)]
         return self.context.make_tuple(self.builder, types.UniTuple(types.uint64, 2), words)
 
-    def parameters(self, group: int, *, splatted: bool) -> _Parameters:
+    def _parameters(self, group: int, form: str) -> _Parameters:
         """Emit the loads of the parameters."""
-        keep_current, keep_voltage, threshold, bias = (
-            self._splatted(self.image, name, kind) if splatted else self._load(self.image, name, self.lane, group, kind)
-            for name, kind in (
-                ("keep_current", _FLOATS),
-                ("keep_voltage", _FLOATS),
-                ("threshold", _INTS),
-                ("bias", _INTS),
-            )
-        )
         b = self.builder
-        # padding lanes of a core compute as the others, and are masked out at the end
-        return _Parameters(
-            b.fpext(keep_current, _DOUBLES), b.fpext(keep_voltage, _DOUBLES), threshold, b.sitofp(bias, _DOUBLES)
-        )
 
-    def with_options(self, group: int) -> _Parameters:
-        """Emit the loads of the parameters of neurons with options."""
-        low, reset, subtract, bias = (
-            self._load(self.image, name, self.lane, group, _INTS) for name in ("low", "reset", "subtract", "bias")
-        )
-        takes = self.builder.icmp_signed(">", subtract, ir.Constant(_INTS, None))
-        options = (self.builder.sitofp(low, _DOUBLES), reset, takes, bias)
-        return self.parameters(group, splatted=False)._replace(options=options)
+        def load(name: str, kind: Any = _INTS) -> Any:
+            if form == "uniform":
+                return splat(b, b.load(self._address(self.image, name, self.lane)), kind, _LANES)
+            return self._load(self.image, name, self.lane, group, kind)
+
+        # padding lanes of a core compute as the others, and are masked out at the end
+        current, voltage = (b.fpext(load(name, _FLOATS), _DOUBLES) for name in ("keep_current", "keep_voltage"))
+        threshold, bias = load("threshold"), load("bias")
+        options: tuple[Any, ...] = ()
+        if form == "options":
+            takes = b.icmp_signed(">", load("subtract"), ir.Constant(_INTS, None))
+            options = (b.sitofp(load("low"), _DOUBLES), load("reset"), takes, bias)
+        return _Parameters(current, voltage, threshold, b.sitofp(bias, _DOUBLES), options)
 
     def _group(self, group: int, k: _Parameters) -> tuple[Any, Any]:
-        b, zero, w = self.builder, ir.Constant(_INTS, None), self.widths
+        b, zero = self.builder, ir.Constant(_INTS, None)
+        half, mask, rail = self._width("half"), self._width("mask"), b.sitofp(self._width("rail"), _DOUBLES)
         u = self._load(self.state, "current", self.lane, group, _INTS)
         v = self._load(self.state, "voltage", self.lane, group, _INTS)
         due, nothing = self._due_lanes(group)
         resting = self._load(self.state, "resting", self.lane, group, _INTS)
 
-        due = self._wrapped(due, w.sum_half, w.sum_mask) if k.options else due
-        current = self._wrapped(b.add(self._kept(u, k.keep_current), due), w.half, w.mask)
+        due = self._wrapped(due, self._width("sum_half"), self._width("sum_mask")) if k.options else due
+        current = self._wrapped(b.add(self._kept(u, k.keep_current), due), half, mask)
         kept = b.sitofp(self._kept(v, k.keep_voltage), _DOUBLES)
         total = b.fadd(b.fadd(kept, b.sitofp(current, _DOUBLES)), k.bias)
-        low, left, takes = b.fsub(ir.Constant(_DOUBLES, [0.0] * _LANES), w.rail), zero, None
+        low, left, takes = b.fsub(ir.Constant(_DOUBLES, [0.0] * _LANES), rail), zero, None
         if k.options:
             low, left, takes, bias = k.options
-            sums = self._wrapped(b.add(current, bias), w.half, w.mask)
-            total = b.select(b.icmp_signed(">", w.sum_wraps, zero), b.fadd(kept, b.sitofp(sums, _DOUBLES)), total)
-        total = b.select(b.fcmp_ordered("<", total, w.rail), total, w.rail)
+            sums = self._wrapped(b.add(current, bias), half, mask)
+            wraps = b.icmp_signed(">", self._width("sum_wraps"), zero)
+            total = b.select(wraps, b.fadd(kept, b.sitofp(sums, _DOUBLES)), total)
+        total = b.select(b.fcmp_ordered("<", total, rail), total, rail)
         total = b.select(b.fcmp_ordered(">", total, low), total, low)
-        is_awake = b.icmp_signed("<", resting, w.tick)
+        is_awake = b.icmp_signed("<", resting, self.tick)
         voltage = b.select(is_awake, b.fptosi(total, _INTS), v)
         fires = b.and_(is_awake, b.icmp_signed(">", voltage, k.threshold))
         left = left if takes is None else b.select(takes, b.sub(voltage, k.threshold), left)
@@ -124,7 +106,7 @@ class _Unit:
         due = self._load(self.state, "due", self.due, group, vector)
         if bits < 32:
             due = self.builder.sext(due, _INTS)
-        return self.builder.shl(due, self.widths.due_shift), ir.Constant(vector, None)
+        return self.builder.shl(due, self._width("due_shift")), ir.Constant(vector, None)
 
     def _wrapped(self, values: Any, half: Any, mask: Any) -> Any:
         b = self.builder
@@ -134,27 +116,28 @@ class _Unit:
         b = self.builder
         return b.fptosi(b.fmul(b.sitofp(values, _DOUBLES), keep), _INTS)
 
-    def _widths(self) -> _Widths:
-        b = self.builder
+    def _every(self, word: Any) -> Any:
+        return splat(self.builder, self.builder.trunc(word, INT32), _INTS, _LANES)
+
+    def _width(self, name: str) -> Any:
+        """Broadcast a number of the shape to all lanes."""
         kind, value = self.image
-        shape_kind = kind.types[kind.fields.index("shape")]
-        shape = b.extract_value(value, kind.fields.index("shape"))
-        *words, rail = (b.extract_value(shape, shape_kind.fields.index(name)) for name in _Widths._fields[:-1])
-        *ints, tick = (splat(b, b.trunc(word, INT32), _INTS, _LANES) for word in (*words, self.tick))
-        return _Widths._make([*ints, splat(b, b.sitofp(rail, ir.DoubleType()), _DOUBLES, _LANES), tick])
+        place = kind.fields.index("shape")
+        shape = self.builder.extract_value(value, place)
+        return self._every(self.builder.extract_value(shape, kind.types[place].fields.index(name)))
 
     def _address(self, of: Any, name: str, index: Any) -> Any:
         kind, value = of
         place = kind.fields.index(name)
-        return address(self.context, self.builder, kind.types[place], self.builder.extract_value(value, place), index)
+        array = self.context.make_array(kind.types[place])(
+            self.context, self.builder, self.builder.extract_value(value, place)
+        )
+        return element(self.builder, array.data, index)
 
     def _load(self, of: Any, name: str, index: Any, group: int, kind: Any) -> Any:
         b = self.builder
         here = b.bitcast(self._address(of, name, index), kind.as_pointer())
         return b.load(b.gep(here, [INT32(group)], inbounds=True), align=2)
-
-    def _splatted(self, of: Any, name: str, kind: Any) -> Any:
-        return splat(self.builder, self.builder.load(self._address(of, name, self.lane)), kind, _LANES)
 
     def _store(self, name: str, index: Any, group: int, lanes: Any) -> None:
         b = self.builder
@@ -169,8 +152,8 @@ class _Unit:
         return word
 
 
-def _tick_lanes(parameters: Callable[[_Unit], Callable[[int], _Parameters]]) -> Any:
-    """Make the intrinsic for one tick of 64 neurons, given what emits the parameters of a group of lanes."""
+def _tick_lanes(form: str) -> Any:
+    """Make the intrinsic for one tick of 64 neurons."""
 
     @intrinsic
     def tick_lanes(typing_context: Any, state: Any, image: Any, lane: Any, due: Any, tick: Any) -> Any:
@@ -178,24 +161,18 @@ def _tick_lanes(parameters: Callable[[_Unit], Callable[[int], _Parameters]]) -> 
         # Their sums lie from ``due`` on, and are set to 0.
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            unit = _Unit(context, builder, signature.args, arguments)
-            return unit.generate(parameters(unit))
+            return _Unit(context, builder, signature.args, arguments).generate(form)
 
         return types.UniTuple(types.uint64, 2)(state, image, lane, due, tick), generate
 
     return tick_lanes
 
 
-def _shared_parameters(unit: _Unit) -> Callable[[int], _Parameters]:
-    shared = unit.parameters(0, splatted=True)
-    return lambda group: shared
-
-
-tick_lanes = _tick_lanes(lambda unit: lambda group: unit.parameters(group, splatted=False))
+tick_lanes = _tick_lanes("")
 # where all neurons of the core have the same parameters
-tick_uniform_lanes = _tick_lanes(_shared_parameters)
+tick_uniform_lanes = _tick_lanes("uniform")
 # for neurons with resets or floors, or where sums wrap
-tick_optional_lanes = _tick_lanes(lambda unit: unit.with_options)
+tick_optional_lanes = _tick_lanes("options")
 
 
 inlined = njit(**INLINED)
@@ -267,33 +244,32 @@ _LINES = 8
 
 
 @inlined
-def spread(image: ListImage, state: ListState, team: ListTeam, me: int, core: int, tick: int) -> None:
+def spread(image: ListImage, state: ListState, scratch: ListScratch, core: int, tick: int) -> None:
     """Add the lists of reached axons to the sums due, each synapse after its delay."""
     shape = image.shape
-    first, row = me * team.room, tick % (shape.spike_delay + 1)
-    n = first
+    n, row = 0, tick % (shape.spike_delay + 1)
     start, words = row * shape.words, get(image.word, core)
     for k in range(words, get(image.word, core + 1)):
         word = get(state.reached, start + k)
         if word != uint64(0):
-            n += list_ones(team.listed, n, (k - words) << 6, word)
+            n += list_ones(scratch.listed, n, (k - words) << 6, word)
             put(state.reached, start + k, uint64(0))
     axons = get(image.axons, core)
-    for event in range(first, min(first + _FAR, n)):
-        prefetch(image.lists, 2 * (axons + get(team.listed, event)))
-    for event in range(first, min(first + _AHEAD, n)):
-        _ask(image, axons + get(team.listed, event))
+    for event in range(min(_FAR, n)):
+        prefetch(image.lists, 2 * (axons + get(scratch.listed, event)))
+    for event in range(min(_AHEAD, n)):
+        _ask(image, axons + get(scratch.listed, event))
     line = 64 // shape.due_bytes
     lines = shape.slots * shape.lanes // line
-    each = lines // max(n - first, 1) + 1
+    each = lines // max(n, 1) + 1
     ring = (core + 1) * shape.slots * shape.lanes if core + 1 < shape.n_cores else 0
-    for event in range(first, n):
-        prefetch(image.lists, 2 * (axons + get(team.listed, min(event + _FAR, n - 1))))
-        _ask(image, axons + get(team.listed, min(event + _AHEAD, n - 1)))
-        for k in range((event - first) * each, min((event - first + 1) * each, lines)):
+    for event in range(n):
+        prefetch(image.lists, 2 * (axons + get(scratch.listed, min(event + _FAR, n - 1))))
+        _ask(image, axons + get(scratch.listed, min(event + _AHEAD, n - 1)))
+        for k in range(event * each, min((event + 1) * each, lines)):
             prefetch_far(state.due, ring + k * line)
-        _spread_list(image, state, team, me, core, axons + get(team.listed, event), tick)
-    team.totals[me * 8 + AXON_EVENTS] += n - first
+        _spread_list(image, state, scratch, core, axons + get(scratch.listed, event), tick)
+    scratch.totals[AXON_EVENTS] += n
 
 
 @inlined
@@ -305,9 +281,7 @@ def _ask(image: ListImage, number: int) -> None:
 
 
 @inlined
-def _spread_list(
-    image: ListImage, state: ListState, team: ListTeam, me: int, core: int, number: int, tick: int
-) -> None:
+def _spread_list(image: ListImage, state: ListState, scratch: ListScratch, core: int, number: int, tick: int) -> None:
     """Add one list; the ring of a core is rotated by the tick, so a synapse needs only an addition and a mask."""
     shape = image.shape
     size = shape.slots * shape.lanes
@@ -327,28 +301,19 @@ def _spread_list(
             place = base + ((turn + synapse) & (size - 1))
             put(state.due, place, get(state.due, place) + (synapse >> shape.place_bits << shift))
     put(state.busy, core, max(get(state.busy, core), tick + (head >> 8 & 255)))
-    team.totals[me * 8 + SYNAPTIC_EVENTS] += last - first
+    scratch.totals[SYNAPTIC_EVENTS] += last - first
 
 
 @inlined
 def compute(
-    image: ListImage,
-    state: ListState,
-    team: ListTeam,
-    me: int,
-    core: int,
-    tick: int,
-    epoch: int,
-    record: Record,
-    time: int,
+    image: ListImage, state: ListState, scratch: ListScratch, team: ListTeam, me: int, core: int, call: Call, time: int
 ) -> None:
     """Run one tick of a core's neurons and send their spikes; mark whether the core stays awake."""
-    shape = image.shape
+    shape, tick, epoch = image.shape, call.first_tick + time, team.epoch
     lanes, n_words = shape.lanes, shape.lanes >> 6
     due = (core * shape.slots + (tick & (shape.slots - 1))) * lanes
     last_word = (lanes - shape.unused - 1) >> 6
-    first = me * team.room
-    n, any_change = first, uint64(0)
+    n, any_change = 0, uint64(0)
     has_joins = get(image.has_joins, core)
     if has_joins:
         tick_joined(image, state, core, due, tick - epoch)
@@ -368,16 +333,16 @@ def compute(
             changed &= (~uint64(0)) >> uint64(shape.unused & 63)
         any_change |= changed | fired
         if fired != uint64(0):
-            _keep(record, core, k, fired, time, n_words)
-            n += list_ones(team.listed, n, k << 6, fired)
+            _keep(call.record, core, k, fired, time, n_words)
+            n += list_ones(scratch.listed, n, k << 6, fired)
     rested = get(state.rests, core) >= tick
-    for k in range(first, n):
-        prefetch(image.start, core * lanes + get(team.listed, k))
-    for k in range(first, n):
-        prefetch(image.target, get(image.start, core * lanes + get(team.listed, k)))
-    for k in range(first, n):
-        _send(image, state, team, me, core, get(team.listed, k), tick, epoch)
-    team.totals[me * 8 + SPIKES] += n - first
+    for k in range(n):
+        prefetch(image.start, core * lanes + get(scratch.listed, k))
+    for k in range(n):
+        prefetch(image.target, get(image.start, core * lanes + get(scratch.listed, k)))
+    for k in range(n):
+        _send(image, state, team, me, core, get(scratch.listed, k), tick)
+    scratch.totals[SPIKES] += n
     # With nothing due a tick is a function of currents, voltages and who rests: once it leaves them unchanged and
     # silent, it does so until the next event.
     put(state.awake, core, any_change != uint64(0) or rested or get(state.busy, core) >= tick)
@@ -396,14 +361,12 @@ def _keep(record: Record, core: int, word: int, fired: int, time: int, n_words: 
 
 
 @inlined
-def _send(
-    image: ListImage, state: ListState, team: ListTeam, me: int, core: int, neuron: int, tick: int, epoch: int
-) -> None:
+def _send(image: ListImage, state: ListState, team: ListTeam, me: int, core: int, neuron: int, tick: int) -> None:
     """Begin the rest of a neuron that fired, and send its spike to its axons."""
     at = core * image.shape.lanes + neuron
     rests = get(image.refractory, at)
     if rests > 0:
-        put(state.resting, at, tick - epoch + rests)
+        put(state.resting, at, tick - team.epoch + rests)
         put(state.rests, core, max(get(state.rests, core), tick + rests))
     for target in range(get(image.start, at), get(image.start, at + 1)):
         there = get(image.target, target)
@@ -414,17 +377,13 @@ def _send(
 
 
 @inlined
-def deliver_remote(image: ListImage, state: ListState, team: ListTeam, me: int, clock: int, tick: int) -> None:
-    """Reach the axons of spikes that other ranks sent to this thread in ``tick``, at time ``clock``."""
-    remote = team.remote
-    for k in range(len(remote.arrivals) // 2):
-        if get(remote.arrivals, 2 * k) == me:
-            channel = get(remote.arrivals, 2 * k + 1)
-            first = part_of(remote, channel, clock)
-            n = get(remote.counts, (channel * remote.slots + (clock & (remote.slots - 1))) * LINE)
-            for record in range(first, first + n):
-                there = get(remote.records, record)
-                reach_axon(image, state, team, there >> 40, there & _BIT, tick)
+def reach_some(
+    image: ListImage, state: ListState, team: ListTeam, records: Any, first: int, last: int, tick: int
+) -> None:
+    """Reach the axons of spikes that another rank sent in ``tick``."""
+    for record in range(first, last):
+        there = get(records, record)
+        reach_axon(image, state, team, there >> 40, there & _BIT, tick)
 
 
 @inlined

@@ -9,10 +9,11 @@ import numpy as np
 from numba import njit, uint64
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints, Words
 from neuromap.compiling import INSIDE, cached
 from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS
-from neuromap.simulation.engine.kernel.layout import aligned_empty
+from neuromap.simulation.engine.kernel.layout import aligned_empty, aligned_full
 from neuromap.simulation.engine.kernel.memory_layout import aligned, padded_lanes
 from neuromap.simulation.engine.kernel.remote import Remote, RemoteTargets, no_remote
 
@@ -52,18 +53,18 @@ class ListImage(NamedTuple):
     """Read-only data, shared by all threads and forks."""
 
     shape: ListShape
-    word: NDArray[np.int64]
+    word: Ints
     """(C + 1,): first word of axon bits of every core."""
-    axons: NDArray[np.int64]
+    axons: Ints
     """(C + 1,): first list of every core."""
-    lists: NDArray[np.int64]
+    lists: Ints
     """(L, 2): for every list its first synapse << 16 | greatest delay << 8 | shift of its weights into sums, and its
     place << 32 | length; the place of a synapse is delay * lanes + neuron, that of a list is its first synapse's."""
     synapses: NDArray[Any]
     """(S,) of int32, or int64 where these are too narrow: weight >> shift, and in the lower half of the bits its place
     less that of its list. Lists that differ only in place, as most of a convolution do, share synapses: a tick is bound
     by memory, and shared synapses stay in caches."""
-    extent: NDArray[np.int64]
+    extent: Ints
     """(C,): words of 64 neurons up to the last that a synapse, bias or threshold can move from zero."""
     uniform: NDArray[np.uint8]
     """(C,): 1 where the neurons of a core share decays, threshold and bias."""
@@ -85,9 +86,9 @@ class ListImage(NamedTuple):
     """(C,): 1 where currents of neurons are joined to others."""
     joined: NDArray[np.int32]
     """(C, lanes): the neuron that takes the current, -1 for none; a single -1 where no core has joins."""
-    start: NDArray[np.int64]
+    start: Ints
     """(C * lanes + 1,): first target of every neuron."""
-    target: NDArray[np.int64]
+    target: Ints
     """(T,): core << 40 | number of the axon's bit; cores of other ranks come after those of this one."""
 
 
@@ -102,41 +103,47 @@ class ListState(NamedTuple):
     due: NDArray[Any]
     """(C, slots, lanes): sums of weights, of int16 if the sum of all of a neuron's synapses fits, else of int32, modulo
     2**32."""
-    reached: NDArray[np.uint64]
+    reached: Words
     """(spike_delay + 1, words): axons that will be reached, one bit each."""
     fed: NDArray[np.uint8]
     """(spike_delay + 1, C): 1 for cores with such an axon."""
-    extent: NDArray[np.int64]
+    extent: Ints
     """(C,): words of 64 neurons that ticks go through, those of the image and of all neurons that hold anything; the
     others stay at zero."""
-    busy: NDArray[np.int64]
+    busy: Ints
     """(C,): last tick for which anything is due."""
-    rests: NDArray[np.int64]
+    rests: Ints
     """(C,): last tick in which a neuron rests."""
     awake: NDArray[np.uint8]
     """(C,): 1 for cores that may change though nothing is due."""
-    extra: NDArray[np.int64]
+    extra: Ints
     """(C, lanes): sums of joined currents, of one tick; a single 0 where no core has joins."""
-    words: NDArray[np.uint64]
+    words: Words
     """(C, 2, lanes / 64): who fired and who changed in cores with joins; a single 0 where there are none."""
 
 
 class ListTeam(NamedTuple):
-    """Cores and working memory of each thread."""
+    """Cores of each thread, and what differs from call to call."""
 
     n_threads: int
-    first: NDArray[np.int64]
+    first: Ints
     """(threads + 1,): first core of every thread."""
-    barrier: NDArray[np.uint64]
-    listed: NDArray[np.uint16]
-    """(threads, room): reached axons of a core, then its neurons that fire."""
-    room: int
+    barrier: Words
     held: NDArray[np.uint8]
     """(ticks of the call, C, lanes): 1 for neurons that hold a voltage as a tick begins; empty if not wanted."""
-    totals: NDArray[np.int64]
-    """(threads, 8): counts since tick 0; SPIKES and so on of :mod:`neuromap.simulation.engine.kernel.workspace`."""
+    epoch: int
+    """Tick from which ticks of rest count."""
     remote: Remote
     """Spikes to and from other ranks."""
+
+
+class ListScratch(NamedTuple):
+    """Working memory of one thread."""
+
+    listed: NDArray[np.uint16]
+    """Reached axons of a core, then its neurons that fire."""
+    totals: Ints
+    """Counts since tick 0; SPIKES and so on of :mod:`neuromap.simulation.engine.kernel.workspace`."""
 
 
 def make_list_image(program: ListProgram, remote: RemoteTargets | None = None) -> ListImage:
@@ -179,29 +186,29 @@ def make_list_state(program: ListProgram, image: ListImage) -> ListState:
     shape = image.shape
     values = program.neurons
     return ListState(
-        current=_copied(values.current, shape.lanes),
-        voltage=_copied(values.voltage, shape.lanes),
-        resting=_full(shape.n_cores * shape.lanes, np.int32, -1),
-        due=_full(shape.n_cores * shape.slots * shape.lanes, f"i{shape.due_bytes}", 0),
-        reached=_full((shape.spike_delay + 1) * shape.words, np.uint64, 0),
-        fed=_full((shape.spike_delay + 1) * shape.n_cores, np.uint8, 0),
+        current=aligned(padded_lanes(values.current, shape.lanes, 0)),
+        voltage=aligned(padded_lanes(values.voltage, shape.lanes, 0)),
+        resting=aligned_full(shape.n_cores * shape.lanes, np.int32, -1),
+        due=aligned_full(shape.n_cores * shape.slots * shape.lanes, f"i{shape.due_bytes}"),
+        reached=aligned_full((shape.spike_delay + 1) * shape.words, np.uint64),
+        fed=aligned_full((shape.spike_delay + 1) * shape.n_cores, np.uint8),
         extent=np.maximum(image.extent, _words_of((values.current != 0) | (values.voltage != 0))),
-        busy=_full(shape.n_cores, np.int64, -1),
-        rests=_full(shape.n_cores, np.int64, -1),
-        awake=_full(shape.n_cores, np.uint8, 1),
-        extra=_full(shape.n_cores * shape.lanes if image.has_joins.any() else 1, np.int64, 0),
-        words=_full(shape.n_cores * shape.lanes // 32 if image.has_joins.any() else 1, np.uint64, 0),
+        busy=aligned_full(shape.n_cores, np.int64, -1),
+        rests=aligned_full(shape.n_cores, np.int64, -1),
+        awake=aligned_full(shape.n_cores, np.uint8, 1),
+        extra=aligned_full(shape.n_cores * shape.lanes if image.has_joins.any() else 1, np.int64),
+        words=aligned_full(shape.n_cores * shape.lanes // 32 if image.has_joins.any() else 1, np.uint64),
     )
 
 
-def put_extent(image: ListImage, state: ListState, due: tuple[NDArray[np.int64], NDArray[np.int64]]) -> None:
+def put_extent(image: ListImage, state: ListState, due: tuple[Ints, Ints]) -> None:
     """Update the words that ticks go through for a changed state; cores and neurons of ``due`` have pending input."""
     holds = (state.current != 0) | (state.voltage != 0)
     state.extent[:] = np.maximum(image.extent, _words_of(holds.reshape(-1, image.shape.lanes)))
     np.maximum.at(state.extent, due[0], (due[1] >> 6) + 1)
 
 
-def put_reached(image: ListImage, state: ListState, spikes: NDArray[np.int64]) -> None:
+def put_reached(image: ListImage, state: ListState, spikes: Ints) -> None:
     """Write spikes under way, rows (tick at which it is due, core, axon), into a new state."""
     turns = image.shape.spike_delay + 1
     due, core, axon = spikes.T
@@ -210,28 +217,21 @@ def put_reached(image: ListImage, state: ListState, spikes: NDArray[np.int64]) -
     state.fed.reshape(turns, -1)[due % turns, core] = 1
 
 
-def first_list_cores(n_cores: int, threads: int) -> NDArray[np.int64]:
+def first_list_cores(n_cores: int, threads: int) -> Ints:
     """Divide cores among at most ``threads`` threads; return the first core of each, and the number of cores."""
     n = max(1, min(threads, n_cores))
     return np.array([n_cores * k // n for k in range(n + 1)], np.int64)
 
 
-def make_list_team(image: ListImage, threads: int, remote: Remote | None = None) -> ListTeam:
+def make_list_team(image: ListImage, threads: int, remote: Remote | None = None) -> tuple[ListTeam, list[ListScratch]]:
     """Divide the cores among threads; ``remote`` connects to other ranks."""
     first = first_list_cores(image.shape.n_cores, threads)
-    n = len(first) - 1
+    others = no_remote(np.int64) if remote is None else remote
+    team = ListTeam(len(first) - 1, first, aligned_full(BARRIER_WORDS, np.uint64), np.zeros(0, np.uint8), 0, others)
     most_axons = int(np.diff(image.word).max(initial=0)) * 64
-    room = -(-(max(most_axons, image.shape.lanes) + 64) // 32) * 32  # list_ones may write 64 too many
-    return ListTeam(
-        n_threads=n,
-        first=first,
-        barrier=np.zeros(BARRIER_WORDS, np.uint64),
-        listed=_full(n * room, np.uint16, 0),
-        room=room,
-        held=np.zeros(0, np.uint8),
-        totals=np.zeros(n * 8, np.int64),
-        remote=no_remote(np.int64) if remote is None else remote,
-    )
+    room = max(most_axons, image.shape.lanes) + 64  # list_ones may write 64 too many
+    scratches = (ListScratch(aligned_full(room, np.uint16), aligned_full(8, np.int64)) for _ in first[1:])
+    return team, list(scratches)
 
 
 def _shape(program: ListProgram, words: int, lists: _Lists) -> ListShape:
@@ -275,14 +275,14 @@ def _options(program: ListProgram, lanes: int) -> dict[str, NDArray[Any]]:
     return {"has_options": found.astype(np.uint8), **empty, **laid}
 
 
-def _extent(program: ListProgram, reached: NDArray[np.int64]) -> NDArray[np.int64]:
+def _extent(program: ListProgram, reached: Ints) -> Ints:
     """Count the words of each core that can change; all of them if currents are joined."""
     neurons = program.neurons
     moves = (neurons.bias != 0) | (neurons.threshold < 0) | (_has_joins(program)[:, None] > 0)
     return np.maximum(_words_of(moves), (reached >> 6) + 1)
 
 
-def _words_of(some: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _words_of(some: Bools) -> Ints:
     """Count the words of 64 up to the last that is marked, shape (C,)."""
     last = some.shape[1] - 1 - some[:, ::-1].argmax(axis=1)
     return np.where(some.any(axis=1), (last >> 6) + 1, 0).astype(np.int64)
@@ -304,9 +304,7 @@ def _lanes(program: ListProgram) -> int:
     return max(64, 1 << (program.chip.neurons - 1).bit_length())
 
 
-def _targets(
-    program: ListProgram, word: NDArray[np.int64], remote: RemoteTargets | None
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _targets(program: ListProgram, word: Ints, remote: RemoteTargets | None) -> tuple[Ints, Ints]:
     """Count the targets of every neuron, shape (C * N,), and list them."""
     core, each = program.targets.core.astype(np.int64), np.diff(program.targets.start)
     here = core << 40 | word[core] * 64 + program.targets.axon
@@ -323,13 +321,13 @@ def _targets(
 class _Lists(NamedTuple):
     """Properties of lists before they are laid out."""
 
-    model: NDArray[np.int64]
+    model: Ints
     """(L,): the first list with the same synapses but for the place, often itself."""
-    span: NDArray[np.int64]
-    shift: NDArray[np.int64]
+    span: Ints
+    shift: Ints
     """(L,): for models, the greatest place of a synapse less that of the list, and the power of two that divides all
     weights."""
-    extent: NDArray[np.int64]
+    extent: Ints
     """(C,): the last neuron with a weight, -1 without any."""
     n_kept: int
     """Synapses of models."""
@@ -358,7 +356,7 @@ def _measured(program: ListProgram) -> _Lists:
     return _Lists(model, span, shift, extent, *numbers)
 
 
-def _lists(program: ListProgram, found: _Lists, shape: ListShape) -> tuple[NDArray[np.int64], NDArray[Any]]:
+def _lists(program: ListProgram, found: _Lists, shape: ListShape) -> tuple[Ints, NDArray[Any]]:
     """Lay out lists and synapses, in halves of 16 bits where places and weights fit."""
     table = program.synapses
     heads = aligned_empty(2 * len(found.model), np.int64)  # both numbers of a list lie on one cache line
@@ -460,13 +458,3 @@ def _fill_lists(  # type: ignore[no-untyped-def]
         # Lists of zeros have no shift.
         heads[2 * one] = begin << 16 | (place + span[its]) // lanes << 8 | max(shift[its] - due_shift, 0)
         heads[2 * one + 1] = place << 32 | last - first
-
-
-def _copied(values: NDArray[np.int32], lanes: int) -> NDArray[np.int32]:
-    return aligned(padded_lanes(values, lanes, 0))
-
-
-def _full(size: int, dtype: Any, value: int) -> NDArray[Any]:
-    array = aligned_empty(size, dtype)
-    array[:] = value
-    return array

@@ -13,47 +13,43 @@ from typing import Any
 
 from numba import njit, uint64
 
-from neuromap.cores.synapse_list.list_kernel.list_core import compute, deliver_remote, spread
-from neuromap.cores.synapse_list.list_kernel.list_image import ListImage, ListState, ListTeam
+from neuromap.cores.synapse_list.list_kernel.list_core import compute, reach_some, spread
+from neuromap.cores.synapse_list.list_kernel.list_image import ListImage, ListScratch, ListState, ListTeam
 from neuromap.simulation.engine.kernel.barrier import wait
-from neuromap.simulation.engine.kernel.compiled import cached_under, compiled, kernel_stamp, record_from
-from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
-from neuromap.simulation.engine.kernel.remote import begin_remote, end_remote, remote_is_ready, tell_finished
+from neuromap.simulation.engine.kernel.compiled import cached_under, call_of_run, compiled, kernel_stamp
+from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED
+from neuromap.simulation.engine.kernel.remote import begin_remote, end_remote, take_remote, tell_finished
 from neuromap.simulation.engine.kernel.words import clear_values, copy_values, get, put
-from neuromap.simulation.engine.kernel.workspace import VISITS, Events, Record
+from neuromap.simulation.engine.kernel.workspace import VISITS, Call, Events
 
 inlined = njit(**INLINED)
 
 
 @njit(**CALLED)
 def run_list_ticks(
-    image: ListImage,
-    state: ListState,
-    team: ListTeam,
-    me: int,
-    first_tick: int,
-    n_ticks: int,
-    epoch: int,
-    events: Events,
-    event_tick: int,
-    record: Record,
+    image: ListImage, state: ListState, scratch: ListScratch, team: ListTeam, me: int, call: Call
 ) -> None:
     """Run the cores of thread ``me`` for some ticks, in step with the other threads of the team."""
-    # ``events.start[event_tick]`` belongs to the first tick; ticks of rest count from ``epoch``. At the end nothing of
-    # other ranks is left in boxes.
+    # At the end nothing of other ranks is left in boxes.
     sense = uint64(0)
-    remote = team.remote
-    for time in range(n_ticks):
-        tick = first_tick + time
+    remote, first, last = team.remote, get(team.first, me), get(team.first, me + 1)
+    for time in range(call.n_ticks):
+        tick = call.first_tick + time
         if len(remote.others) > 0:
-            if not _take(image, state, team, me, first_tick, time - 1 - remote.lag):
+            if not take_remote(reach_some, image, state, team, me, call, time - 1 - remote.lag):
                 return
             begin_remote(remote, me, remote.clock + time)
         if len(team.held) > 0:
             _keep_held(image, state, team, me, time)
-        _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, events, event_tick + time)
-        for core in range(get(team.first, me), get(team.first, me + 1)):
-            _visit(image, state, team, me, core, tick, epoch, record, time)
+        _feed(image, state, first, last, tick, call.events, call.event_tick + time)
+        for core in range(first, last):
+            fed = tick % (image.shape.spike_delay + 1) * image.shape.n_cores + core
+            if get(state.fed, fed):
+                put(state.fed, fed, 0)
+                spread(image, state, scratch, core, tick)
+            if get(state.awake, core) or get(state.busy, core) >= tick:  # else at rest, and nothing is due
+                compute(image, state, scratch, team, me, core, call, time)
+                scratch.totals[VISITS] += 1
         if len(remote.others) > 0:
             end_remote(remote, me, remote.clock + time)
             tell_finished(remote, me, remote.clock + time)
@@ -62,19 +58,9 @@ def run_list_ticks(
             if not wait(team.barrier, team.n_threads, sense):
                 return
     if len(remote.others) > 0:
-        for time in range(max(0, n_ticks - 1 - remote.lag), n_ticks):
-            if not _take(image, state, team, me, first_tick, time):
+        for time in range(max(0, call.n_ticks - 1 - remote.lag), call.n_ticks):
+            if not take_remote(reach_some, image, state, team, me, call, time):
                 return
-
-
-@inlined
-def _take(image: ListImage, state: ListState, team: ListTeam, me: int, first_tick: int, time: int) -> bool:
-    """Deliver spikes that other ranks sent in tick ``time`` of this call, if >= 0; False if the run was cancelled."""
-    if time >= 0:
-        if not remote_is_ready(team.remote, team.barrier, team.remote.clock + time):
-            return False
-        deliver_remote(image, state, team, me, team.remote.clock + time, first_tick + time)
-    return True
 
 
 @inlined
@@ -84,28 +70,6 @@ def _keep_held(image: ListImage, state: ListState, team: ListTeam, me: int, time
     here = time * image.shape.n_cores * lanes
     for n in range(get(team.first, me) * lanes, get(team.first, me + 1) * lanes):
         put(team.held, here + n, get(state.voltage, n) != 0)
-
-
-@inlined
-def _visit(
-    image: ListImage,
-    state: ListState,
-    team: ListTeam,
-    me: int,
-    core: int,
-    tick: int,
-    epoch: int,
-    record: Record,
-    time: int,
-) -> None:
-    """Run one tick of a core, unless it is at rest and nothing is due."""
-    fed = tick % (image.shape.spike_delay + 1) * image.shape.n_cores + core
-    if get(state.fed, fed):
-        put(state.fed, fed, 0)
-        spread(image, state, team, me, core, tick)
-    if get(state.awake, core) or get(state.busy, core) >= tick:
-        compute(image, state, team, me, core, tick, epoch, record, time)
-        team.totals[me * 8 + VISITS] += 1
 
 
 @inlined
@@ -122,7 +86,7 @@ def _feed(image: ListImage, state: ListState, first: int, last: int, tick: int, 
 
 
 @inlined
-def begin_list_run(state: ListState, start: ListState, team: ListTeam) -> None:
+def begin_list_run(state: ListState, start: ListState, scratch: ListScratch) -> None:
     """Reset a state to the one that runs start from, without pending input; count from 0."""
     copy_values(state.current, start.current, 0, len(start.current))
     copy_values(state.voltage, start.voltage, 0, len(start.voltage))
@@ -136,22 +100,18 @@ def begin_list_run(state: ListState, start: ListState, team: ListTeam) -> None:
     clear_values(state.fed)
     clear_values(state.extra)
     clear_values(state.words)
-    clear_values(team.totals)
+    clear_values(scratch.totals)
 
 
 @cache
 def list_kernel() -> Any:
-    """Return :func:`~neuromap.cores.synapse_list.list_kernel.list_tick.run_list_ticks`, without the GIL."""
-    # Runs once, or ``n_runs`` times, each from the state ``start``.
+    """Return ``run(image, state, start, scratch, team, me, call)``: the runs of a call, without the GIL."""
     compiled()  # refuses where nothing may be compiled, and gives kernels the operating system's sleep
 
-    def run_lists(  # type: ignore[no-untyped-def]
-        image, state, start, team, me, first_tick, n_ticks, n_runs, epoch, events, event_tick, record
-    ):
-        for k in range(max(n_runs, 1)):
-            if n_runs > 0:
-                begin_list_run(state, start, team)
-            kept = record_from(record, image.shape.lanes // 32, k * n_ticks)
-            run_list_ticks(image, state, team, me, first_tick, n_ticks, epoch, events, event_tick + k * n_ticks, kept)
+    def run_lists(image, state, start, scratch, team, me, call):  # type: ignore[no-untyped-def]
+        for k in range(max(call.n_runs, 1)):
+            if call.n_runs > 0:
+                begin_list_run(state, start, scratch)
+            run_list_ticks(image, state, scratch, team, me, call_of_run(call, k, image.shape.lanes // 32))
 
     return cached_under(kernel_stamp(*Path(__file__).parent.glob("*.py")), run_lists, _nrt=False)

@@ -10,17 +10,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints, Words
 from neuromap.compiling import announced
 from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.bit_sliced.sliced_compiled import LANES, PLANE, WORDS, Fed, States, sliced_kernel
 from neuromap.simulation.engine.bit_sliced.sliced_image import make_sliced_image, make_sliced_state, sliced_targets
-from neuromap.simulation.engine.engine import FeedPlan, Spikes
+from neuromap.simulation.engine.engine import NO_SPIKES, FeedPlan, Spikes
 from neuromap.simulation.engine.fast_engine import CALL_SECONDS, record_of
 from neuromap.simulation.engine.kernel.compiled import compiled
 from neuromap.simulation.engine.kernel.layout import State, aligned_empty, extent
-from neuromap.simulation.engine.kernel.memory_layout import make_image, make_state, read_only, vector_groups
+from neuromap.simulation.engine.kernel.memory_layout import make_image, make_state, read_only
 from neuromap.simulation.engine.kernel.team import make_team
-from neuromap.simulation.engine.kernel.workspace import Events, make_scratch
+from neuromap.simulation.engine.kernel.workspace import Call, Events, make_scratch
 
 # The cores of a program that are not bit-sliced, in the ordinary kernel: one state per run, tick by tick.
 
@@ -36,9 +37,8 @@ class OrdinaryCores:
     # bit_sliced: the other cores; they are never visited here
     # shapes: bit_sliced (C,)
 
-    def __init__(self, program: Program, bit_sliced: NDArray[np.bool_]) -> None:
+    def __init__(self, program: Program, bit_sliced: Bools) -> None:
         self._image = make_image(program)
-        self._width = (0,) * vector_groups(program.chip.neurons)
         self._row_cores = np.flatnonzero(bit_sliced).astype(np.int32)
         self._begin = make_state(program, self._image)
         self._begin.awake[self._row_cores] = 0
@@ -56,7 +56,7 @@ class OrdinaryCores:
         other._start()
         return other
 
-    def begin(self, n_runs: int, watched: NDArray[np.bool_]) -> States:
+    def begin(self, n_runs: int, watched: Bools) -> States:
         """Set runs to the state before tick 0; spikes of ``watched`` neurons, (C, N), are kept."""
         begin: tuple[NDArray[Any], ...] = tuple(self._begin)
         if self._states is None:
@@ -78,13 +78,11 @@ class OrdinaryCores:
         shape = self._image.shape
         return States(n_runs, shape.n_cores, extent(shape.words), self._row_cores, self._now.ring, self._now.busy)
 
-    def tick(self, tick: int, noise_seed: int, kept: NDArray[np.uint64]) -> None:
+    def tick(self, tick: int, noise_seed: int, kept: Words) -> None:
         """Run one tick of all runs, with noise seeds from ``noise_seed`` on; write watched spikes into planes."""
         self._record.fired[:] = 0
-        compiled().run(
-            self._image, self._now, self._begin, self._scratch, self._team, 0, tick, 1, self._n_runs, True,
-            self._no_events, 0, self._record, np.uint64(noise_seed), self._width,
-        )  # fmt: skip
+        call = Call(tick, 1, self._n_runs, True, self._no_events, 0, self._record, np.uint64(noise_seed))
+        compiled().run(self._image, self._now, self._begin, self._scratch, self._team, 0, call)
         if self._record.n_rows:
             sliced_kernel().keep_fired(self._record.fired, self._n_runs, self._places, kept)
 
@@ -135,8 +133,8 @@ class SideBySide:
     def run(
         self,
         plan: FeedPlan,
-        frames: NDArray[np.bool_],
-        watched: NDArray[np.bool_],
+        frames: Bools,
+        watched: Bools,
         noise_seed: int = 0,
         is_called_off: Callable[[], bool] = lambda: False,
     ) -> Spikes:
@@ -148,11 +146,11 @@ class SideBySide:
         self._state.busy[:] = 0
         states = _NO_STATES if self._others is None else self._others.begin(n_runs, watched)
         kept_of, cores, neurons = self._watch(watched)
-        run_ticks = sliced_kernel().run_ticks
+        run_ticks = sliced_kernel().run_sliced_ticks
         parts, tick = [np.zeros((2, 0), np.int64)], 0
         while tick < plan.n_ticks:
             if is_called_off():
-                return Spikes(*np.zeros((3, 0), np.int64))
+                return NO_SPIKES
             n_ticks = min(plan.n_ticks - tick, self._ticks_at_once(len(cores)))
             kept = np.zeros(-(-n_ticks * len(cores) // _TILE) * _TILE * PLANE, np.int16)
             began = time.perf_counter()
@@ -176,7 +174,7 @@ class SideBySide:
         pace = int(CALL_SECONDS / self._pace) if self._pace else 1
         return max(1, min(_KEPT_BYTES // max(2 * PLANE * n_kept, 1), pace))
 
-    def _fed(self, plan: FeedPlan, frames: NDArray[np.bool_]) -> Fed:
+    def _fed(self, plan: FeedPlan, frames: Bools) -> Fed:
         """Lay out the frames of stimuli as planes; the last plane is for spikes that are always fed."""
         n_runs, n_columns = frames.shape
         padded = np.zeros(frames.size + _TILE, np.uint8)
@@ -188,14 +186,14 @@ class SideBySide:
         column = np.where(plan.columns < 0, n_columns, plan.columns).astype(np.int32)
         return Fed(*(read_only(array) for array in (plan.start, axon, column, planes)))
 
-    def _watch(self, watched: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
+    def _watch(self, watched: Bools) -> tuple[NDArray[np.int32], Ints, Ints]:
         """Plane of every neuron of the image (-1 for none), and the cores and neurons of all planes."""
         cores, neurons = np.nonzero(watched)
         place = np.cumsum(watched.reshape(-1)) - 1
         kept_of = np.where(watched.reshape(-1)[self._neurons], place[self._neurons], -1)
         return kept_of.astype(np.int32), cores, neurons
 
-    def _listed(self, kept: NDArray[np.int16], n_runs: int) -> NDArray[np.int64]:
+    def _listed(self, kept: NDArray[np.int16], n_runs: int) -> Ints:
         """List run and plane number of all spikes, run by run, shape (2, n)."""
         words = kept.view(np.uint64)
         found = np.empty((2, int(np.bitwise_count(words).sum(dtype=np.int64))), np.int64)

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import int16, int64, njit, uint64
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints, Words
 from neuromap.simulation.engine.kernel.compiled import cached_under, compiled, kernel_stamp
-from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
-from neuromap.simulation.engine.kernel.lanes import any_lane, broadcast, load, store
+from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED, any_lane, broadcast, load, store
 from neuromap.simulation.engine.kernel.words import get, nonzero_bytes, put, trailing_zeros
 
 # Bits of a weight's magnitude.
@@ -23,12 +24,14 @@ LEVELS = 16
 
 
 @njit(**CALLED)
-def weigh_synapses(crossbar: Any, axon_types: Any, weights: Any, least: Any, most: Any, n_entries: Any) -> None:
-    """Sum up negative and positive weights of every neuron, (C, N), and count entries by level, (C, N, LEVELS)."""
-    # A synapse is an entry at every level whose bit is set in the magnitude of its weight. Crossbar rows are 64-bit
-    # words, shape (C, A, words).
-    n_cores, n_axons, n_words = crossbar.shape
-    for core in range(n_cores):
+def list_synapses(
+    crossbar: Any, axon_types: Any, weights: Any, cores: Any, place: Any, entries: Any, least: Any, most: Any
+) -> None:
+    """Write the entries of some cores, where any are given, and sum up negative and positive weights, (C, N)."""
+    # A synapse is an entry at every level whose bit is set in the magnitude of its weight. ``place``, (C, N, LEVELS),
+    # is where a list's next entry goes; from 0 on it counts them. Crossbar rows are 64-bit words, shape (C, A, words).
+    _, n_axons, n_words = crossbar.shape
+    for core in cores:
         for axon in range(n_axons):
             kind = axon_types[core, axon]
             for k in range(n_words):
@@ -43,30 +46,10 @@ def weigh_synapses(crossbar: Any, axon_types: Any, weights: Any, least: Any, mos
                     for level in range(LEVELS):
                         if magnitude >> level == 0:
                             break
-                        n_entries[core, neuron, level] += magnitude >> level & 1
-
-
-@njit(**CALLED)
-def fill_lists(crossbar: Any, axon_types: Any, weights: Any, cores: Any, position: Any, entries: Any) -> None:
-    """Write the entries of some cores; ``position`` (C, N, LEVELS) is where a list's next entry goes."""
-    _, n_axons, n_words = crossbar.shape
-    for core in cores:
-        for axon in range(n_axons):
-            kind = axon_types[core, axon]
-            for k in range(n_words):
-                word = crossbar[core, axon, k]
-                while word != uint64(0):
-                    neuron = 64 * k + trailing_zeros(word)
-                    word &= word - uint64(1)
-                    weight = int64(weights[core, neuron, kind])
-                    entry = axon if weight > 0 else n_axons + 1 + axon
-                    magnitude = abs(weight)
-                    for level in range(LEVELS):
-                        if magnitude >> level == 0:
-                            break
                         if magnitude >> level & 1:
-                            entries[position[core, neuron, level]] = entry
-                            position[core, neuron, level] += 1
+                            if len(entries) > 0:
+                                entries[place[core, neuron, level]] = axon if weight > 0 else n_axons + 1 + axon
+                            place[core, neuron, level] += 1
 
 
 # Number of runs side by side.
@@ -88,20 +71,20 @@ class SlicedImage(NamedTuple):
     n_axons: int
     slot_bits: int
     """The ring of due axons has ``2 ** slot_bits`` slots, more than the longest delay."""
-    first_neuron: NDArray[np.int64]
+    first_neuron: Ints
     """(rows + 1,): first of a row's neurons that may ever fire."""
     restless: NDArray[np.uint8]
     """(rows,): 1 where a neuron fires without any event."""
     n_bits: NDArray[np.uint8]
-    first_sum: NDArray[np.int64]
-    first_list: NDArray[np.int64]
+    first_sum: Ints
+    first_list: Ints
     """(neurons + 1,): first list of every neuron, then the number of lists."""
-    target: NDArray[np.int64]
+    target: Ints
     """(neurons,): row * A + axon; -1 for none; -2 - (64 * words * core + axon) for cores that are not bit-sliced."""
     delay: NDArray[np.uint8]
     level: NDArray[np.uint8]
     """(lists,): entries of a list have weight 2 ** level."""
-    first_entry: NDArray[np.int64]
+    first_entry: Ints
     """(lists + 1,): multiples of 8."""
     entries: NDArray[np.uint16]
     """a: axon a. A: padding. A + 1 + a: axon a, when it is silent."""
@@ -111,7 +94,7 @@ class SlicedState(NamedTuple):
     """Data that ticks change."""
 
     due: NDArray[np.int16]
-    due_words: NDArray[np.uint64]
+    due_words: Words
     """(slots, rows, A) planes of axons; a view of the memory of ``due``."""
     busy: NDArray[np.uint8]
     """(slots, rows): 1 where an axon may be due in any run."""
@@ -120,15 +103,15 @@ class SlicedState(NamedTuple):
     sums: NDArray[np.int16]
     """Planes of the current neuron's sum."""
     handed: NDArray[np.int16]
-    handed_words: NDArray[np.uint64]
+    handed_words: Words
     """A plane handed over to other cores; a view of the memory of ``handed``."""
 
 
 class Fed(NamedTuple):
     """Host input: rows ``start[t]`` to ``start[t + 1] - 1`` are fed in tick t."""
 
-    start: NDArray[np.int64]
-    axon: NDArray[np.int64]
+    start: Ints
+    axon: Ints
     """As ``SlicedImage.target``."""
     column: NDArray[np.int32]
     """Index of a plane of ``planes``."""
@@ -242,7 +225,7 @@ class States(NamedTuple):
     """Words of 64 axons per core."""
     core_of: NDArray[np.int32]
     """(rows,): core of a row of the bit-sliced image."""
-    ring: NDArray[np.uint64]
+    ring: Words
     """(runs, slots, C, words): as in ``State`` of the ordinary kernel."""
     busy: NDArray[np.uint8]
     """(runs, slots, blocks, 64)."""
@@ -355,14 +338,7 @@ def _make_due(image: SlicedImage, state: SlicedState, states: States, tick: int,
 
 @inlined
 def _tick_row(
-    image: SlicedImage,
-    state: SlicedState,
-    states: States,
-    tick: int,
-    row: int,
-    kept_of: Any,
-    kept: Any,
-    first: int,
+    image: SlicedImage, state: SlicedState, states: States, tick: int, row: int, kept_of: Any, kept: Any, first: int
 ) -> None:
     """Run one tick of all neurons of a core."""
     at = slot_of(image, tick) * image.n_rows + row
@@ -447,21 +423,10 @@ def _transpose(tile: Any) -> None:
         mask ^= mask << uint64(half)
 
 
-class SlicedKernel(NamedTuple):
-    """Numba dispatchers that release the interpreter lock; their arguments are those of the functions they name."""
-
-    weigh_synapses: Any
-    fill_lists: Any
-    make_planes: Any
-    run_ticks: Any
-    keep_fired: Any
-    list_planes: Any
-
-
 @cache
-def sliced_kernel() -> SlicedKernel:
-    """Entry points for this machine."""
+def sliced_kernel() -> SimpleNamespace:
+    """Entry points for this machine, by name: dispatchers that release the interpreter lock."""
     compiled()  # refuses if compiling is disabled
-    functions = (weigh_synapses, fill_lists, make_planes, run_sliced_ticks, keep_fired, list_planes)
+    functions = (list_synapses, make_planes, run_sliced_ticks, keep_fired, list_planes)
     stamp = kernel_stamp(*Path(__file__).parent.glob("*.py"))
-    return SlicedKernel(*(cached_under(stamp, function.py_func, _nrt=False) for function in functions))
+    return SimpleNamespace(**{f.__name__: cached_under(stamp, f.py_func, _nrt=False) for f in functions})

@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints, Words
 from neuromap.cores.crossbar.program import Program
 from neuromap.simulation.engine.bit_sliced.sliced_compiled import LEVELS, PLANE, SlicedImage, SlicedState, sliced_kernel
-from neuromap.simulation.engine.kernel.layout import aligned_empty
+from neuromap.simulation.engine.kernel.layout import aligned_full
 from neuromap.simulation.engine.kernel.memory_layout import read_only
 from neuromap.simulation.engine.neuron import Width, fire
 
 # Cores without state between ticks: every potential returns to one value after every tick, whatever arrives.
 
 
-def returning_cores(program: Program, least: NDArray[np.int64], most: NDArray[np.int64]) -> NDArray[np.bool_]:
+def returning_cores(program: Program, least: Ints, most: Ints) -> Bools:
     """Find cores whose potentials provably return to their initial values after every tick."""
     # Let V be the potential before a tick. If no sum of events leaves the rails, their order does not matter and the
     # leak gives a value from ``V + least + leak`` to ``V + most + leak``. The two thresholds cut this range into at
@@ -50,7 +51,7 @@ _MOST_BYTES = 2**29
 _MOST_BITS = 40
 
 
-def make_sliced_image(program: Program) -> tuple[SlicedImage, NDArray[np.int64], NDArray[np.int64]]:
+def make_sliced_image(program: Program) -> tuple[SlicedImage, Ints, Ints]:
     """Lay out the cores that can be bit-sliced."""
     # returns the image, its cores, and the position of its neurons in a flat (C, N) table, ascending
     # shapes: cores (rows,); neurons (n,)
@@ -60,7 +61,8 @@ def make_sliced_image(program: Program) -> tuple[SlicedImage, NDArray[np.int64],
     )
     least, most = np.zeros((2, *program.shape), np.int64)
     n_entries = np.zeros((*program.shape, LEVELS), np.int32)
-    kernel.weigh_synapses(*tables, least, most, n_entries)
+    every = np.arange(n_cores)
+    kernel.list_synapses(*tables, every, n_entries, np.zeros(0, np.uint16), least, most)
     cores = np.flatnonzero(returning_cores(program, least, most) & (n_axons <= _MOST_AXONS))
     slot_bits = int(program.delay.max(initial=0)).bit_length()
     n_bytes = (2 * PLANE * n_axons << slot_bits) + 2 * n_entries[cores].sum(axis=(1, 2), dtype=np.int64)
@@ -79,10 +81,10 @@ def make_sliced_image(program: Program) -> tuple[SlicedImage, NDArray[np.int64],
     neuron, level = np.nonzero(counts)
     room = -(-counts[neuron, level] // _EIGHT) * _EIGHT
     first_entry = np.append(0, np.cumsum(room))
-    position = np.zeros(n_entries.shape, np.int64)
+    position = np.zeros_like(n_entries)  # entries of ``_MOST_BYTES`` fit
     position.reshape(-1, LEVELS)[neurons[neuron], level] = first_entry[:-1]
     entries = np.full(first_entry[-1], n_axons, np.uint16)
-    kernel.fill_lists(*tables, cores, position, entries)
+    kernel.list_synapses(*tables, cores, position, entries, *np.zeros((2, *program.shape), np.int64))
 
     highest = (most - least).reshape(-1)[neurons]
     n_bits = np.frexp(highest.astype(np.float64))[1]  # 2 ** n_bits is more than the highest sum
@@ -107,9 +109,7 @@ def make_sliced_image(program: Program) -> tuple[SlicedImage, NDArray[np.int64],
     return SlicedImage(*image[:3], *(read_only(array) for array in image[3:])), cores, neurons
 
 
-def sliced_targets(
-    program: Program, cores: NDArray[np.int64], core: NDArray[np.int32], axon: NDArray[np.int32]
-) -> NDArray[np.int64]:
+def sliced_targets(program: Program, cores: Ints, core: NDArray[np.int32], axon: NDArray[np.int32]) -> Ints:
     """Encode target axons for the kernel; core -1 for none, ``cores`` are bit-sliced."""
     n_axons = program.axon_types.shape[1]
     row_of = np.full(program.n_cores, -1)
@@ -123,23 +123,20 @@ def sliced_targets(
 def make_sliced_state(image: SlicedImage) -> SlicedState:
     """State before the first tick; nothing is due."""
     slots = 1 << image.slot_bits
-    due = aligned_empty(slots * image.n_rows * image.n_axons * PLANE, np.int16)
-    due[:] = 0
-    planes = aligned_empty((2 * image.n_axons + 1) * PLANE, np.int16)
-    planes[:] = 0
-    handed = aligned_empty(PLANE, np.int16)
+    due = aligned_full(slots * image.n_rows * image.n_axons * PLANE, np.int16)
+    handed = aligned_full(PLANE, np.int16)
     return SlicedState(
         due=due,
         due_words=due.view(np.uint64),
         busy=np.zeros(slots * image.n_rows, np.uint8),
-        planes=planes,
-        sums=aligned_empty(_MOST_BITS * PLANE, np.int16),
+        planes=aligned_full((2 * image.n_axons + 1) * PLANE, np.int16),
+        sums=aligned_full(_MOST_BITS * PLANE, np.int16),
         handed=handed,
         handed_words=handed.view(np.uint64),
     )
 
 
-def _words(program: Program) -> NDArray[np.uint64]:
+def _words(program: Program) -> Words:
     """Crossbar rows as 64-bit words."""
     n_bytes = program.crossbar.shape[2]
     padded = np.pad(program.crossbar, [(0, 0), (0, 0), (0, -n_bytes % 8)])

@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import njit, types, uint64
 from numba.extending import intrinsic
 
-from neuromap.simulation.engine.kernel.emission import INLINED, INT32, WORD, address, call_llvm
+from neuromap.simulation.engine.kernel.lanes import INLINED, INT32, WORD, call_llvm, element, made
 
 inlined = njit(**INLINED)
 
@@ -52,62 +52,58 @@ def rest(looks: int) -> None:
 def atomic_add(typing_context: Any, array: Any, index: Any) -> Any:
     """Add 1 to a word; return its old value."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.atomic_rmw("add", address(context, builder, array, *arguments), WORD(1), "seq_cst")
+    def emit(builder: Any, data: Any, index: Any) -> Any:
+        return builder.atomic_rmw("add", element(builder, data, index), WORD(1), "seq_cst")
 
-    return types.uint64(array, types.intp), generate
+    return made(emit, types.uint64, array, types.intp)
 
 
 @intrinsic
 def atomic_load(typing_context: Any, array: Any, index: Any) -> Any:
     """Load a word with acquire ordering: before everything that follows."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load_atomic(address(context, builder, array, *arguments), "acquire", 8)
+    def emit(builder: Any, data: Any, index: Any) -> Any:
+        return builder.load_atomic(element(builder, data, index), "acquire", 8)
 
-    return types.uint64(array, types.intp), generate
+    return made(emit, types.uint64, array, types.intp)
 
 
 @intrinsic
 def atomic_store(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
     """Store a word with release ordering: after everything before."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.store_atomic(arguments[2], address(context, builder, array, *arguments[:2]), "release", 8)
-        return context.get_dummy_value()
+    def emit(builder: Any, data: Any, index: Any, word: Any) -> None:
+        builder.store_atomic(word, element(builder, data, index), "release", 8)
 
-    return types.void(array, types.intp, types.uint64), generate
+    return made(emit, types.void, array, types.intp, types.uint64)
 
 
 @intrinsic
 def atomic_or(typing_context: Any, array: Any, index: Any, word: Any) -> Any:
     """Set bits of a word in which other threads may set bits at the same time."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.atomic_rmw("or", address(context, builder, array, *arguments[:2]), arguments[2], "monotonic")
-        return context.get_dummy_value()
+    def emit(builder: Any, data: Any, index: Any, word: Any) -> None:
+        builder.atomic_rmw("or", element(builder, data, index), word, "monotonic")
 
-    return types.void(array, types.intp, types.uint64), generate
+    return made(emit, types.void, array, types.intp, types.uint64)
 
 
 @intrinsic
 def pause(typing_context: Any) -> Any:
     """Hint to the processor that this is a spin loop; nothing on processors other than x86."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def emit(builder: Any) -> None:
         if builder.module.triple.startswith(("x86_64", "i686")):
             call_llvm(builder, "llvm.x86.sse2.pause", ir.VoidType(), [])
-        return context.get_dummy_value()
 
-    return types.void(), generate
+    return made(emit, types.void)
 
 
 @intrinsic
 def sleep(typing_context: Any, microseconds: Any) -> Any:
     """Sleep to let other threads run (``neuromap_sleep``, see ``kernel/compiled.py``)."""
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        call_llvm(builder, "neuromap_sleep", INT32, [builder.trunc(arguments[0], INT32)])
-        return context.get_dummy_value()
+    def emit(builder: Any, microseconds: Any) -> None:
+        call_llvm(builder, "neuromap_sleep", INT32, [builder.trunc(microseconds, INT32)])
 
-    return types.void(types.intp), generate
+    return made(emit, types.void, types.intp)

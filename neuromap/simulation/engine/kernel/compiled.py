@@ -17,11 +17,11 @@ from numba import njit, uint64
 
 from neuromap.compiling import cached
 from neuromap.errors import NotSupportedError
-from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
+from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED
 from neuromap.simulation.engine.kernel.layout import Image, State, extent
 from neuromap.simulation.engine.kernel.team import run_ticks
 from neuromap.simulation.engine.kernel.words import clear_values, copy_values, count_ones, get, trailing_zeros
-from neuromap.simulation.engine.kernel.workspace import Record, Scratch
+from neuromap.simulation.engine.kernel.workspace import Call, Record, Scratch
 from neuromap.version import __version__
 
 inlined = njit(**INLINED)
@@ -58,17 +58,19 @@ def state_of_run(states: State, run: int, n_runs: int) -> State:
 
 
 @inlined
-def record_from(record: Record, groups: int, tick: int) -> Record:
-    """Part of a record, with ``groups`` 32-bit words per core, from a tick on."""
-    return Record(record.row, record.watched, record.fired[tick * record.n_rows * groups :], record.n_rows)
+def call_of_run(call: Call, run: int, groups: int) -> Call:
+    """One run of a call; a core has ``groups`` words of 32 spike bits."""
+    done, record = run * call.n_ticks, call.record
+    kept = Record(record.row, record.watched, record.fired[done * record.n_rows * groups :], record.n_rows)
+    seed = call.seed + uint64(run)
+    return Call(call.first_tick, call.n_ticks, 0, False, call.events, call.event_tick + done, kept, seed)
 
 
 class Compiled(NamedTuple):
     """Numba dispatchers; they compile on first use for the types they meet."""
 
     run: Any
-    """:func:`neuromap.simulation.engine.kernel.team.run_ticks`, without the interpreter lock: once, or ``n_runs``
-    times, each from the state ``start``, or each continuing its own state (``has_states``)."""
+    """``run(image, state, start, scratch, team, me, call)``: the runs of a call, without the interpreter lock."""
     list_spikes: Any
     """``list_spikes(fired, n_rows, n_groups)``: ticks, rows and neurons of the set bits."""
 
@@ -91,19 +93,12 @@ def compiled() -> Compiled:
     stamp = kernel_stamp()
 
     # one entry for both, containing a single call: a second would take as long to compile as the first
-    def run(  # type: ignore[no-untyped-def]
-        image, state, start, scratch, team, me, first_tick, n_ticks, n_runs, has_states, events, event_tick, record,
-        seed, width,
-    ):  # fmt: skip
-        for k in range(max(n_runs, 1)):
-            here = state_of_run(state, k if has_states else 0, n_runs if has_states else 1)
-            if n_runs > 0 and not has_states:
+    def run(image, state, start, scratch, team, me, call):  # type: ignore[no-untyped-def]
+        for k in range(max(call.n_runs, 1)):
+            here = state_of_run(state, k if call.has_states else 0, call.n_runs if call.has_states else 1)
+            if call.n_runs > 0 and not call.has_states:
                 begin_run(image, here, start, scratch)
-            kept = record_from(record, extent(image.shape.groups), k * n_ticks)
-            fed = event_tick + k * n_ticks
-            run_ticks(
-                image, here, scratch, team, me, first_tick, n_ticks, events, fed, kept, seed + uint64(k), width
-            )  # fmt: skip
+            run_ticks(image, here, scratch, team, me, call_of_run(call, k, extent(image.shape.groups)))
 
     def list_spikes(fired, n_rows, n_groups):  # type: ignore[no-untyped-def]
         n = 0

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numba import int16, int32, njit, uint32, uint64
 
-from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
+from neuromap.simulation.engine.kernel import layout as at
 from neuromap.simulation.engine.kernel.lanes import (
+    CALLED,
+    INLINED,
     add_where,
     any_lane,
     broadcast,
@@ -29,75 +31,52 @@ from neuromap.simulation.engine.kernel.lanes import (
     where,
     widen,
 )
-from neuromap.simulation.engine.kernel.layout import (
-    FLAGS,
-    HEADER,
-    LEAK,
-    LOW,
-    ON_BELOW,
-    ON_SPIKE,
-    THRESHOLD,
-    WEIGHTS,
-    Flag,
-    Image,
-    State,
-    extent,
-)
+from neuromap.simulation.engine.kernel.layout import Image, State, extent
 from neuromap.simulation.engine.kernel.words import get, prefetch, prefetch_far
-from neuromap.simulation.engine.kernel.workspace import Ahead, Scratch
+from neuromap.simulation.engine.kernel.workspace import Ahead, Scratch, Visit
 
 inlined = njit(**INLINED)
 
-_UNIFORM, _BYTES, _CAN_FALL, _STEP_UP, _STEP_DOWN = (
-    Flag.UNIFORM,
-    Flag.BYTES,
-    Flag.CAN_FALL,
-    Flag.STEP_UP,
-    Flag.STEP_DOWN,
-)
-
 
 @inlined
-def tick_narrow(
-    image: Image, state: State, scratch: Scratch, core: int, first: int, last: int, ahead: Ahead, width: Any
-) -> bool:
+def tick_narrow(image: Image, state: State, scratch: Scratch, visit: Visit) -> bool:
     """Run steps 1 to 5 for all neurons of a core, in 16 bits."""
-    # ``scratch.axons[first:last]`` are due; spikes are written as bits to ``scratch.words``. Returns whether any
-    # potential changed in a tick without due axons.
-    flags = get(image.header, core * HEADER + FLAGS)
+    # Spikes are written as bits to ``scratch.words``. Returns whether, without due axons, any potential changed.
+    core = visit.core
+    flags, width = get(image.header, core * at.HEADER + at.FLAGS), image.shape.width
     changed = False
     for block in range(extent(image.shape.groups) // len(width)):
         here = (core * extent(image.shape.groups) + block * len(width)) * 32
         potential = load(width, state.narrow, here)
         # 1 integrate
-        if flags & _UNIFORM:
-            driven = _integrate_uniform(image, scratch, core, first, last, ahead, block, width, potential)
-        elif flags & _BYTES:
-            driven = _drive_narrow(image, scratch, image.weights8, core, first, last, ahead, block, width, potential)
+        if flags & at.UNIFORM:
+            driven = _drive(image.uniform_weights, True, image, scratch, visit, block, potential)
+        elif flags & at.BYTES:
+            driven = _drive(image.weights8, False, image, scratch, visit, block, potential)
         else:
-            driven = _drive_narrow(image, scratch, image.weights16, core, first, last, ahead, block, width, potential)
+            driven = _drive(image.weights16, False, image, scratch, visit, block, potential)
         # 2 leak
-        potential = _with(operator.add, driven, image, core, LEAK, block, width)
+        potential = _with(operator.add, driven, image, core, at.LEAK, block)
         # 3 threshold noise: none
         # 4 fire
-        spikes = _with(operator.ge, potential, image, core, THRESHOLD, block, width)
+        spikes = _with(operator.ge, potential, image, core, at.THRESHOLD, block)
         # 5 fall below the negative threshold; then the resets of both. If no lane needs one, its plane is not read;
         # if it has no plane, resetting is cheaper than a branch.
-        if flags & _CAN_FALL:
-            below = (potential < _parameter(image, core, LOW, block, width)) & ~spikes
-            if _is_shared(image, core, ON_BELOW) or any_lane(below):
-                fallen = _parameter(image, core, ON_BELOW, block, width)
-                if flags & _STEP_DOWN:
+        if flags & at.CAN_FALL:
+            below = _with(operator.lt, potential, image, core, at.LOW, block) & ~spikes
+            if _is_shared(image, core, at.ON_BELOW) or any_lane(below):
+                fallen = _with(_given, potential, image, core, at.ON_BELOW, block)
+                if flags & at.STEP_DOWN:
                     fallen = potential + fallen
                 potential = where(below, fallen, potential)
-        if _is_shared(image, core, ON_SPIKE) or any_lane(spikes):
-            fired = _parameter(image, core, ON_SPIKE, block, width)
-            if flags & _STEP_UP:
+        if _is_shared(image, core, at.ON_SPIKE) or any_lane(spikes):
+            fired = _with(_given, potential, image, core, at.ON_SPIKE, block)
+            if flags & at.STEP_UP:
                 fired = potential + fired
             potential = where(spikes, fired, potential)
         store(state.narrow, here, potential)
         store_mask(scratch.words, block * len(width), spikes)
-        if first == last:  # only a tick without events tells whether the core rests; driven is then the old potential
+        if visit.first == visit.last:  # only then it tells whether the core rests; driven is then the old potential
             changed |= any_lane(potential != driven)
     return changed
 
@@ -133,89 +112,51 @@ def prefetch_next(image: Image, scratch: Scratch, ahead: Ahead, event: int) -> N
 
 
 @inlined
-def _drive_narrow(
-    image: Image,
-    scratch: Scratch,
-    weights: Any,
-    core: int,
-    first: int,
-    last: int,
-    ahead: Ahead,
-    block: int,
-    width: Any,
-    potential: Any,
-) -> Any:
-    """Add the weights of every due axon to the neurons with a synapse on it."""
-    groups, types, rows = extent(image.shape.groups), image.shape.n_types, core * image.shape.n_axons
-    planes = (get(image.header, core * HEADER + WEIGHTS) * types * groups + block * len(width)) * 32
-    for event in range(first, last):
+def _drive(weights: Any, shared: bool, image: Image, scratch: Scratch, visit: Visit, block: int, potential: Any) -> Any:
+    """Add the weights of every due axon, one for all neurons or one each, to the neurons with a synapse on it."""
+    groups, types, width, core = extent(image.shape.groups), image.shape.n_types, image.shape.width, visit.core
+    rows = core * image.shape.n_axons
+    planes = (get(image.header, core * at.HEADER + at.WEIGHTS) * types * groups + block * len(width)) * 32
+    for event in range(visit.first, visit.last):
         row = np.intp(get(scratch.axons, event))
         if block == 0:
-            prefetch_next(image, scratch, ahead, event)
+            prefetch_next(image, scratch, visit.ahead, event)
         synapses = load_mask(width, image.crossbar, row * groups + block * len(width))
-        weight = load(width, weights, planes + axon_type(image, core, row - rows) * groups * 32)
-        potential = add_where(synapses, potential, widen(int16, weight))
-    return potential
-
-
-@inlined
-def _integrate_uniform(
-    image: Image,
-    scratch: Scratch,
-    core: int,
-    first: int,
-    last: int,
-    ahead: Ahead,
-    block: int,
-    width: Any,
-    potential: Any,
-) -> Any:
-    """As :func:`_drive_narrow`, for cores whose neurons share one weight per axon type."""
-    groups, types, rows = extent(image.shape.groups), image.shape.n_types, core * image.shape.n_axons
-    for event in range(first, last):
-        row = np.intp(get(scratch.axons, event))
-        if block == 0:
-            prefetch_next(image, scratch, ahead, event)
-        synapses = load_mask(width, image.crossbar, row * groups + block * len(width))
-        weight = int16(get(image.uniform_weights, core * types + axon_type(image, core, row - rows)))
-        potential = add_where(synapses, potential, broadcast(width, weight))
+        kind = axon_type(image, core, row - rows)
+        if shared:
+            weight = broadcast(width, int16(get(weights, core * types + kind)))
+        else:
+            weight = widen(int16, load(width, weights, planes + kind * groups * 32))
+        potential = add_where(synapses, potential, weight)
     return potential
 
 
 @inlined
 def _is_shared(image: Image, core: int, which: int) -> bool:
     """Whether all neurons of a core share the value of a parameter."""
-    return get(image.header, core * HEADER + which + 1) < 0
+    return get(image.header, core * at.HEADER + which + 1) < 0
 
 
 @inlined
-def _with(operation: Any, potential: Any, image: Image, core: int, which: int, block: int, width: Any) -> Any:
-    """Apply ``operation(potential, parameter)``, for operations of every tick."""
+def _with(operation: Any, potential: Any, image: Image, core: int, which: int, block: int) -> Any:
+    """Apply ``operation(potential, parameter)`` with a parameter of all neurons: a shared value or a plane."""
     # one call per form of the parameter: merging the forms first takes a register and a move per 32 neurons
-    plane = get(image.header, core * HEADER + which + 1)
+    plane, width = get(image.header, core * at.HEADER + which + 1), image.shape.width
     if plane < 0:
-        return operation(potential, broadcast(width, int16(get(image.header, core * HEADER + which))))
-    at = ((plane >> 1) * extent(image.shape.groups) + block * len(width)) * 32
+        return operation(potential, broadcast(width, int16(get(image.header, core * at.HEADER + which))))
+    here = ((plane >> 1) * extent(image.shape.groups) + block * len(width)) * 32
     if plane & 1:
-        return operation(potential, load(width, image.planes16, at))
-    return operation(potential, widen(int16, load(width, image.planes8, at)))
+        return operation(potential, load(width, image.planes16, here))
+    return operation(potential, widen(int16, load(width, image.planes8, here)))
 
 
 @inlined
-def _parameter(image: Image, core: int, which: int, block: int, width: Any) -> Any:
-    """Load a parameter of all neurons of a block, from a shared value or a plane."""
-    plane = get(image.header, core * HEADER + which + 1)
-    if plane < 0:
-        return broadcast(width, int16(get(image.header, core * HEADER + which)))
-    at = ((plane >> 1) * extent(image.shape.groups) + block * len(width)) * 32
-    if plane & 1:
-        return load(width, image.planes16, at)
-    return widen(int16, load(width, image.planes8, at))
+def _given(potential: Any, parameter: Any) -> Any:
+    return parameter
 
 
 # Width of one group.
 _ONE = (0,)
-_NOISE, _NOISY_WEIGHTS = Flag.NOISE, Flag.NOISY_WEIGHTS
 # Purposes of draws, as in :mod:`neuromap.simulation.engine.numpy_engine`; for events, the axons.
 _LEAK_DRAW, _THRESHOLD_DRAW = 2**32, 2**32 + 1
 
@@ -225,21 +166,13 @@ _GOLDEN, _FIRST, _SECOND = 0x9E3779B9 - 2**32, 0x7FEB352D, 0x846CA68B - 2**32
 
 @njit(**CALLED)
 def tick_wide(
-    image: Image,
-    state: State,
-    core: int,
-    axons: Any,
-    first: int,
-    last: int,
-    spikes_out: Any,
-    tick: int,
-    seed: int,
+    image: Image, state: State, core: int, axons: Any, first: int, last: int, spikes_out: Any, tick: int, seed: int
 ) -> bool:
     """Run steps 1 to 5 for all neurons of a core, with wide potentials and every neuron mode."""
     # ``axons[first:last]`` are due; spikes are written as bits to ``spikes_out``. Returns whether any potential
     # changed.
     groups, rows = extent(image.shape.groups), core * image.shape.n_axons
-    noisy = get(image.header, core * HEADER + FLAGS) & _NOISE != 0
+    noisy = get(image.header, core * at.HEADER + at.FLAGS) & at.NOISE != 0
     stream = _stream(seed, tick, get(image.place, core)) if noisy else uint64(0)
     changed = False
     for group in range(groups):
@@ -283,7 +216,7 @@ def _integrate(image: Image, v: Any, core: int, axon: int, group: int, stream: i
     groups, kind = extent(image.shape.groups), axon_type(image, core, axon)
     synapses = load_mask(_ONE, image.crossbar, (core * image.shape.n_axons + axon) * groups + group)
     weight = _weight(image, core, kind, group, wide)
-    if get(image.header, core * HEADER + FLAGS) & _NOISY_WEIGHTS:
+    if get(image.header, core * at.HEADER + at.FLAGS) & at.NOISY_WEIGHTS:
         noisy = load_mask(_ONE, image.noisy_weight, (core * image.shape.n_types + kind) * groups + group)
         weight = where(noisy, _chance(weight, widen(wide, _rho(stream, axon, group)), wide), weight)
     return _fit(image, add_where(synapses, v, weight), wide)
@@ -293,11 +226,11 @@ def _integrate(image: Image, v: Any, core: int, axon: int, group: int, stream: i
 def _weight(image: Image, core: int, kind: int, group: int, wide: Any) -> Any:
     """Weights of an axon type, whatever the form in which the core stores them."""
     groups, types = extent(image.shape.groups), image.shape.n_types
-    flags = get(image.header, core * HEADER + FLAGS)
-    if flags & _UNIFORM:
+    flags = get(image.header, core * at.HEADER + at.FLAGS)
+    if flags & at.UNIFORM:
         return broadcast(_ONE, wide(get(image.uniform_weights, core * types + kind)))
-    row = ((get(image.header, core * HEADER + WEIGHTS) * types + kind) * groups + group) * 32
-    if flags & _BYTES:
+    row = ((get(image.header, core * at.HEADER + at.WEIGHTS) * types + kind) * groups + group) * 32
+    if flags & at.BYTES:
         return widen(wide, load(_ONE, image.weights8, row))
     return widen(wide, load(_ONE, image.weights16, row))
 

@@ -43,32 +43,21 @@ FLAGS, PEAK_WEIGHT, GROWTH, FLOOR, WEIGHTS = range(5)
 LEAK, THRESHOLD, ON_SPIKE, LOW, ON_BELOW = 6, 8, 10, 12, 14
 
 
-class Flag:
-    """Bits of ``header[FLAGS]``."""
-
-    # ``UNIFORM`` and ``BYTES`` tell how weights are stored: one value per axon type for all neurons, int8 planes, or
-    # (neither) int16 planes. ``WIDE_ONLY`` cores never take the narrow path. ``CAN_FALL``: some neuron can fall below
-    # its negative threshold while the core is narrow. ``STEP_UP``, ``STEP_DOWN``: resets add a value instead of setting
-    # one, after a spike and below the negative threshold. ``RESTLESS`` cores draw noise in every tick. ``NOISE`` cores
-    # have any stochastic mode, ``NOISY_WEIGHTS`` cores a stochastic synapse.
-
-    UNIFORM = 1
-    BYTES = 2
-    WIDE_ONLY = 4
-    CAN_FALL = 8
-    STEP_UP = 16
-    STEP_DOWN = 32
-    RESTLESS = 64
-    NOISE = 128
-    NOISY_WEIGHTS = 256
+# Bits of ``header[FLAGS]``.
+# ``UNIFORM`` and ``BYTES`` tell how weights are stored: one value per axon type for all neurons, int8 planes, or
+# (neither) int16 planes. ``WIDE_ONLY`` cores never take the narrow path. ``CAN_FALL``: some neuron can fall below
+# its negative threshold while the core is narrow. ``STEP_UP``, ``STEP_DOWN``: resets add a value instead of setting
+# one, after a spike and below the negative threshold. ``RESTLESS`` cores draw noise in every tick. ``NOISE`` cores
+# have any stochastic mode, ``NOISY_WEIGHTS`` cores a stochastic synapse.
+UNIFORM, BYTES, WIDE_ONLY, CAN_FALL, STEP_UP, STEP_DOWN, RESTLESS, NOISE, NOISY_WEIGHTS = (1 << k for k in range(9))
 
 
 class Shape(NamedTuple):
     """Sizes, equal for all cores."""
 
-    # ``groups`` and ``words`` are tuples of which only the length matters: it is part of their type, so the kernels
-    # are compiled for it. Above ``LONGEST`` they are plain integers, and the kernels loop instead. Read both with
-    # :func:`extent`.
+    # ``groups``, ``width`` and ``words`` are tuples of which only the length matters: it is part of their type, so the
+    # kernels are compiled for it. Above ``LONGEST`` they are plain integers, and the kernels loop instead. Read them
+    # with :func:`extent`.
 
     n_cores: int
     n_axons: int
@@ -77,6 +66,8 @@ class Shape(NamedTuple):
     type_bits: int
     groups: tuple[int, ...] | int
     """One per 32 neurons."""
+    width: tuple[int, ...]
+    """One per group that the narrow path processes at once."""
     words: tuple[int, ...] | int
     """One per 64 axons, a power of two."""
     slot_bits: int
@@ -166,3 +157,10 @@ def aligned_empty(size: int, dtype: Any) -> NDArray[Any]:
         raw = np.empty(n_bytes + 2 * to, np.uint8)  # no other data on its last line
     start = -raw.ctypes.data % to
     return raw[start : start + n_bytes].view(dtype)
+
+
+def aligned_full(size: int, dtype: Any, value: int = 0) -> NDArray[Any]:
+    """Flat array of one value, on its own cache lines, so that no two threads write to one line."""
+    array = aligned_empty(size, dtype)
+    array[:] = value
+    return array

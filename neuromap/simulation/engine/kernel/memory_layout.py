@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Bools, Ints
 from neuromap.cores.crossbar.program import NeuronTable, Program
 from neuromap.simulation.engine.kernel import layout as at
-from neuromap.simulation.engine.kernel.layout import Flag, Image, Shape, State, aligned_empty, as_extent, extent
+from neuromap.simulation.engine.kernel.layout import Image, Shape, State, aligned_empty, aligned_full, as_extent, extent
 from neuromap.simulation.engine.kernel.remote import RemoteTargets
 
 # Largest value that 16 bits hold.
@@ -38,10 +39,10 @@ class NarrowTables:
         stochastic = [neurons.stochastic_leak, None if neurons.noise_bits is None else neurons.noise_bits > 0]
         for part in stochastic:
             if part is not None:
-                flags[part[cores].any(axis=1)] |= Flag.NOISE | Flag.RESTLESS
+                flags[part[cores].any(axis=1)] |= at.NOISE | at.RESTLESS
         if neurons.stochastic_weight is not None:
-            flags[neurons.stochastic_weight[cores].any(axis=(1, 2))] |= Flag.NOISE | Flag.NOISY_WEIGHTS
-        flags[(flags & Flag.NOISE != 0) | neurons.leak_reversal[cores].any(axis=1)] |= Flag.WIDE_ONLY
+            flags[neurons.stochastic_weight[cores].any(axis=(1, 2))] |= at.NOISE | at.NOISY_WEIGHTS
+        flags[(flags & at.NOISE != 0) | neurons.leak_reversal[cores].any(axis=1)] |= at.WIDE_ONLY
         header[:, at.FLAGS] = flags
 
     def _add_weights(self, program: Program, cores: slice, header: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -62,7 +63,7 @@ class NarrowTables:
             rows = np.zeros((len(own), weights.shape[2], 32 * extent(self.shape.groups)), dtype)
             rows[:, :, : weights.shape[1]] = weights[own].transpose(0, 2, 1)
             self.weights[kind].append(rows)
-        return np.where(uniform, Flag.UNIFORM, np.where(small, Flag.BYTES, 0)).astype(np.int32)
+        return np.where(uniform, at.UNIFORM, np.where(small, at.BYTES, 0)).astype(np.int32)
 
     def _add_resets(self, program: Program, cores: slice, header: NDArray[np.int32]) -> NDArray[np.int32]:
         """Add leak, thresholds and resets of narrow cores, and the bounds of their potentials; return their flags."""
@@ -92,11 +93,11 @@ class NarrowTables:
         self._add_plane(header, at.ON_BELOW, np.clip(on_below, -INT16, INT16), 0)
         steps_up, steps_down = up_step.any(axis=1), down_step.any(axis=1)
         mixed = (up_step != can_spike).any(axis=1) & steps_up | (down_step != can_fall).any(axis=1) & steps_down
-        flags = np.where(steps_up, Flag.STEP_UP, 0) | np.where(steps_down, Flag.STEP_DOWN, 0)
-        flags |= np.where((lows > -INT16 - 1).any(axis=1), Flag.CAN_FALL, 0)
-        return (flags | np.where(mixed | (floor > limit), Flag.WIDE_ONLY, 0)).astype(np.int32)
+        flags = np.where(steps_up, at.STEP_UP, 0) | np.where(steps_down, at.STEP_DOWN, 0)
+        flags |= np.where((lows > -INT16 - 1).any(axis=1), at.CAN_FALL, 0)
+        return (flags | np.where(mixed | (floor > limit), at.WIDE_ONLY, 0)).astype(np.int32)
 
-    def _add_plane(self, header: NDArray[np.int32], position: int, values: NDArray[np.int64], padding: int) -> None:
+    def _add_plane(self, header: NDArray[np.int32], position: int, values: Ints, padding: int) -> None:
         """Add one parameter of some cores: a value if all neurons share it, else a plane."""
         lanes = 32 * extent(self.shape.groups)
         padded = np.full((len(values), lanes), padding, np.int64)
@@ -135,7 +136,7 @@ def padded_lanes(array: NDArray[Any], lanes: int, padding: int) -> NDArray[Any]:
     return padded.reshape(-1)
 
 
-def packed_bits(flags: NDArray[np.bool_], lanes: int) -> NDArray[np.uint32]:
+def packed_bits(flags: Bools, lanes: int) -> NDArray[np.uint32]:
     """(..., N) as 32-bit words, padded to ``lanes``, flat."""
     padded = np.zeros((*flags.shape[:-1], lanes // 8), np.uint8)
     bytes_ = np.packbits(flags, axis=-1, bitorder="little")
@@ -198,7 +199,7 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def make_state(program: Program, image: Image, potentials: NDArray[np.int64] | None = None) -> State:
+def make_state(program: Program, image: Image, potentials: Ints | None = None) -> State:
     """State before tick 0, or with other potentials, shape (C, N); no spikes are pending."""
     shape = image.shape
     lanes = 32 * extent(shape.groups)
@@ -208,28 +209,25 @@ def make_state(program: Program, image: Image, potentials: NDArray[np.int64] | N
     potential = padded_lanes(given, lanes, 0).reshape(shape.n_cores, lanes)
     peak = np.maximum(potential.max(axis=1, initial=0), -potential.min(axis=1, initial=0).astype(np.int64))
     flags, floor = (image.header.reshape(-1, at.HEADER)[:, k] for k in (at.FLAGS, at.FLOOR))
-    is_wide = (peak > shape.limit) | (flags & Flag.WIDE_ONLY != 0)
+    is_wide = (peak > shape.limit) | (flags & at.WIDE_ONLY != 0)
     narrow = aligned_empty(shape.n_cores * lanes, np.int16)
     narrow[:] = np.clip(potential, -INT16, INT16).reshape(-1)
     wide = np.zeros(shape.n_cores * lanes, _wide_type(program))
     wide.reshape(shape.n_cores, lanes)[is_wide] = potential[is_wide]
-    ring = aligned_empty((shape.n_cores * words) << shape.slot_bits, np.uint64)
-    ring[:] = 0
-    busy, awake = aligned_empty((blocks * 64) << shape.slot_bits, np.uint8), aligned_empty(blocks * 64, np.uint8)
-    busy[:] = 0
+    awake = aligned_empty(blocks * 64, np.uint8)
     awake[:] = np.arange(blocks * 64) < shape.n_cores
     return State(
         narrow=narrow,
         wide=wide,
         is_wide=is_wide.astype(np.uint8),
         bound=np.minimum(np.maximum(peak, floor), 2**30).astype(np.int32),
-        ring=ring,
-        busy=busy,
+        ring=aligned_full((shape.n_cores * words) << shape.slot_bits, np.uint64),
+        busy=aligned_full((blocks * 64) << shape.slot_bits, np.uint8),
         awake=awake,
     )
 
 
-def put_spikes(image: Image, state: State, spikes: NDArray[np.int64]) -> None:
+def put_spikes(image: Image, state: State, spikes: Ints) -> None:
     """Put pending spikes, rows (due tick, core, axon), into the ring of a new state."""
     slots, shape = 1 << image.shape.slot_bits, image.shape
     due, core, axon = spikes.T
@@ -250,6 +248,7 @@ def _shape(program: Program, most_delay: int) -> Shape:
         n_types=chip.axon_types,
         type_bits=next(bits for bits in (2, 4, 8) if chip.axon_types <= 2**bits),
         groups=as_extent(groups * -(-chip.neurons // (32 * groups))),
+        width=(0,) * groups,
         words=as_extent(1 << max(0, (chip.axons - 1).bit_length() - 6)),
         slot_bits=int(program.delay.max(initial=most_delay)).bit_length(),
         low=low,
@@ -273,7 +272,7 @@ def _blocks(n_cores: int) -> Iterator[slice]:
     return (slice(start, min(start + _BLOCK, n_cores)) for start in range(0, n_cores, _BLOCK))
 
 
-def _optional_bits(flags: NDArray[np.bool_] | None, lanes: int) -> NDArray[np.uint32]:
+def _optional_bits(flags: Bools | None, lanes: int) -> NDArray[np.uint32]:
     return np.zeros(0, np.uint32) if flags is None else packed_bits(flags, lanes)
 
 
@@ -308,8 +307,7 @@ def _targets(program: Program, shape: Shape, remote: RemoteTargets | None) -> ND
     bits = max(n_cores - 1, 1).bit_length() + shape.axon_bits + shape.slot_bits
     dtype: Any = np.uint32 if bits <= 32 else np.uint64
     lanes = 32 * extent(shape.groups)
-    packed = aligned_empty(shape.n_cores * lanes, dtype)
-    packed[:] = 0
+    packed = aligned_full(shape.n_cores * lanes, dtype)
     for cores in _blocks(shape.n_cores):
         core, axon, delay = (
             a[cores].astype(np.uint64) for a in (program.target_core, program.target_axon, program.delay)

@@ -17,13 +17,8 @@ import numpy as np
 from numba import njit, uint64
 from numpy.typing import NDArray
 
-from neuromap.simulation.engine.kernel.barrier import (
-    ABORT,
-    atomic_load,
-    atomic_store,
-    rest,
-)
-from neuromap.simulation.engine.kernel.emission import INLINED
+from neuromap.simulation.engine.kernel.barrier import ABORT, atomic_load, atomic_store, rest
+from neuromap.simulation.engine.kernel.lanes import INLINED
 from neuromap.simulation.engine.kernel.words import get, put
 
 inlined = njit(**INLINED)
@@ -153,4 +148,21 @@ def remote_is_ready(remote: Remote, barrier: Any, clock: int) -> bool:
                 return False
             looks += 1
             rest(looks)
+    return True
+
+
+@inlined
+def take_remote(deliver: Any, image: Any, state: Any, team: Any, me: int, call: Any, time: int) -> bool:
+    """Deliver other ranks' spikes of a tick, if it is one of this call; return False if the run was called off."""
+    # ``deliver(image, state, team, records, first, last, tick)`` delivers those that were sent in ``tick``.
+    remote, clock = team.remote, team.remote.clock + time
+    if time >= 0:
+        if not remote_is_ready(remote, team.barrier, clock):
+            return False
+        for k in range(len(remote.arrivals) // 2):
+            if get(remote.arrivals, 2 * k) == me:
+                channel = get(remote.arrivals, 2 * k + 1)
+                first = part_of(remote, channel, clock)
+                n = get(remote.counts, (channel * remote.slots + (clock & (remote.slots - 1))) * LINE)
+                deliver(image, state, team, remote.records, first, first + n, call.first_tick + time)
     return True

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numba import njit, uint64
 
-from neuromap.simulation.engine.kernel.emission import INLINED
+from neuromap.simulation.engine.kernel.lanes import INLINED
 from neuromap.simulation.engine.kernel.layout import Image, State, extent
-from neuromap.simulation.engine.kernel.remote import LINE, part_of
 from neuromap.simulation.engine.kernel.words import get, prefetch, put
 from neuromap.simulation.engine.kernel.workspace import Team
 
@@ -35,26 +34,8 @@ def box_of(team: Team, tick: int, sender: int, receiver: int) -> int:
 
 
 @inlined
-def deliver_box(image: Image, state: State, team: Team, box: int, tick: int) -> None:
-    """Deliver the spikes put into an outbox in ``tick``."""
-    first = get(team.start, box)
-    _deliver_some(image, state, team.outbox, first, first + get(team.n_out, box * 8), tick)
-
-
-@inlined
-def deliver_remote(image: Image, state: State, team: Team, me: int, clock: int, tick: int) -> None:
-    """Deliver the spikes that other ranks sent to this thread in ``tick``, which was at ``clock``."""
-    remote = team.remote
-    for k in range(len(remote.arrivals) // 2):
-        if get(remote.arrivals, 2 * k) == me:
-            channel = get(remote.arrivals, 2 * k + 1)
-            first = part_of(remote, channel, clock)
-            n = get(remote.counts, (channel * remote.slots + (clock & (remote.slots - 1))) * LINE)
-            _deliver_some(image, state, remote.records, first, first + n, tick)
-
-
-@inlined
-def _deliver_some(image: Image, state: State, records: Any, first: int, last: int, tick: int) -> None:
+def deliver_some(image: Image, state: State, team: Team, records: Any, first: int, last: int, tick: int) -> None:
+    """Deliver spikes of ``tick``, of an outbox or a box of another rank."""
     for k in range(first, last):
         if k + _AHEAD < last:
             prefetch(state.ring, _ring_word(image, np.intp(get(records, k + _AHEAD)), tick))

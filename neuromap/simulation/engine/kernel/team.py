@@ -8,20 +8,18 @@ memory: their spikes are delivered before the tick that has to wait for them (``
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit, uint64
-from numpy.typing import NDArray
 
+from neuromap.arrays.array_types import Ints
 from neuromap.simulation.engine.kernel.barrier import BARRIER_WORDS, wait
-from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
+from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED
 from neuromap.simulation.engine.kernel.layout import Image, State, aligned_empty, extent
-from neuromap.simulation.engine.kernel.remote import Remote, no_remote, remote_is_ready, send_remote, tell_finished
-from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_box, deliver_remote
+from neuromap.simulation.engine.kernel.remote import Remote, no_remote, send_remote, take_remote, tell_finished
+from neuromap.simulation.engine.kernel.ring import box_of, deliver, deliver_some
 from neuromap.simulation.engine.kernel.tick import tick_cores
 from neuromap.simulation.engine.kernel.words import get, put
-from neuromap.simulation.engine.kernel.workspace import Events, Record, Scratch, Team
+from neuromap.simulation.engine.kernel.workspace import Call, Events, Scratch, Team
 
 inlined = njit(**INLINED)
 
@@ -29,7 +27,7 @@ inlined = njit(**INLINED)
 MAX_TEAM = 64
 
 
-def first_cores(n_cores: int, threads: int) -> NDArray[np.int64]:
+def first_cores(n_cores: int, threads: int) -> Ints:
     """First core of each of at most ``threads`` threads, in whole blocks of 64, then the number of cores."""
     blocks = -(-n_cores // 64)
     n = max(1, min(threads, blocks, MAX_TEAM))
@@ -58,65 +56,38 @@ def make_team(image: Image, threads: int, remote: Remote | None = None) -> Team:
 
 
 @njit(**CALLED)
-def run_ticks(
-    image: Image,
-    state: State,
-    scratch: Scratch,
-    team: Team,
-    me: int,
-    first_tick: int,
-    n_ticks: int,
-    events: Events,
-    event_tick: int,
-    record: Record,
-    seed: int,
-    width: Any,
-) -> None:
+def run_ticks(image: Image, state: State, scratch: Scratch, team: Team, me: int, call: Call) -> None:
     """Run the cores of thread ``me`` for some ticks, in step with the other threads of the team."""
-    # ``events.start[event_tick]`` belongs to the first tick. At the end, all spikes of other ranks are delivered.
+    # At the end, all spikes of other ranks are delivered.
     sense = uint64(0)
     remote = team.remote
-    for time in range(n_ticks):
-        tick = first_tick + time
-        if len(remote.others) > 0 and not _take(image, state, team, me, first_tick, time - 1 - remote.lag):
+    for time in range(call.n_ticks):
+        tick = call.first_tick + time
+        late = time - 1 - remote.lag
+        if len(remote.others) > 0 and not take_remote(deliver_some, image, state, team, me, call, late):
             return
         for receiver in range(team.n_boxes):
             put(team.n_out, box_of(team, tick, me, receiver) * 8, 0)
-        _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, events, event_tick + time)
-        tick_cores(image, state, scratch, team, me, tick, time, record, seed, width)
+        _feed(image, state, get(team.first, me), get(team.first, me + 1), tick, call.events, call.event_tick + time)
+        tick_cores(image, state, scratch, team, me, call, time)
         if len(remote.others) > 0:
             for remote_box in range(remote.n_boxes):
                 box = box_of(team, tick, me, team.n_threads + remote_box)
-                send_remote(
-                    remote,
-                    me,
-                    remote_box,
-                    team.outbox,
-                    get(team.start, box),
-                    get(team.n_out, box * 8),
-                    remote.clock + time,
-                )
+                first, n = get(team.start, box), get(team.n_out, box * 8)
+                send_remote(remote, me, remote_box, team.outbox, first, n, remote.clock + time)
             tell_finished(remote, me, remote.clock + time)
         if team.n_threads > 1:
             sense ^= uint64(1)
             if not wait(team.barrier, team.n_threads, sense):
                 return
         for sender in range(team.n_threads):
-            deliver_box(image, state, team, box_of(team, tick, sender, me), tick)
+            box = box_of(team, tick, sender, me)
+            first = get(team.start, box)
+            deliver_some(image, state, team, team.outbox, first, first + get(team.n_out, box * 8), tick)
     if len(remote.others) > 0:
-        for time in range(max(0, n_ticks - 1 - remote.lag), n_ticks):
-            if not _take(image, state, team, me, first_tick, time):
+        for time in range(max(0, call.n_ticks - 1 - remote.lag), call.n_ticks):
+            if not take_remote(deliver_some, image, state, team, me, call, time):
                 return
-
-
-@inlined
-def _take(image: Image, state: State, team: Team, me: int, first_tick: int, time: int) -> bool:
-    """Deliver other ranks' spikes of a tick, if it is one of this call; return False if the run was called off."""
-    if time >= 0:
-        if not remote_is_ready(team.remote, team.barrier, team.remote.clock + time):
-            return False
-        deliver_remote(image, state, team, me, team.remote.clock + time, first_tick + time)
-    return True
 
 
 @inlined

@@ -21,22 +21,11 @@ from typing import Any
 import numpy as np
 from numba import njit, uint64
 
+from neuromap.simulation.engine.kernel import layout as at
+from neuromap.simulation.engine.kernel import workspace as count
 from neuromap.simulation.engine.kernel.core_tick import prefetch_next, prefetch_row, tick_narrow, tick_wide
-from neuromap.simulation.engine.kernel.emission import CALLED, INLINED
-from neuromap.simulation.engine.kernel.layout import (
-    FLAGS,
-    FLOOR,
-    GROWTH,
-    HEADER,
-    LEAK,
-    LOW,
-    PEAK_WEIGHT,
-    WEIGHTS,
-    Flag,
-    Image,
-    State,
-    extent,
-)
+from neuromap.simulation.engine.kernel.lanes import CALLED, INLINED
+from neuromap.simulation.engine.kernel.layout import Image, State, extent
 from neuromap.simulation.engine.kernel.ring import box_of, slot_of
 from neuromap.simulation.engine.kernel.words import (
     clear_bytes,
@@ -48,19 +37,7 @@ from neuromap.simulation.engine.kernel.words import (
     put,
     trailing_zeros,
 )
-from neuromap.simulation.engine.kernel.workspace import (
-    AXON_EVENTS,
-    CONVOY,
-    FLIGHT,
-    SPARE,
-    SPIKES,
-    SYNAPTIC_EVENTS,
-    VISITS,
-    Ahead,
-    Record,
-    Scratch,
-    Team,
-)
+from neuromap.simulation.engine.kernel.workspace import CONVOY, FLIGHT, SPARE, Ahead, Call, Scratch, Team, Visit
 
 inlined = njit(**INLINED)
 
@@ -73,14 +50,12 @@ inlined = njit(**INLINED)
 # Ticks between checks whether a wide core could be narrow.
 _NARROW_AGAIN = 64
 
-_WIDE_ONLY = Flag.WIDE_ONLY
-
 
 @inlined
 def is_narrow(image: Image, state: State, core: int, tick: int, n_axons: int) -> bool:
     """Whether this tick is exact in 16 bits; moves the potentials between the paths if that changes."""
-    header = core * HEADER
-    most = get(image.header, header + GROWTH) + n_axons * get(image.header, header + PEAK_WEIGHT)
+    header = core * at.HEADER
+    most = get(image.header, header + at.GROWTH) + n_axons * get(image.header, header + at.PEAK_WEIGHT)
     if get(state.is_wide, core) == 0:
         bound = get(state.bound, core) + most
         if bound <= image.shape.limit:
@@ -92,11 +67,11 @@ def is_narrow(image: Image, state: State, core: int, tick: int, n_axons: int) ->
 @njit(**CALLED)
 def _reconsider(image: Image, state: State, core: int, tick: int, most: int) -> bool:
     """Check the potentials themselves: the rare part of :func:`is_narrow`."""
-    header, lanes = core * HEADER, extent(image.shape.groups) * 32
+    header, lanes = core * at.HEADER, extent(image.shape.groups) * 32
     start = core * lanes
-    peak = get(image.header, header + FLOOR)
+    peak = get(image.header, header + at.FLOOR)
     if get(state.is_wide, core):
-        if get(image.header, header + FLAGS) & _WIDE_ONLY or (tick ^ core) & (_NARROW_AGAIN - 1):
+        if get(image.header, header + at.FLAGS) & at.WIDE_ONLY or (tick ^ core) & (_NARROW_AGAIN - 1):
             return False
         for k in range(start, start + lanes):
             peak = max(peak, abs(get(state.wide, k)))
@@ -117,32 +92,18 @@ def _reconsider(image: Image, state: State, core: int, tick: int, most: int) -> 
     return True
 
 
-_UNIFORM, _BYTES, _CAN_FALL = Flag.UNIFORM, Flag.BYTES, Flag.CAN_FALL
-_RESTLESS = Flag.RESTLESS
-
-
 @inlined
-def tick_cores(
-    image: Image,
-    state: State,
-    scratch: Scratch,
-    team: Team,
-    me: int,
-    tick: int,
-    time: int,
-    record: Record,
-    seed: int,
-    width: Any,
-) -> None:
-    """Run the cores of thread ``me`` for one tick; ``time`` counts from the start of the run."""
+def tick_cores(image: Image, state: State, scratch: Scratch, team: Team, me: int, call: Call, time: int) -> None:
+    """Run the cores of thread ``me`` for the tick ``time`` of a call."""
+    tick = call.first_tick + time
     n = _list_visits(image, state, get(team.first, me), get(team.first, me + 1), tick, scratch.visits)
     visit_batches = (n + CONVOY - 1) // CONVOY
     for visit_batch in range(-1, visit_batches + 1):
         _collect(image, state, scratch, tick, visit_batch + 1, n)
-        _compute(image, state, scratch, tick, visit_batch, n, record, time, seed, width)
+        _compute(image, state, scratch, call, time, visit_batch, n)
         if visit_batch > 0:
             _post(image, scratch, team, me, tick, visit_batch - 1)
-    scratch.totals[VISITS] += n
+    scratch.totals[count.VISITS] += n
 
 
 @inlined
@@ -187,46 +148,38 @@ def _collect(image: Image, state: State, scratch: Scratch, tick: int, visit_batc
 def _fetch(image: Image, state: State, core: int) -> None:
     """Prefetch what ``compute`` reads besides crossbar rows; wide cores are left to hardware prefetching."""
     groups, types = extent(image.shape.groups), image.shape.n_types
-    header = core * HEADER
+    header = core * at.HEADER
     for group in range(groups):
         prefetch_far(state.narrow, (core * groups + group) * 32)
     prefetch_far(image.axon_types, (core * image.shape.n_axons * image.shape.type_bits) >> 3)
-    flags = get(image.header, header + FLAGS)
-    row = get(image.header, header + WEIGHTS) * types * groups * 32
-    if flags & _BYTES:
+    flags = get(image.header, header + at.FLAGS)
+    row = get(image.header, header + at.WEIGHTS) * types * groups * 32
+    if flags & at.BYTES:
         for group in range(0, types * groups, 2):
             prefetch_far(image.weights8, row + group * 32)
-    elif flags & _UNIFORM == 0:
+    elif flags & at.UNIFORM == 0:
         for group in range(types * groups):
             prefetch_far(image.weights16, row + group * 32)
-    for which in range(LEAK, HEADER if flags & _CAN_FALL else LOW, 2):
+    for which in range(at.LEAK, at.HEADER if flags & at.CAN_FALL else at.LOW, 2):
         plane = get(image.header, header + which + 1)
         if plane >= 0:
-            at = (plane >> 1) * groups * 32
+            there = (plane >> 1) * groups * 32
             if plane & 1:
                 for group in range(groups):
-                    prefetch_far(image.planes16, at + group * 32)
+                    prefetch_far(image.planes16, there + group * 32)
             else:
                 for group in range(0, groups, 2):
-                    prefetch_far(image.planes8, at + group * 32)
+                    prefetch_far(image.planes8, there + group * 32)
 
 
 @inlined
 def _compute(
-    image: Image,
-    state: State,
-    scratch: Scratch,
-    tick: int,
-    visit_batch: int,
-    n_visits: int,
-    record: Record,
-    time: int,
-    seed: int,
-    width: Any,
+    image: Image, state: State, scratch: Scratch, call: Call, time: int, visit_batch: int, n_visits: int
 ) -> None:
     """Compute a visit batch: list and count the neurons that fired, record the watched ones, mark cores as awake."""
     # prefetches what the next visit batch needs, and the targets of the previous batch's spikes
     flight, groups = visit_batch & (FLIGHT - 1), extent(image.shape.groups)
+    tick, record = call.first_tick + time, call.record
     first = start = _list_start(scratch.axons, visit_batch)
     n = fired = _list_start(scratch.fired, visit_batch)
     ahead = Ahead(
@@ -244,16 +197,14 @@ def _compute(
         last = get(scratch.axons_end, visit & (FLIGHT * CONVOY - 1))
         n_axons = last - first
         if is_narrow(image, state, core, tick, n_axons):
-            changed = tick_narrow(image, state, scratch, core, first, last, ahead, width)
+            changed = tick_narrow(image, state, scratch, Visit(core, first, last, ahead))
         else:
-            changed = tick_wide(image, state, core, scratch.axons, first, last, scratch.words, tick, seed)
+            changed = tick_wide(image, state, core, scratch.axons, first, last, scratch.words, tick, call.seed)
             for event in range(first, last):
                 prefetch_next(image, scratch, ahead, event)
         n_fired = 0
         for k in range((groups + 1) >> 1):
-            n_fired += list_ones(
-                scratch.fired, n + n_fired, core * groups * 32 + (k << 6), get(scratch.spikes, k)
-            )  # fmt: skip
+            n_fired += list_ones(scratch.fired, n + n_fired, core * groups * 32 + (k << 6), get(scratch.spikes, k))
         n += n_fired
         if len(record.row) > 0:
             row = get(record.row, core)
@@ -263,7 +214,7 @@ def _compute(
                     put(record.fired, (time * record.n_rows + row) * groups + group, bits)
         # Without events, a tick is a function of the potentials alone: a core that stayed unchanged and silent once
         # does so until the next event, unless it draws noise.
-        restless = get(image.header, core * HEADER + FLAGS) & _RESTLESS
+        restless = get(image.header, core * at.HEADER + at.FLAGS) & at.RESTLESS
         put(state.awake, core, (n_axons | n_fired | changed | restless) != 0)
         first = last
     put(scratch.fired_end, flight, n)
@@ -271,15 +222,15 @@ def _compute(
         prefetch_row(image, image.crossbar, np.intp(get(scratch.axons, row)) * groups)
     for target in range(first + ahead.target, ahead.target_end):
         prefetch_row(image, image.target, np.intp(get(scratch.fired, target)))
-    scratch.totals[SPIKES] += n - fired
-    scratch.totals[AXON_EVENTS] += first - start
-    scratch.totals[SYNAPTIC_EVENTS] += _synapses(image, scratch.axons, start, first, width)
+    scratch.totals[count.SPIKES] += n - fired
+    scratch.totals[count.AXON_EVENTS] += first - start
+    scratch.totals[count.SYNAPTIC_EVENTS] += _synapses(image, scratch.axons, start, first)
 
 
 @inlined
-def _synapses(image: Image, axons: Any, first: int, last: int, width: Any) -> int:
+def _synapses(image: Image, axons: Any, first: int, last: int) -> int:
     """Count the synapses on due axons."""
-    groups = extent(image.shape.groups)
+    groups, width = extent(image.shape.groups), image.shape.width
     n = 0
     for event in range(first, last):
         for block in range(0, groups, len(width)):

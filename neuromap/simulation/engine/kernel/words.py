@@ -14,16 +14,17 @@ from numba import config, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from neuromap.simulation.engine.kernel.emission import (
+from neuromap.simulation.engine.kernel.lanes import (
     BIT,
     BYTE,
     GROUP,
     INLINED,
     INT32,
     WORD,
-    address,
     call_llvm,
-    is_flat,
+    element,
+    is_array,
+    made,
     splat,
 )
 from neuromap.simulation.engine.kernel.layout import extent
@@ -37,53 +38,40 @@ def _extent(size):  # type: ignore[no-untyped-def]
 @intrinsic
 def get(typing_context: Any, array: Any, index: Any) -> Any:
     """``array[index]`` as an index-sized integer (words of 64 bits as they are)."""
-    if not (is_flat(array) and isinstance(array.dtype, types.Integer)):
+    if not is_array(array):
         return None
-    element = array.dtype
-    result = element if element.bitwidth == 64 else types.intp
+    kind = array.dtype
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        here = address(context, builder, array, *arguments)
-        value = builder.load(here, align=element.bitwidth // 8)
-        if element.bitwidth == 64:
+    def emit(builder: Any, data: Any, index: Any) -> Any:
+        value = builder.load(element(builder, data, index), align=kind.bitwidth // 8)
+        if kind.bitwidth == 64:
             return value
-        return builder.sext(value, WORD) if element.signed else builder.zext(value, WORD)
+        return builder.sext(value, WORD) if kind.signed else builder.zext(value, WORD)
 
-    return result(array, types.intp), generate
+    return made(emit, kind if kind.bitwidth == 64 else types.intp, array, types.intp)
 
 
 @intrinsic
 def put(typing_context: Any, array: Any, index: Any, value: Any) -> Any:
     """``array[index] = value``, truncated to the element width."""
-    if not (
-        is_flat(array) and isinstance(array.dtype, types.Integer) and isinstance(value, (types.Integer, types.Boolean))
-    ):
+    if not (is_array(array) and isinstance(value, (types.Integer, types.Boolean))):
         return None
-    element = array.dtype
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        here = address(context, builder, array, *arguments[:2])
-        word = context.cast(builder, arguments[2], value, element)
-        builder.store(word, here, align=element.bitwidth // 8)
-        return context.get_dummy_value()
+    def emit(builder: Any, data: Any, index: Any, word: Any) -> None:
+        builder.store(word, element(builder, data, index), align=array.dtype.bitwidth // 8)
 
-    return types.void(array, types.intp, value), generate
+    return made(emit, types.void, array, types.intp, array.dtype)
 
 
 def _prefetch(locality: int) -> Any:
     @intrinsic
     def operation(typing_context: Any, array: Any, index: Any) -> Any:
-        if not is_flat(array):
-            return None
-
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            data = context.make_array(array)(context, builder, arguments[0]).data
-            here = builder.bitcast(builder.gep(data, [arguments[1]]), BYTE.as_pointer())
+        def emit(builder: Any, data: Any, index: Any) -> None:
+            here = builder.bitcast(builder.gep(data, [index]), BYTE.as_pointer())
             to_read, data_cache = INT32(0), INT32(1)
             call_llvm(builder, "llvm.prefetch.p0", ir.VoidType(), [here, to_read, INT32(locality), data_cache])
-            return context.get_dummy_value()
 
-        return types.void(array, types.intp), generate
+        return made(emit, types.void, array, types.intp) if is_array(array) else None
 
     return operation
 
@@ -97,17 +85,17 @@ prefetch_far = _prefetch(2)
 @intrinsic
 def count_row(typing_context: Any, width: Any, array: Any, index: Any) -> Any:
     """Count the set bits of ``array[index : index + len(width)]`` of uint32."""
-    if not (is_flat(array) and array.dtype == types.uint32):
+    if not is_array(array, types.uint32):
         return None
     groups = len(width)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    def emit(builder: Any, width: Any, data: Any, index: Any) -> Any:
         vector = ir.VectorType(INT32, groups)
-        here = builder.bitcast(address(context, builder, array, arguments[1], arguments[2]), vector.as_pointer())
-        ones = call_llvm(builder, f"llvm.ctpop.v{groups}i32", vector, [builder.load(here, align=4)])
+        words = builder.load(element(builder, data, index, vector), align=4)
+        ones = call_llvm(builder, f"llvm.ctpop.v{groups}i32", vector, [words])
         return builder.zext(call_llvm(builder, f"llvm.vector.reduce.add.v{groups}i32", INT32, [ones]), WORD)
 
-    return types.intp(width, array, types.intp), generate
+    return made(emit, types.intp, width, array, types.intp)
 
 
 def list_ones(array: Any, position: int, base: int, word: int) -> int:
@@ -141,80 +129,71 @@ def _compress(typing_context: Any, array: Any, position: Any, base: Any, word: A
     """List all positions at once, without unpredictable branches."""
     bits = array.dtype.bitwidth
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        element, whole = ir.IntType(bits), 2 * GROUP
-        bytes_, mask = ir.VectorType(BYTE, whole), builder.bitcast(arguments[3], ir.VectorType(BIT, whole))
+    def emit(builder: Any, data: Any, position: Any, base: Any, word: Any) -> Any:
+        kind, whole = ir.IntType(bits), 2 * GROUP
+        bytes_, mask = ir.VectorType(BYTE, whole), builder.bitcast(word, ir.VectorType(BIT, whole))
         numbers = ir.Constant(bytes_, [BYTE(k) for k in range(whole)])
         unused = ir.Constant(bytes_, None)
         positions = call_llvm(builder, "llvm.experimental.vector.compress.v64i8", bytes_, [numbers, mask, unused])
-        first = arguments[2] if bits == WORD.width else builder.trunc(arguments[2], element)
+        first = base if bits == WORD.width else builder.trunc(base, kind)
 
         def write(start: int, n: int) -> None:
             some = ir.Constant(ir.VectorType(INT32, n), list(range(start, start + n)))
-            wide = ir.VectorType(element, n)
+            wide = ir.VectorType(kind, n)
             offsets = builder.zext(builder.shuffle_vector(positions, unused, some), wide)
-            here = address(context, builder, array, arguments[0], builder.add(arguments[1], WORD(start)))
-            words = builder.add(offsets, splat(builder, first, wide, n))
-            builder.store(words, builder.bitcast(here, wide.as_pointer()), align=bits // 8)
+            here = element(builder, data, builder.add(position, WORD(start)), wide)
+            builder.store(builder.add(offsets, splat(builder, first, wide, n)), here, align=bits // 8)
 
-        found = builder.ctpop(arguments[3])
+        found = builder.ctpop(word)
         write(0, _OFTEN)
         with builder.if_then(builder.icmp_unsigned(">", found, WORD(_OFTEN)), likely=False):
             write(_OFTEN, whole - _OFTEN)
         return found
 
-    return types.intp(array, types.intp, types.intp, types.uint64), generate
+    return made(emit, types.intp, array, types.intp, types.intp, types.uint64)
+
+
+_BYTES = ir.VectorType(BYTE, 64)
 
 
 @intrinsic
 def nonzero_bytes(typing_context: Any, array: Any, index: Any) -> Any:
     """Mask of the nonzero ones among the 64 elements ``array[index:]`` of uint8, as a uint64."""
-    if not (is_flat(array) and array.dtype == types.uint8):
-        return None
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        bytes_ = ir.VectorType(BYTE, 64)
-        here = builder.bitcast(address(context, builder, array, *arguments), bytes_.as_pointer())
-        set_ = builder.icmp_unsigned("!=", builder.load(here, align=1), ir.Constant(bytes_, None))
-        return builder.bitcast(set_, WORD)
+    def emit(builder: Any, data: Any, index: Any) -> Any:
+        values = builder.load(element(builder, data, index, _BYTES), align=1)
+        return builder.bitcast(builder.icmp_unsigned("!=", values, ir.Constant(_BYTES, None)), WORD)
 
-    return types.uint64(array, types.intp), generate
+    return made(emit, types.uint64, array, types.intp) if is_array(array, types.uint8) else None
 
 
 @intrinsic
 def clear_bytes(typing_context: Any, array: Any, index: Any) -> Any:
     """Set the 64 elements ``array[index:]`` of uint8 to 0."""
-    if not (is_flat(array) and array.dtype == types.uint8):
-        return None
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        bytes_ = ir.VectorType(BYTE, 64)
-        here = builder.bitcast(address(context, builder, array, *arguments), bytes_.as_pointer())
-        builder.store(ir.Constant(bytes_, None), here, align=1)
-        return context.get_dummy_value()
+    def emit(builder: Any, data: Any, index: Any) -> None:
+        builder.store(ir.Constant(_BYTES, None), element(builder, data, index, _BYTES), align=1)
 
-    return types.void(array, types.intp), generate
+    return made(emit, types.void, array, types.intp) if is_array(array, types.uint8) else None
 
 
 @intrinsic
 def copy_values(typing_context: Any, to: Any, values: Any, index: Any, n: Any) -> Any:
     """Copy ``n`` elements of ``values``, from ``index`` on, to the same place in an array of the same type."""
-    if not (is_flat(to) and is_flat(values) and to.dtype == values.dtype):
+    if not (is_array(to) and is_array(values, to.dtype)):
         return None
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        here = address(context, builder, to, arguments[0], arguments[2])
-        there = address(context, builder, values, arguments[1], arguments[2])
-        cgutils.raw_memcpy(builder, here, there, arguments[3], to.dtype.bitwidth // 8)
-        return context.get_dummy_value()
+    def emit(builder: Any, data: Any, source: Any, index: Any, n: Any) -> None:
+        here, there = (element(builder, start, index) for start in (data, source))
+        cgutils.raw_memcpy(builder, here, there, n, to.dtype.bitwidth // 8)
 
-    return types.void(to, values, types.intp, types.intp), generate
+    return made(emit, types.void, to, values, types.intp, types.intp)
 
 
 @intrinsic
 def clear_values(typing_context: Any, array: Any) -> Any:
     """Set all elements of an array to 0."""
-    if not is_flat(array):
+    if not is_array(array):
         return None
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -236,13 +215,7 @@ def target_has(feature: str) -> bool:
 @intrinsic
 def trailing_zeros(typing_context: Any, word: Any) -> Any:
     """Position of the lowest set bit of a nonzero uint64."""
-    if word != types.uint64:
-        return None
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], BIT(1))
-
-    return types.intp(word), generate
+    return made(lambda builder, word: builder.cttz(word, BIT(1)), types.intp, word) if word == types.uint64 else None
 
 
 @intrinsic
@@ -250,9 +223,4 @@ def count_ones(typing_context: Any, word: Any) -> Any:
     """Count the set bits of a uint64 or uint32."""
     if word not in (types.uint64, types.uint32):
         return None
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        ones = builder.ctpop(arguments[0])
-        return ones if word == types.uint64 else builder.zext(ones, ir.IntType(64))
-
-    return types.intp(word), generate
+    return made(lambda builder, word: builder.ctpop(word), types.intp, types.uint64)

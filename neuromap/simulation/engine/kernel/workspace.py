@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.simulation.engine.kernel.layout import Image, aligned_empty, extent
+from neuromap.simulation.engine.kernel.layout import Image, aligned_full, extent
 from neuromap.simulation.engine.kernel.remote import Remote
 
 # Positions in ``Scratch.totals``.
@@ -54,6 +54,15 @@ class Ahead(NamedTuple):
     target_end: int
 
 
+class Visit(NamedTuple):
+    """A core, its due axons ``Scratch.axons[first:last]``, and what to prefetch with them."""
+
+    core: int
+    first: int
+    last: int
+    ahead: Ahead
+
+
 class Team(NamedTuple):
     """Division of cores among threads, and the outboxes between them."""
 
@@ -98,26 +107,37 @@ class Record(NamedTuple):
     n_rows: int
 
 
+class Call(NamedTuple):
+    """What a call of the kernel runs."""
+
+    first_tick: int
+    n_ticks: int
+    n_runs: int
+    """0: once; else so many times, each from the start state, or each continuing its own state (``has_states``)."""
+    has_states: bool
+    events: Any
+    """:class:`Events`, or what kernels of other cores take for it."""
+    event_tick: int
+    """``events.start[event_tick]`` belongs to the first tick."""
+    record: Any
+    """:class:`Record`, likewise."""
+    seed: Any
+    """Noise seed of the first run, uint64; the next have the next ones."""
+
+
 def make_scratch(image: Image, n_cores: int) -> Scratch:
     """Working memory for a range of ``n_cores`` cores."""
     shape, pairs = image.shape, (extent(image.shape.groups) + 1) // 2
-    spikes = _zeros(pairs, np.uint64)
+    spikes = aligned_full(pairs, np.uint64)
     most = shape.n_cores * max(shape.n_axons, 64 * pairs)
     number = np.uint32 if most < 2**32 else np.uint64
     return Scratch(
-        visits=_zeros(max(n_cores, 1), np.int32),
-        axons=_zeros(SPARE + FLIGHT * (CONVOY * extent(shape.words) * 64 + SPARE), number),
-        axons_end=_zeros(FLIGHT * CONVOY, np.int64),
+        visits=aligned_full(max(n_cores, 1), np.int32),
+        axons=aligned_full(SPARE + FLIGHT * (CONVOY * extent(shape.words) * 64 + SPARE), number),
+        axons_end=aligned_full(FLIGHT * CONVOY, np.int64),
         words=spikes.view(np.uint32),
         spikes=spikes,
-        fired=_zeros(SPARE + FLIGHT * (CONVOY * pairs * 64 + SPARE), number),
-        fired_end=_zeros(FLIGHT, np.int64),
-        totals=_zeros(8, np.int64),
+        fired=aligned_full(SPARE + FLIGHT * (CONVOY * pairs * 64 + SPARE), number),
+        fired_end=aligned_full(FLIGHT, np.int64),
+        totals=aligned_full(8, np.int64),
     )
-
-
-def _zeros(size: int, dtype: Any) -> NDArray[Any]:
-    """Zeros on their own cache lines, so that no two threads write to one line."""
-    array = aligned_empty(size, dtype)
-    array[:] = 0
-    return array

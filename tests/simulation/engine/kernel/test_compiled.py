@@ -57,11 +57,11 @@ def test_what_was_compiled_is_loaded_until_a_helper_is_edited(copied, run_python
         return run.stdout.strip()
 
     helper = copied / "neuromap" / "simulation" / "engine" / "kernel" / "words.py"
-    text, lowest = helper.read_text(), "return builder.cttz(arguments[0], BIT(1))"
+    text, lowest = helper.read_text(), "builder.cttz(word, BIT(1))"
     assert printed() == "[1, 3] 0 1"
     assert printed() == "[1, 3] 1 0"
     assert text.count(lowest) == 1
-    helper.write_text(text.replace(lowest, "return WORD(7)"))
+    helper.write_text(text.replace(lowest, "WORD(7)"))
     assert printed() == "[7, 7] 0 1"
 
 

@@ -8,7 +8,6 @@ from numba import typeof
 
 from neuromap.arrays.frozen import adopted
 from neuromap.simulation.engine.kernel import layout
-from neuromap.simulation.engine.kernel.layout import Flag
 from neuromap.simulation.engine.kernel.memory_layout import make_image, make_state, vector_groups
 
 
@@ -56,8 +55,8 @@ def test_weights_take_the_least_form_that_holds_them(make_chip, make_program):
     weights[2:] = np.arange(16).reshape(8, 2) * 8 - 128
     weights[2, 7], weights[3, 7], weights[4, 0] = [127, -128], [128, 0], [-129, 0]
     program = make_program(chip, synapses, weights=weights)
-    forms = flags_of(program) & (Flag.UNIFORM | Flag.BYTES)
-    assert forms.tolist() == [Flag.UNIFORM, Flag.UNIFORM, Flag.BYTES, 0, 0]
+    forms = flags_of(program) & (layout.UNIFORM | layout.BYTES)
+    assert forms.tolist() == [layout.UNIFORM, layout.UNIFORM, layout.BYTES, 0, 0]
     image = make_image(program)
     assert len(image.weights8) == 1 * 2 * 32
     assert len(image.weights16) == 2 * 2 * 32
@@ -91,9 +90,9 @@ def test_what_has_to_be_wide_and_what_cannot_rest(make_chip, make_program):
         noise_bits=on(4, 8), reset=on(5, 2**16), reset_mode=on(6), threshold=9,
     )  # fmt: skip
     flags = flags_of(program)
-    assert np.flatnonzero(flags & Flag.WIDE_ONLY).tolist() == [1, 2, 3, 4, 5, 6]
-    assert np.flatnonzero(flags & Flag.RESTLESS).tolist() == [3, 4]
-    assert np.flatnonzero(flags & Flag.NOISE).tolist() == [2, 3, 4]
+    assert np.flatnonzero(flags & layout.WIDE_ONLY).tolist() == [1, 2, 3, 4, 5, 6]
+    assert np.flatnonzero(flags & layout.RESTLESS).tolist() == [3, 4]
+    assert np.flatnonzero(flags & layout.NOISE).tolist() == [2, 3, 4]
     assert make_state(program, make_image(program)).is_wide.tolist() == [0, 1, 1, 1, 1, 1, 1]
 
 
