@@ -25,9 +25,7 @@ from neuromap.proof.prove import is_proven
 from neuromap.report.figures.row import (
     CoreMap,
     EnergyFigures,
-    EnergyTermFigures,
     LateFigures,
-    LinkFigure,
     MeshFigures,
     NodeTimeFigures,
     OutputResponses,
@@ -38,6 +36,7 @@ from neuromap.report.figures.row import (
     TickTimeFigures,
     WorkFigures,
     over_outputs,
+    taken,
 )
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.node_times import frame_time
@@ -47,7 +46,6 @@ from neuromap.simulation.cost.steady_figures import SteadyActivity, count_steady
 from neuromap.simulation.cost.tick_times import ResponseSeconds
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.delivery import find_late_spikes
-from neuromap.simulation.noc.traffic import LinkLoad
 from neuromap.simulation.run.tick_run import run_ticks, ticks_to_run
 from neuromap.simulation.stimulus import check_frames
 from neuromap.verification.law import difference_of_runs, extend_frames, hold_against_reference
@@ -72,80 +70,6 @@ def _tick_times(steady: SteadyActivity, program: ChipProgram) -> TickTimeFigures
         slowest_core=tuple(program.coordinates[core].tolist()),
         slowest_core_share=float(times.critical[core] / times.critical.sum()),
         slowest_node=program.nodes[np.bincount(nodes).argmax()].name if len(nodes) else None,
-    )
-
-
-def _mesh(steady: SteadyActivity, late: LateFigures | None) -> MeshFigures:
-    wires, traffic, chip = steady.wires, steady.activity.traffic, steady.chip
-    n, port = steady.counts.ticks, traffic.port_seconds
-    return MeshFigures(
-        n_ticks=n,
-        n_frames=steady.total_frames,
-        spikes=wires.spikes,
-        hops=wires.hops,
-        spikes_per_tick=wires.spikes / n,
-        spikes_per_frame=steady.per_frame(wires.spikes),
-        hops_per_frame=steady.hops_per_frame,
-        hops_per_spike=wires.hops / wires.spikes if wires.spikes else None,
-        busiest_link=_link(traffic.busiest_link),
-        busiest_core_link=_link(traffic.busiest_core_link),
-        hop_cycles=traffic.clock.hop_cycles,
-        cycle_seconds=traffic.clock.cycle_seconds,
-        shortest_tick_cycles=traffic.shortest_tick_cycles,
-        shortest_tick_at=traffic.shortest_tick_at,
-        shortest_tick_seconds=traffic.shortest_tick_seconds,
-        safe_tick_cycles=traffic.safe_tick_cycles,
-        safe_tick_seconds=traffic.safe_tick_seconds,
-        safe_tick_any_stimulus_cycles=traffic.safe_tick_any_cycles,
-        safe_tick_any_stimulus_seconds=traffic.safe_tick_any_seconds,
-        longest_cycle_seconds=None if chip.is_timed else traffic.longest_cycle_seconds,
-        late=late,
-        crossings_per_frame=steady.crossings_per_frame,
-        host_spikes_per_frame=steady.per_frame(wires.host_spikes),
-        host_spikes_per_second=wires.host_spikes / steady.energy.seconds,
-        readout_spikes_per_frame=steady.per_frame(wires.readout_spikes),
-        port_spikes_per_tick=traffic.peak_port_spikes,
-        port_spikes_per_second_limit=traffic.boundary_spikes_per_second,
-        port_seconds=port,
-        port_share_of_tick=None if port is None or chip.is_timed else port / chip.tick_seconds,
-        ports_exceed_tick=None if port is None or chip.is_timed else port > chip.tick_seconds,
-    )
-
-
-def _link(load: LinkLoad | None) -> LinkFigure | None:
-    return None if load is None else LinkFigure(load.link.x, load.link.y, load.link.direction, load.spikes, load.tick)
-
-
-def _work(steady: SteadyActivity) -> WorkFigures:
-    work, n = steady.activity.work, steady.counts.ticks
-    return WorkFigures(
-        synaptic_events_per_tick=steady.counts.synaptic_events / n,
-        synaptic_events_per_frame=steady.synaptic_events_per_frame,
-        largest_core_events_per_tick=int(work.peak_core_events.max(initial=0)),
-        firing_neurons_per_tick=steady.firing / n,
-    )
-
-
-def _energy(steady: SteadyActivity) -> EnergyFigures:
-    energy = steady.energy
-    terms = {}
-    for term in energy.terms:
-        terms[term.key] = EnergyTermFigures(
-            counted=term.title,
-            count_per_frame=steady.per_frame(term.count),
-            joules_each=term.joules_each,
-            joules_per_frame=None if term.joules is None else steady.per_frame(term.joules),
-            watts=None if term.joules is None else term.joules / energy.seconds,
-            included_in=term.included_in,
-        )
-    return EnergyFigures(
-        joules_per_tick=energy.joules_per_tick,
-        joules_per_frame=steady.joules_per_frame,
-        joules_per_frame_spread=steady.joules_spread,
-        watts=energy.watts(),
-        terms=terms,
-        absent=energy.absent,
-        average_joules_per_synaptic_event=energy.average_joules_each,
     )
 
 
@@ -252,9 +176,9 @@ def make_row(
             energy=steady.energy,
             seconds=steady.seconds,
             figures=RunFigures(
-                _mesh(steady, _late(steady.activity, program, checked, choice)),
-                _work(steady),
-                _energy(steady),
+                taken(MeshFigures, steady, late=_late(steady.activity, program, checked, choice)),
+                taken(WorkFigures, steady),
+                taken(EnergyFigures, steady),
                 _node_times(steady.activity, steady.chip, rollout.pattern),
                 _tick_times(steady, program),
             ),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from operator import attrgetter, gt, truediv
 from typing import Any, Literal
 
 import numpy as np
@@ -26,9 +27,22 @@ from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.activity import Activity, NodeTime
 from neuromap.simulation.cost.energy import Energy
-from neuromap.simulation.cost.steady_figures import Spread
+from neuromap.simulation.cost.steady_figures import Spread, SteadyActivity
 from neuromap.simulation.cost.tick_times import FrameSeconds
+from neuromap.simulation.noc.traffic import LinkLoad
 from neuromap.verification.verdict import Verification
+
+
+def _of(source: str | Callable[[Any], Any]) -> Any:
+    """Declare a field that :func:`taken` reads from steady figures: dotted attributes, or a function of them."""
+    return field(metadata={"source": attrgetter(source) if isinstance(source, str) else source})
+
+
+def taken(cls: Any, steady: Any, **others: Any) -> Any:
+    """Make a record of figures, whose fields say where they come from; ``others`` are those that need more."""
+    found = {one.name: one.metadata["source"](steady) for one in fields(cls) if "source" in one.metadata}
+    return cls(**found, **others)
+
 
 # Spikes of a row on the network-on-chip in steady operation, as the report shows them.
 
@@ -48,6 +62,16 @@ class LinkFigure:
         return f"({self.x}, {self.y}) {self.direction}"
 
 
+def _link(load: LinkLoad | None) -> LinkFigure | None:
+    return None if load is None else LinkFigure(load.link.x, load.link.y, load.link.direction, load.spikes, load.tick)
+
+
+def _of_tick(steady: SteadyActivity, compare: Callable[[float, float], Any]) -> Any:
+    """Compare the time that ports need with the tick; ``None`` if either is not known."""
+    port, chip = steady.activity.traffic.port_seconds, steady.chip
+    return None if port is None or chip.is_timed else compare(port, chip.tick_seconds)
+
+
 @dataclass(frozen=True)
 class LateFigures:
     """Spikes that have not arrived by the end of the tick in which they are fired, at the chip's tick length."""
@@ -63,49 +87,55 @@ class MeshFigures(Card):
 
     # n_ticks, n_frames, spikes, hops: ticks and frames that were counted, over all stimuli; spikes of neurons with a
     # target, links between routers that they cross
-    n_ticks: int
-    n_frames: int
-    spikes: int
-    hops: int
+    n_ticks: int = _of("counts.ticks")
+    n_frames: int = _of("total_frames")
+    spikes: int = _of("wires.spikes")
+    hops: int = _of("wires.hops")
     # spikes_per_tick, spikes_per_frame, hops_per_frame: means over these ticks and frames
-    spikes_per_tick: float
-    spikes_per_frame: float
-    hops_per_frame: float
-    hops_per_spike: float | None  # mean over the spikes actually sent; ``None`` without a spike
+    spikes_per_tick: float = _of(lambda s: s.wires.spikes / s.counts.ticks)
+    spikes_per_frame: float = _of(lambda s: s.per_frame(s.wires.spikes))
+    hops_per_frame: float = _of("hops_per_frame")
+    # mean over the spikes actually sent; ``None`` without a spike
+    hops_per_spike: float | None = _of(lambda s: s.wires.hops / s.wires.spikes if s.wires.spikes else None)
     # busiest_link, busiest_core_link: between two routers, and between a router and its core; ``None`` where no spike
     # takes such a link
-    busiest_link: LinkFigure | None
-    busiest_core_link: LinkFigure | None
-    hop_cycles: int  # router cycles of a hop
+    busiest_link: LinkFigure | None = _of(lambda s: _link(s.activity.traffic.busiest_link))
+    busiest_core_link: LinkFigure | None = _of(lambda s: _link(s.activity.traffic.busiest_core_link))
+    hop_cycles: int = _of("activity.traffic.clock.hop_cycles")  # router cycles of a hop
     # length of a router cycle; ``None`` if the chip file has none, and then so are all figures in seconds
-    cycle_seconds: float | None
+    cycle_seconds: float | None = _of("activity.traffic.clock.cycle_seconds")
     # worst arrival in the event simulation, in router cycles: with a tick of this length no spike is late
-    shortest_tick_cycles: int
-    shortest_tick_at: int | None  # the tick of the run with this arrival
-    shortest_tick_seconds: float | None  # the same in seconds
+    shortest_tick_cycles: int = _of("activity.traffic.shortest_tick_cycles")
+    shortest_tick_at: int | None = _of("activity.traffic.shortest_tick_at")  # the tick of the run with this arrival
+    shortest_tick_seconds: float | None = _of("activity.traffic.shortest_tick_seconds")  # the same in seconds
     # safe_tick_cycles, safe_tick_seconds: bound on it, for any order in which links serve their spikes
-    safe_tick_cycles: int
-    safe_tick_seconds: float | None
+    safe_tick_cycles: int = _of("activity.traffic.safe_tick_cycles")
+    safe_tick_seconds: float | None = _of("activity.traffic.safe_tick_seconds")
     # safe_tick_any_stimulus_cycles, safe_tick_any_stimulus_seconds: bound if every neuron with a target fires in one
     # tick
-    safe_tick_any_stimulus_cycles: int
-    safe_tick_any_stimulus_seconds: float | None
+    safe_tick_any_stimulus_cycles: int = _of("activity.traffic.safe_tick_any_cycles")
+    safe_tick_any_stimulus_seconds: float | None = _of("activity.traffic.safe_tick_any_seconds")
     # longest router cycle with which the chip's tick is a safe one for any stimulus on the mesh; this and what else is
     # compared with the tick is ``None`` if ticks last as long as their work
-    longest_cycle_seconds: float | None
+    longest_cycle_seconds: float | None = _of(
+        lambda s: None if s.chip.is_timed else s.activity.traffic.longest_cycle_seconds
+    )
     # late spikes on the mesh at the chip's tick; ``None`` where the length of a router cycle is not known
-    late: LateFigures | None
-    crossings_per_frame: float  # chip boundaries that spikes cross
-    host_spikes_per_frame: float  # spikes from the host to axons, input and bias
-    host_spikes_per_second: float  # the same over time
-    readout_spikes_per_frame: float  # spikes that are read out
-    port_spikes_per_tick: int  # most spikes through the ports of one chip in one tick: host, readout and other chips
-    port_spikes_per_second_limit: float | None  # what the ports of one chip carry together
-    port_seconds: float | None  # time that the ports need for their busiest tick
-    port_share_of_tick: float | None  # the same as a share of the tick
+    late: LateFigures | None = field(kw_only=True)
+    crossings_per_frame: float = _of("crossings_per_frame")  # chip boundaries that spikes cross
+    # spikes from the host to axons, input and bias
+    host_spikes_per_frame: float = _of(lambda s: s.per_frame(s.wires.host_spikes))
+    host_spikes_per_second: float = _of(lambda s: s.wires.host_spikes / s.energy.seconds)  # the same over time
+    readout_spikes_per_frame: float = _of(lambda s: s.per_frame(s.wires.readout_spikes))  # spikes that are read out
+    # most spikes through the ports of one chip in one tick: host, readout and other chips
+    port_spikes_per_tick: int = _of("activity.traffic.peak_port_spikes")
+    # what the ports of one chip carry together
+    port_spikes_per_second_limit: float | None = _of("activity.traffic.boundary_spikes_per_second")
+    port_seconds: float | None = _of("activity.traffic.port_seconds")  # time that the ports need for their busiest tick
+    port_share_of_tick: float | None = _of(lambda s: _of_tick(s, truediv))  # the same as a share of the tick
     # whether that is more than the tick, so that spikes come too late there whatever the mesh does; ``None`` if the
     # rate of the ports is unknown
-    ports_exceed_tick: bool | None
+    ports_exceed_tick: bool | None = _of(lambda s: _of_tick(s, gt))
 
 
 @dataclass(frozen=True)
@@ -113,10 +143,12 @@ class WorkFigures(Card):
     """Work of the cores."""
 
     # synaptic_events_per_tick, synaptic_events_per_frame: synapses on axons that are due, over all cores
-    synaptic_events_per_tick: float
-    synaptic_events_per_frame: float
-    largest_core_events_per_tick: int  # most synaptic events of one core in one tick
-    firing_neurons_per_tick: float  # neurons that fire, copies, relays, splitters and those that are read out included
+    synaptic_events_per_tick: float = _of(lambda s: s.counts.synaptic_events / s.counts.ticks)
+    synaptic_events_per_frame: float = _of("synaptic_events_per_frame")
+    # most synaptic events of one core in one tick
+    largest_core_events_per_tick: int = _of(lambda s: int(s.activity.work.peak_core_events.max(initial=0)))
+    # neurons that fire, copies, relays, splitters and those that are read out included
+    firing_neurons_per_tick: float = _of(lambda s: s.firing / s.counts.ticks)
 
 
 @dataclass(frozen=True)
@@ -133,21 +165,35 @@ class EnergyTermFigures:
     included_in: str | None  # "fit" if other terms already include this one: it is shown but not added
 
 
+def _terms(steady: SteadyActivity) -> dict[str, EnergyTermFigures]:
+    return {
+        term.key: EnergyTermFigures(
+            counted=term.title,
+            count_per_frame=steady.per_frame(term.count),
+            joules_each=term.joules_each,
+            joules_per_frame=None if term.joules is None else steady.per_frame(term.joules),
+            watts=None if term.joules is None else term.joules / steady.energy.seconds,
+            included_in=term.included_in,
+        )
+        for term in steady.energy.terms
+    }
+
+
 @dataclass(frozen=True)
 class EnergyFigures(ReadOnly, Card):
     """Energy and power of the whole board, idle chips included; docs/energy.md has the formulas."""
 
     # joules_per_tick, joules_per_frame, watts: sum of the terms that are known and in no other; ``None`` where the chip
     # file has no figure at all
-    joules_per_tick: float | None
-    joules_per_frame: float | None
+    joules_per_tick: float | None = _of("energy.joules_per_tick")
+    joules_per_frame: float | None = _of("joules_per_frame")
     # mean, deviation and confidence interval of the energy per frame over the stimuli
-    joules_per_frame_spread: Spread | None
-    watts: float | None
-    terms: Mapping[str, EnergyTermFigures]  # by the keys of the chip file
-    absent: tuple[str, ...]  # figures that the chip file lacks: missing in the sums
+    joules_per_frame_spread: Spread | None = _of("joules_spread")
+    watts: float | None = _of(lambda s: s.energy.watts())
+    terms: Mapping[str, EnergyTermFigures] = _of(_terms)  # by the keys of the chip file
+    absent: tuple[str, ...] = _of("energy.absent")  # figures that the chip file lacks: missing in the sums
     # published average, everything included: a reference at its own operating point, part of no sum
-    average_joules_per_synaptic_event: float | None
+    average_joules_per_synaptic_event: float | None = _of("energy.average_joules_each")
 
     @property
     def static_share(self) -> float | None:
