@@ -197,12 +197,9 @@ def make_row(
 def row_of_program(rollout: Rollout, program: ChipProgram, tilings: Tilings | None = None) -> ReportRow:
     """Make the part of a row that no stimulus changes: what the program takes, and bounds for any program."""
     per_step = _ticks_per_step(rollout, program)
-    return ReportRow(
-        pattern=rollout.pattern.name,
-        execution=rollout.execution,
-        status="mapped",
-        streaming_edges=rollout.pattern.streaming_edges,
-        bridging_edges=tuple(rollout.pattern.bridging_edges.items()),
+    return ReportRow.of(
+        rollout.pattern,
+        rollout.execution,
         frame_period_ticks=program.period,
         ticks_per_step=per_step,
         sampling_frequency_hz=sampling_frequency(program),
@@ -221,12 +218,10 @@ def _ticks_per_step(rollout: Rollout, program: ChipProgram) -> int | None:
 
 def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | DoesNotFitError) -> ReportRow:
     """Make the row of a pattern that is invalid or was not mapped."""
-    row = ReportRow(
-        pattern=pattern.name,
-        execution=execution,
-        status="does not fit" if isinstance(error, DoesNotFitError) else "invalid",
-        streaming_edges=pattern.streaming_edges,
-        bridging_edges=tuple(pattern.bridging_edges.items()),
+    row = ReportRow.of(
+        pattern,
+        execution,
+        "does not fit" if isinstance(error, DoesNotFitError) else "invalid",
         message=str(error),
         cycle=pattern.cycle,
         infeasibility=getattr(error, "infeasibility", None),

@@ -15,24 +15,22 @@ from neuromap.arrays.times import Time
 from neuromap.errors import NeuromapError
 from neuromap.faults.edited_program import links_in_use
 from neuromap.hardware.chip.chip_file import list_chips
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.usage import sampling_frequency
 from neuromap.render.numbers import plain, seconds
 from neuromap.render.page import page_environment
 from neuromap.render.value import Card
 from neuromap.report.drawings.draw_network import draw_network, draw_window
 from neuromap.report.drawings.draw_timeline import draw_timeline
+from neuromap.report.figures.row import ReportRow
 from neuromap.report.measure_row import core_map
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.run.live_run import OutputFrame
 from neuromap.simulation.run.tick_run import TickSpikes, spikes_by_core
 from neuromap.studio.scene.commands import SPEEDS, Session, picture_shape
-from neuromap.studio.scene.player import (
-    EXECUTIONS,
-    ChipFigures,
-    PlayedRun,
-    ScheduleFigures,
-    schedule_figures,
-    timeline_row,
-)
+from neuromap.studio.scene.player import EXECUTIONS, Mapped, PlayedRun
 from neuromap.studio.scene.scene import SceneRun, Shown
 
 
@@ -125,7 +123,7 @@ class Viewer:
     def _with_runs(self, look: dict[str, Any]) -> dict[str, Any]:
         classes = [self._classes(k) for k in range(len(self._runs))]
         runs = [
-            vars(look_at(run, raster_rows(run.program), self._since, None if known is None else len(known)))
+            look_at(run, raster_rows(run.program), self._since, None if known is None else len(known))
             for run, known in zip(self._runs, classes, strict=True)
         ]
         self._since = self._session.stage.now
@@ -163,11 +161,6 @@ class RasterRows(Card):
     sizes: tuple[int, ...]  # number of neurons
     rows: tuple[int, ...]  # number of rows of each
 
-    @property
-    def n_rows(self) -> int:
-        """Number of all rows."""
-        return sum(self.rows)
-
 
 def raster_rows(program: ChipProgram) -> RasterRows:
     """Lay out the raster of a program."""
@@ -179,37 +172,26 @@ def raster_rows(program: ChipProgram) -> RasterRows:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Look(Card):
-    """Current state of a run, sent by the names of its fields."""
-
-    now: int  # the tick that runs next
-    cores: tuple[float, ...]  # spikes per tick of every core, averaged over the last ``CHIP_TICKS`` ticks
-    # spikes per tick of every node of the raster, over the same ticks; copies of a neuron count once
-    nodes: tuple[float, ...]
-    last: tuple[int, ...]  # spikes of every node of the raster in the last tick
-    # ticks not seen yet, and the rows of the raster that spike in them
-    columns: tuple[tuple[int, tuple[int, ...]], ...]
-    # output frames not seen yet: node, frame, tick, votes, whether these are values, and the predicted class
-    outputs: tuple[dict[str, Any], ...]
-    strays: int  # output spikes since tick 0 that belong to no frame
-
-
-def look_at(run: PlayedRun, rows: RasterRows, since: int, classes: int | None) -> Look:
-    """Return the current state of a run."""
+def look_at(run: PlayedRun, rows: RasterRows, since: int, classes: int | None) -> dict[str, Any]:
+    """Return the current state of a run, as the browser reads it."""
     # run: must be paused meanwhile
     live, shown = run.live, list(rows.positions)
     last = live.history[-CHIP_TICKS:]
     ticks = max(1, len(last))
-    return Look(
-        now=live.now,
-        cores=tuple(np.round(spikes_by_core(run.program, last) / ticks, 2).tolist()),
-        nodes=tuple(np.round(run.labels.by_node(last)[shown] / ticks, 2).tolist()),
-        last=tuple(run.labels.by_node(last[-1:])[shown].tolist()),
-        columns=_columns(run, rows, tuple(sent for sent in live.history if sent.tick >= since)),
-        outputs=tuple(_output(out, classes) for out in live.outputs if out.tick >= since),
-        strays=live.n_strays,
-    )
+    return {
+        "now": live.now,  # the tick that runs next
+        # spikes per tick of every core, averaged over the last ``CHIP_TICKS`` ticks
+        "cores": tuple(np.round(spikes_by_core(run.program, last) / ticks, 2).tolist()),
+        # spikes per tick of every node of the raster, over the same ticks; copies of a neuron count once
+        "nodes": tuple(np.round(run.labels.by_node(last)[shown] / ticks, 2).tolist()),
+        # spikes of every node of the raster in the last tick
+        "last": tuple(run.labels.by_node(last[-1:])[shown].tolist()),
+        # ticks not seen yet, and the rows of the raster that spike in them
+        "columns": _columns(run, rows, tuple(sent for sent in live.history if sent.tick >= since)),
+        # output frames not seen yet: node, frame, tick, votes, whether these are values, and the predicted class
+        "outputs": tuple(_output(out, classes) for out in live.outputs if out.tick >= since),
+        "strays": live.n_strays,  # output spikes since tick 0 that belong to no frame
+    }
 
 
 def _columns(run: PlayedRun, rows: RasterRows, ticks: Sequence[TickSpikes]) -> tuple[tuple[int, tuple[int, ...]], ...]:
@@ -337,18 +319,20 @@ def _drawings(session: Session, k: int, run: SceneRun) -> dict[str, str]:
     mapped = session.stage.mapped.get((k, run.execution))
     line = "<p>It is drawn when the network is mapped.</p>"
     if mapped is not None and mapped.program is not None and mapped.rollout is not None:
-        row = timeline_row(mapped.rollout, mapped.program)
-        line = draw_timeline(row, mapped.program.chip) or "<p>Too long to be drawn.</p>"
+        rollout, program = mapped.rollout, mapped.program
+        scheduled = {"frame_period_ticks": program.period, "ports": program.nodes, "rollout": rollout}
+        row = ReportRow.of(rollout.pattern, rollout.execution, **scheduled)
+        line = draw_timeline(row, program.chip) or "<p>Too long to be drawn.</p>"
     return {**found, f"timeline-{k}": line}
 
 
 def _figures(session: Session, k: int, run: SceneRun, macros: Any) -> str:
     columns, problems = [], []
     for execution in dict.fromkeys((*EXECUTIONS, run.execution)):
-        schedule, mapped = schedule_figures(run.pattern, execution), session.stage.mapped.get((k, execution))
-        waiting = "mapping…" if mapped is None and not schedule.problem else "–"
-        columns.append(figure_texts(schedule, None if mapped is None else mapped.figures, waiting))
-        if mapped is not None and mapped.problem and not schedule.problem:
+        mapped = session.stage.mapped.get((k, execution))
+        texts, is_scheduled = figure_texts(run.pattern, execution, mapped)
+        columns.append(texts)
+        if mapped is not None and mapped.problem and is_scheduled:
             problems.append(f"{execution}: {mapped.problem}")
     pattern = run.pattern
     if pattern.is_valid:
@@ -395,31 +379,44 @@ ROWS = (
 )
 
 
-def figure_texts(schedule: ScheduleFigures, chip: ChipFigures | None, waiting: str) -> dict[str, str]:
-    """Write the figures of one execution."""
-    bound = "" if schedule.is_exact else "at most "
-    texts = {
-        "name": schedule.execution,
-        "factor": _number(schedule.inference_factor),
-        "period": _number(schedule.frame_period),
-        "first": _number(schedule.first_response),
-        "full": bound + _number(schedule.full_response) if schedule.full_response is not None else "–",
+def figure_texts(pattern: RolloutPattern, execution: str, mapped: Mapped | None) -> tuple[dict[str, str], bool]:
+    """Write the figures of one execution; also return whether the pattern can be scheduled in it."""
+    bound, period, first, full = "", None, None, None
+    try:
+        rollout = Rollout(pattern.network, pattern, execution)
+        bound = "" if all(found.is_exact for found in rollout.full_responses.values()) else "at most "
+        period, (first, full) = rollout.frame_period, _responses(rollout)
+    except NeuromapError:
+        pass
+    texts = dict.fromkeys(dict(ROWS), "mapping…" if mapped is None and period is not None else "–")
+    texts |= {
+        "name": execution,
+        "factor": _number(pattern.inference_factor if pattern.is_valid else None),
+        "period": _number(period),
+        "first": _number(first),
+        "full": bound + _number(full),
     }
-    if chip is None:
-        return {**{key: waiting for key, _ in ROWS}, **texts}
-    length = chip.tick_seconds
-    return {
-        **texts,
-        "period_ticks": _in_time(chip.frame_period, length),
-        "first_ticks": _in_time(chip.first_response, length),
-        "full_ticks": bound + _in_time(chip.full_response, length),
-        "sampling": "–" if chip.sampling_hz is None else f"{chip.sampling_hz:.4g}",
-        "cores": str(chip.cores),
-    }
+    if mapped is not None and mapped.program is not None and mapped.rollout is not None:
+        program, sampling = mapped.program, sampling_frequency(mapped.program)
+        scale = 1 if mapped.rollout.is_tick_level else program.ticks_per_step
+        first, full = (scale * steps for steps in _responses(mapped.rollout))
+        texts |= {
+            "period_ticks": _in_time(program.period, program.chip),
+            "first_ticks": _in_time(first, program.chip),
+            "full_ticks": bound + _in_time(full, program.chip),
+            "sampling": "–" if sampling is None else f"{sampling:.4g}",
+            "cores": str(program.n_cores),
+        }
+    return texts, period is not None
 
 
-def _in_time(ticks: Time, length: float | None) -> str:
-    return _number(ticks) + ("" if length is None else f" ({seconds(float(ticks) * length)})")
+def _responses(rollout: Rollout) -> tuple[int, int]:
+    """Return the least first and the greatest full response over outputs."""
+    return min(rollout.first_responses.values()), max(full.steps for full in rollout.full_responses.values())
+
+
+def _in_time(ticks: Time, chip: ChipSpec) -> str:
+    return _number(ticks) + ("" if chip.is_timed else f" ({seconds(float(ticks) * chip.tick_seconds)})")
 
 
 def _number(value: Time | None) -> str:

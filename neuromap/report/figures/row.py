@@ -24,6 +24,7 @@ from neuromap.hardware.program.usage import Usage as Usage
 from neuromap.mapping.bounds.lower_bounds import CoreBound
 from neuromap.network.edge import EdgeKey
 from neuromap.render.value import Card
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.activity import Activity, NodeTime
 from neuromap.simulation.cost.energy import Energy
@@ -547,6 +548,12 @@ class ReportRow(ReadOnly, Card):
     ports: tuple[NodePort, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     accuracy: Accuracy | None = None
+
+    @classmethod
+    def of(cls, pattern: RolloutPattern, execution: str, status: Status = "mapped", **figures: Any) -> ReportRow:
+        """Make the row of a pattern."""
+        streaming, bridging = pattern.streaming_edges, tuple(pattern.bridging_edges.items())
+        return cls(pattern.name, execution, status, streaming, bridging, **figures)
 
     def _facts(self) -> dict[str, object]:
         return {

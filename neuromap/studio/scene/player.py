@@ -11,7 +11,6 @@ from zlib import crc32
 
 import numpy as np
 
-from neuromap.arrays.times import Time
 from neuromap.errors import InputError, NeuromapError
 from neuromap.faults.edited_program import Edit, apply_edits, settled_state
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -22,8 +21,6 @@ from neuromap.network.build import require_weights
 from neuromap.network.network import Network
 from neuromap.render.numbers import seconds
 from neuromap.render.value import Card
-from neuromap.report.figures.row import ReportRow
-from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
@@ -246,88 +243,6 @@ class Stage:
 # One rollout on the stage: its mapping, its live run and the edits in force.
 
 
-# Figures of a rollout, from its schedule immediately and from its program once mapped.
-@dataclass(frozen=True)
-class ScheduleFigures(Card):
-    """Figures known from the schedule alone, in update steps of its execution."""
-
-    execution: str  # the time axis
-    problem: str = ""  # why there is no schedule, in one line; empty if there is
-    inference_factor: int | None = None  # F of the pattern
-    # frame_period, first_response, full_response: in update steps; least first response and greatest full response over
-    # outputs
-    frame_period: Time | None = None
-    first_response: int | None = None
-    full_response: int | None = None
-    is_exact: bool = True  # whether the full response is exact; else it is an upper bound
-
-
-@dataclass(frozen=True)
-class ChipFigures(Card):
-    """Figures of a program, in ticks."""
-
-    cores: int  # cores in use
-    frame_period: Time  # in ticks
-    ticks_per_step: int | None  # None if the schedule is in ticks
-    # first_response, full_response: in ticks, predicted from the schedule that was mapped
-    first_response: int
-    full_response: int
-    tick_seconds: float | None  # length of a tick; None if it lasts as long as its work
-
-    @property
-    def sampling_hz(self) -> float | None:
-        """Input frames per second."""
-        return None if self.tick_seconds is None else float(1 / (self.frame_period * self.tick_seconds))
-
-
-def schedule_figures(pattern: RolloutPattern, execution: str) -> ScheduleFigures:
-    """Compute the figures of a schedule; if there is none, return the problem."""
-    factor = pattern.inference_factor if pattern.is_valid else None
-    try:
-        rollout = Rollout(pattern.network, pattern, execution)
-        outputs = pattern.network.outputs
-        return ScheduleFigures(
-            execution,
-            "",
-            factor,
-            rollout.frame_period,
-            min(rollout.first_response(name) for name in outputs),
-            max(rollout.full_response(name) for name in outputs),
-            all(rollout.full_response_is_exact(name) for name in outputs),
-        )
-    except NeuromapError as error:
-        return ScheduleFigures(execution, str(error), factor)
-
-
-def chip_figures(rollout: Rollout, program: ChipProgram) -> ChipFigures:
-    """Compute the figures of a program."""
-    scale = 1 if rollout.is_tick_level else program.ticks_per_step
-    outputs = rollout.network.outputs
-    return ChipFigures(
-        program.n_cores,
-        program.period,
-        None if rollout.is_tick_level else scale,
-        min(rollout.first_response(name) for name in outputs) * scale,
-        max(rollout.full_response(name) for name in outputs) * scale,
-        None if program.chip.is_timed else program.chip.tick_seconds,
-    )
-
-
-def timeline_row(rollout: Rollout, program: ChipProgram) -> ReportRow:
-    """Make a report row with just the fields that a timeline needs."""
-    pattern = rollout.pattern
-    return ReportRow(
-        pattern=pattern.name,
-        execution=rollout.execution,
-        status="mapped",
-        streaming_edges=pattern.streaming_edges,
-        bridging_edges=tuple(pattern.bridging_edges.items()),
-        frame_period_ticks=program.period,
-        ports=program.nodes,
-        rollout=rollout,
-    )
-
-
 # Number of ticks whose spikes are kept.
 HISTORY = 256
 # Time limit of the mapper's search, in seconds.
@@ -341,7 +256,6 @@ class Mapped(Card):
     problem: str = ""  # why it does not run, in one line; empty if it does
     rollout: Rollout | None = None  # the mapped schedule
     program: ChipProgram | None = None  # program of the chip
-    figures: ChipFigures | None = None  # in ticks
 
 
 def map_run(network: Network, chip: ChipSpec, run: SceneRun, execution: str) -> Mapped:
@@ -349,7 +263,7 @@ def map_run(network: Network, chip: ChipSpec, run: SceneRun, execution: str) -> 
     try:
         rollout = Rollout(network, run.pattern, execution)
         mapped = map_with_stages(rollout, chip, MappingOptions(seconds=_SECONDS))
-        return Mapped("", mapped.rollout, mapped.program, chip_figures(mapped.rollout, mapped.program))
+        return Mapped("", mapped.rollout, mapped.program)
     except NeuromapError as error:
         return Mapped(str(error))
 
