@@ -114,11 +114,12 @@ def bench(
                 session.calibrate(rounds, ticks, seconds)
             group.append(session)
         groups.append(group)
-        small.append(None)
+        smaller = None
         if make is not None and caches is not None:
             tell("loading")
-            small[-1] = session = open_session(make(_cores_within(caches, group[0])), engine, 1)
-            session.calibrate(rounds, ticks, seconds)
+            smaller = open_session(make(_cores_within(caches, group[0])), engine, 1)
+            smaller.calibrate(rounds, ticks, seconds)
+        small.append(smaller)
 
     streams: dict[int, list[bench_report.Bandwidth]] = {count: [] for count in threads}
     for _ in range(rounds):
@@ -130,10 +131,7 @@ def bench(
             streams[count].append(stream.measure(count))
     tell("measuring")
     bandwidths = {
-        count: bench_report.Bandwidth(
-            float(np.median([b.read for b in found])),
-            float(np.median([b.update for b in found])),
-        )
+        count: bench_report.Bandwidth(*np.median([(b.read, b.update) for b in found], axis=0).tolist())
         for count, found in streams.items()
     }
     labels = settings if settings is not None else [()] * len(programs)
@@ -199,12 +197,8 @@ def _run(
     footprint = first.footprint
     moved = None
     if footprint is not None and visits is not None:
-        parts = (
-            footprint.visit_bytes * visits,
-            footprint.event_bytes * per_tick[1],
-            footprint.spike_bytes * per_tick[0],
-        )
-        moved = float(sum(parts))
+        moved = float(footprint.visit_bytes * visits + footprint.event_bytes * per_tick[1])
+        moved += footprint.spike_bytes * per_tick[0]
     return bench_report.BenchRun(
         name=program.name,
         chip=program.chip.name,

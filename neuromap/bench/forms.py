@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from neuromap.bench import bench_report
 from neuromap.files.messages import counted
@@ -23,7 +23,7 @@ from neuromap.render.document import (
     record_of,
 )
 from neuromap.render.numbers import plain, seconds
-from neuromap.render.table import Column, Table, print_rest, printed
+from neuromap.render.table import Column, Table, print_rest, printed, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -160,16 +160,9 @@ def _figures(run: bench_report.BenchRun) -> list[tuple[str, str, Callable[[bench
     ]
 
 
-def _run_table(run: bench_report.BenchRun) -> Table[tuple[str, str, Callable[[bench_report.Timing], str]]]:
-    named = (
-        Column[Any]("figure", lambda figure: figure[0], left=True),
-        Column[Any]("unit", lambda figure: figure[1], left=True),
-    )
-    return Table([*named, *(_column(timing) for timing in run.timings)], _figures(run))
-
-
-def _column(timing: bench_report.Timing) -> Column[Any]:
-    return Column(counted(timing.threads, "thread"), lambda figure: figure[2](timing))
+def _run_table(run: bench_report.BenchRun) -> Table[Sequence[str]]:
+    heads = ["figure", "unit", *(counted(timing.threads, "thread") for timing in run.timings)]
+    return text_table(heads, [(name, unit, *map(write, run.timings)) for name, unit, write in _figures(run)], (0, 1))
 
 
 # Most numbers of threads with their own columns in a brief table.

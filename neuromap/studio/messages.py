@@ -320,7 +320,7 @@ def _drawings(session: Session, k: int, run: SceneRun) -> dict[str, str]:
     line = "<p>It is drawn when the network is mapped.</p>"
     if mapped is not None and mapped.program is not None and mapped.rollout is not None:
         rollout, program = mapped.rollout, mapped.program
-        scheduled = {"frame_period_ticks": program.period, "ports": program.nodes, "rollout": rollout}
+        scheduled: dict[str, Any] = {"frame_period_ticks": program.period, "ports": program.nodes, "rollout": rollout}
         row = ReportRow.of(rollout.pattern, rollout.execution, **scheduled)
         line = draw_timeline(row, program.chip) or "<p>Too long to be drawn.</p>"
     return {**found, f"timeline-{k}": line}

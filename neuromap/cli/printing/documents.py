@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.usage import NodeCopies, Usage
-from neuromap.mapping.bounds.lower_bounds import PopulationBound
+from neuromap.hardware.program.usage import NodeCopies, Usage, sampling_frequency
+from neuromap.mapping.bounds.lower_bounds import BOUND, PopulationBound
 from neuromap.mapping.options.infeasibility import INFEASIBILITY
+from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.render.document import (
     COUNT,
@@ -22,6 +27,7 @@ from neuromap.render.document import (
     PERIOD,
     SENT,
     TEXT,
+    Shape,
     any_of,
     by_name,
     const,
@@ -35,7 +41,7 @@ from neuromap.render.document import (
     record,
     record_of,
 )
-from neuromap.render.numbers import intervals
+from neuromap.render.numbers import intervals, json_count
 from neuromap.report.over_cores import SECONDS
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.verification.verdict import Mismatch, Stray, Verification
@@ -65,26 +71,26 @@ ERROR = document(
         cycle=each(TEXT).optional,
     ),
 )
+_BOUND = record(
+    total=COUNT, by=TEXT, neurons=COUNT.optional, axons=COUNT.optional, populations=each(_POPULATION).optional
+).by(BOUND.write)
+_PROGRAM = {
+    "network": TEXT(at="program.name"),
+    "chip": TEXT(at="program.chip.name"),
+    "pattern": PATTERN(at="program.pattern"),
+    "execution": EXECUTION(at="program.execution"),
+    **members(Usage),
+    "core_bound": define("bound", any_of(_BOUND, NULL)),
+    "frame_period_ticks": PERIOD(at="program.period"),
+    "intervals": GAPS(at=lambda of: intervals(of["program"].period).get("intervals")),
+    "ticks_per_step": COUNT(at="program.ticks_per_step"),
+    "sampling_frequency_hz": NUMBER.or_null(at=lambda of: sampling_frequency(of["program"])),
+}
+# A program's use of its chip: from the members of ``Usage``, the program and a bound on its cores.
+PROGRAM = record(_PROGRAM)
 MAP = document(
     "map",
-    _LABELS | members(Usage),
-    core_bound=define(
-        "bound",
-        any_of(
-            record(
-                total=COUNT,
-                by=TEXT,
-                neurons=COUNT.optional,
-                axons=COUNT.optional,
-                populations=each(_POPULATION).optional,
-            ),
-            NULL,
-        ),
-    ),
-    frame_period_ticks=PERIOD,
-    intervals=GAPS,
-    ticks_per_step=COUNT,
-    sampling_frequency_hz=NUMBER.or_null,
+    _PROGRAM,
     nodes_on_chip=each(record_of(NodeCopies)),
     schedule=enum("steps", "ticks"),
     split_edges=each(TEXT),
@@ -93,46 +99,81 @@ MAP = document(
     phases=record(neurons=COUNT, neurons_before=COUNT, is_proven=FLAG, is_taken=FLAG).or_null,
     file=FILE,
 )
+
+
+def _by_edge(values: Mapping[EdgeKey, Any]) -> dict[str, Any]:
+    return {" -> ".join(key): value for key, value in values.items()}
+
+
+def _of_outputs(shape: Shape, of: Callable[[Rollout, str], Any]) -> Shape:
+    """Describe a figure of every output of a rollout."""
+    return by_name(shape)(at=lambda rollout: {name: of(rollout, name) for name in rollout.network.outputs})
+
+
 _TIMES = record(
     frame_period=NUMBER,
-    delays=by_name(NUMBER),
-    first_response=by_name(NUMBER),
-    full_response=by_name(NUMBER),
-    full_response_is_exact=by_name(FLAG),
-    worst_case_reaction=by_name(NUMBER),
-    best_input_reaction=by_name(NUMBER).added,
-    first_inputs=by_name(each(TEXT)).added,
+    delays=by_name(NUMBER)(at=lambda rollout: _by_edge(rollout.delays)),
+    first_response=_of_outputs(NUMBER, Rollout.first_response),
+    full_response=_of_outputs(NUMBER, Rollout.full_response),
+    full_response_is_exact=_of_outputs(FLAG, Rollout.full_response_is_exact),
+    worst_case_reaction=_of_outputs(NUMBER, Rollout.worst_case_reaction),
+    best_input_reaction=_of_outputs(NUMBER, Rollout.best_input_reaction).added,
+    first_inputs=_of_outputs(each(TEXT), Rollout.first_inputs).added,
 ).or_null
-_PATTERN = record(
-    name=TEXT,
-    streaming_edges=each(TEXT),
-    bridging_edges=by_name(INTEGER).optional,
-    valid=FLAG,
-    cycle=each(TEXT),
-    inference_factor=NUMBER.or_null,
-    equally_model_parallel_to_streaming=FLAG,
+# Of a pattern, streaming and the shift between them, its behaviour class, and its rollouts by execution.
+PATTERN_FIGURES = record(
+    name=TEXT(at="pattern.name"),
+    streaming_edges=each(TEXT.by(" -> ".join))(at="pattern.streaming_edges"),
+    bridging_edges=by_name(INTEGER).optional(at=lambda of: _by_edge(of["pattern"].bridging_edges) or None),
+    valid=FLAG(at="pattern.is_valid"),
+    cycle=each(TEXT)(at="pattern.cycle"),
+    inference_factor=NUMBER.or_null(at=lambda of: of["pattern"].inference_factor if of["pattern"].is_valid else None),
+    equally_model_parallel_to_streaming=FLAG(at=lambda of: of["pattern"].equally_model_parallel(of["streaming"])),
     behaviour_class=COUNT.or_null,
-    equivalent_to_streaming=FLAG.or_null,
-    shift_from_streaming=by_name(INTEGER).or_null,
+    equivalent_to_streaming=FLAG.or_null(at=lambda of: of["shift"] is not None if of["pattern"].is_valid else None),
+    shift_from_streaming=by_name(INTEGER).or_null(at="shift"),
     executions=record(windowed=_TIMES, pipelined=_TIMES),
 )
-_COUNTED = kind("integer", "string", "null")
-_COUNTS = ("forward_bound", "cycle_bound", "upper_bound", "most_sequential", "behaviour_classes")
+_COUNTED = kind("integer", "string", "null").by(json_count)
+_LOG2 = NUMBER.or_null.by(lambda number: math.log2(number) if number else None)
+
+
+def count_members(name: str, at: str) -> dict[str, Shape]:
+    """Describe a count, a decimal string from 2^53 on, and its logarithm; ``None`` if it was not counted."""
+    return {name: _COUNTED(at=at), f"{name}_log2": _LOG2(at=at)}
+
+
+_NETWORK_COUNTS = {
+    "network": TEXT(at="network.name"),
+    "nodes": COUNT(at=lambda of: len(of["network"].nodes)),
+    "inputs": each(TEXT)(at="network.inputs"),
+    "outputs": each(TEXT)(at="network.outputs"),
+    "counts": record(
+        edges=COUNT(at=lambda of: len(of["network"].edges)),
+        self_edges=COUNT(at=lambda of: len(of["network"].self_edges)),
+        **count_members("valid", "valid.value"),
+        **count_members("forward_bound", "bounds.forward_bound"),
+        **count_members("cycle_bound", "bounds.cycle_bound"),
+        **count_members("upper_bound", "bounds.upper_bound"),
+        **count_members("most_sequential", "sequential.count"),
+        **count_members("behaviour_classes", "classes"),
+    )(at=lambda of: of),
+    "proven": record(
+        valid=FLAG(at="valid.proven"),
+        cycle_bound=FLAG(at="bounds.cycle_bound_proven"),
+        most_sequential=FLAG(at="sequential.proven"),
+        behaviour_classes=FLAG(at=lambda of: of["classes"] is not None),
+    )(at=lambda of: of),
+}
+# Of a network and what was counted of its patterns.
+NETWORK_COUNTS = record(_NETWORK_COUNTS)
 ROLLOUTS = document(
     "rollouts",
-    network=TEXT,
-    nodes=COUNT,
-    inputs=each(TEXT),
-    outputs=each(TEXT),
-    counts=record(
-        {"edges": COUNT, "self_edges": COUNT, "valid": _COUNTED, "valid_log2": NUMBER.or_null},
-        **{key: part for name in _COUNTS for key, part in ((name, _COUNTED), (f"{name}_log2", NUMBER.or_null))},
-    ),
-    proven=record(valid=FLAG, cycle_bound=FLAG, most_sequential=FLAG, behaviour_classes=FLAG),
+    _NETWORK_COUNTS,
     listed=COUNT,
     complete=FLAG,
     class_numbers_are_of_network=FLAG,
-    patterns=each(define("pattern", _PATTERN)),
+    patterns=each(define("pattern", PATTERN_FIGURES)),
     work_per_tick=COUNT.optional,
     seconds=SECONDS.optional,
 )
