@@ -295,13 +295,8 @@ def draw_shade(cores: CoreMap, figure: CoreFigure, heading: str = "", *, narrow:
     mean = np.bincount(each, values) / np.bincount(each) if len(values) else values
     most = float(mean.max(initial=0.0))
     levels = np.ceil(SHADES * mean / most * (1 - 1e-12)).astype(np.int64) if most else np.zeros(len(mean), np.int64)
-    parts = [label(grid.left, 20, heading, "heading", anchor="start")] if heading else []
-    parts += grid.frame()
-    parts += _squares(square, mean, levels, grid, figure)
-    key = _key(figure, levels, most, grid)
-    inset, bottom = grid.inset(key.y + 14)
-    description = f"Cores in use by {figure.name}"
-    return drawing(grid.width, grid.height(bottom - grid.top), [*parts, *key.parts, *inset], description)
+    parts, key = _squares(square, mean, levels, grid, figure), _key(figure, levels, most, grid)
+    return grid.picture(heading, parts, key, f"Cores in use by {figure.name}")
 
 
 def _squares(

@@ -36,7 +36,8 @@ def findings(report: LatencyReport) -> tuple[Finding, ...]:
     found: list[Finding] = []
     for execution in dict.fromkeys(row.execution for row in report.rows):
         rows = [row for row in report.rows if row.execution == execution and row.status == "mapped"]
-        found += _of_execution(execution, rows, report.chip)
+        said = [(by, _compared(rows, by, report.chip)) for by in _COMPARISONS]
+        found += [Finding(execution, text + by.note(rows), by.kind) for by, text in said if text]
     found += _accuracy(report)
     refused = [row for row in report.rows if row.status != "mapped"]
     if refused:
@@ -127,11 +128,6 @@ _COMPARISONS = (
         note=_static,
     ),
 )
-
-
-def _of_execution(execution: str, rows: Sequence[ReportRow], chip: ChipSpec) -> list[Finding]:
-    said = [(by, _compared(rows, by, chip)) for by in _COMPARISONS]
-    return [Finding(execution, text + by.note(rows), by.kind) for by, text in said if text]
 
 
 def _compared(rows: Sequence[ReportRow], by: _Comparison, chip: ChipSpec) -> str:

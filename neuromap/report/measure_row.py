@@ -140,10 +140,14 @@ def make_row(
     per_step = _ticks_per_step(rollout, program)
     scale = per_step or 1
     found = measure(program)
-    steady = count_steady_activity(program, each, choice) if _on_board(program) else None
+    place, board = program.coordinates, (program.chip.columns, program.chip.rows)
+    is_on_board = bool((place >= 0).all() and (place < board).all())  # else spikes have no routes
+    steady = count_steady_activity(program, each, choice) if is_on_board else None
     clock = ResponseSeconds(program, None if steady is None else steady.seconds)
-    stimulus, onset = _onset(rollout, program, checked, scale)
-    observed = difference_of_runs(program, stimulus, onset, choice)
+    # frames that fill the network before an onset, and cover the full response after it
+    longest = max(full.steps for full in rollout.full_responses.values()) * scale
+    onset = math.ceil(longest / program.period) + 1
+    observed = difference_of_runs(program, extend_frames(checked, 2 * onset + 2), onset, choice)
     is_period = verification.rollout_period_ticks == program.period  # else the wait for a sample is unknown
     outputs = {}
     for name in rollout.network.outputs:
@@ -264,12 +268,6 @@ def _overall(row: ReportRow, rollout: Rollout, outputs: Mapping[str, OutputRespo
     )
 
 
-def _on_board(program: ChipProgram) -> bool:
-    """Return whether all cores lie on the board; else spikes have no routes."""
-    place, chip = program.coordinates, program.chip
-    return bool((place >= 0).all() and (place < (chip.columns, chip.rows)).all())
-
-
 def _late(
     activity: Activity, program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], choice: EngineChoice
 ) -> LateFigures | None:
@@ -284,16 +282,6 @@ def _late(
     return LateFigures(len(late), late.n_overdue, str(late.named(1)[0]))
 
 
-def _onset(
-    rollout: Rollout, program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], scale: int
-) -> tuple[dict[str, NDArray[np.bool_]], int]:
-    """Extend frames to fill the network before an onset and cover the full response after it; return both."""
-    period = program.period
-    ticks = max(rollout.full_response(name) for name in rollout.network.outputs) * scale
-    span = math.ceil(ticks / period) + 1
-    return extend_frames(frames, 2 * span + 2), span
-
-
 def _core_bound(rollout: Rollout, program: ChipProgram, scale: int, known: dict[bytes, CoreBound]) -> CoreBound | None:
     if program.is_part is not None and program.is_part.any():
         return None  # bounds hold for mappings that compute every neuron from all its sources at once
@@ -302,13 +290,12 @@ def _core_bound(rollout: Rollout, program: ChipProgram, scale: int, known: dict[
     try:
         network = keep_nodes(legalise(rollout, program.chip, ticks_per_step=scale), kept)
         name = digest_of(network)
-        if name is None:
-            return core_bound(network, program.chip)
-        if name not in known:
-            known[name] = core_bound(network, program.chip)
-        return known[name]
+        found = (name and known.get(name)) or core_bound(network, program.chip)
     except DoesNotFitError:  # a program that was not mapped from this schedule
         return None
+    if name is not None:
+        known[name] = found
+    return found
 
 
 # The first ticks of a run, as a raster of spikes.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,14 +32,8 @@ def draw_chip(cores: CoreMap, heading: str = "", *, narrow: bool = False) -> str
     # :data:`neuromap.report.drawings.draw_chip.MOST_SQUARES` cores is drawn in squares of several cores, each with the
     # node that most of its cores hold
     grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading), narrow=narrow)
-    parts = [label(grid.left, 20, heading, "heading", anchor="start")] if heading else []
-    parts += grid.frame()
-    parts += _blocks(cores, grid) if grid.block > 1 else _cores(cores, grid)
-    parts += _dead(cores, grid)
-    key = _key(cores, grid)
-    inset, bottom = grid.inset(key.y + 14)
-    description = "Chip map: cores in use by node"
-    return drawing(grid.width, grid.height(bottom - grid.top), [*parts, *key.parts, *inset], description)
+    parts = _blocks(cores, grid) if grid.block > 1 else _cores(cores, grid)
+    return grid.picture(heading, [*parts, *_dead(cores, grid)], _key(cores, grid), "Chip map: cores in use by node")
 
 
 def node_class(node: int) -> str:
@@ -127,17 +122,10 @@ def _tooltip(cores: CoreMap, k: int, x: int, y: int) -> str:
     if second >= 0:
         text += f", {cores.names[second]} ({counted(cores.second_neurons[k], 'neuron')})"
     if (more := int(cores.n_nodes[k]) - 2) > 0:
-        text += f" and {more} more node" + "s" * (more > 1)
-    notes = [
-        f"{n} {what}"
-        for n, what in (
-            (cores.relays[k], "relays"),
-            (cores.splitters[k], "splitters"),
-            (cores.parts[k], "parts of sums"),
-        )
-        if n
-    ]
-    return text + ("; of them " + " and ".join(notes) if notes else "")
+        text += f" and {counted(more, 'more node')}"
+    kinds = {"relays": cores.relays[k], "splitters": cores.splitters[k], "parts of sums": cores.parts[k]}
+    notes = " and ".join(f"{n} {what}" for what, n in kinds.items() if n)
+    return text + (f"; of them {notes}" if notes else "")
 
 
 def _key(cores: CoreMap, grid: BoardGrid) -> Key:
@@ -146,7 +134,7 @@ def _key(cores: CoreMap, grid: BoardGrid) -> Key:
     for node in nodes[:_MOST_NAMED]:
         name = "without labels" if node < 0 else cores.names[node]
         count = int((cores.main < 0).sum() if node < 0 else cores.cores_of_node[node])
-        text = f"{shorten(name, 18)}: {count} core{'s' * (count != 1)}"
+        text = f"{shorten(name, 18)}: {counted(count, 'core')}"
         key.square(node_class(node), text, f"{name}: neurons in {counted(count, 'core')}")
     if len(nodes) > _MOST_NAMED:
         key.write(f"and {len(nodes) - _MOST_NAMED} more nodes")
@@ -252,15 +240,32 @@ class BoardGrid:
         last = min(x + self.block, self.board[0]) - 1, min(y + self.block, self.board[1]) - 1
         return f"({x}, {y}) to ({last[0]}, {last[1]})"
 
+    def picture(self, heading: str, parts: Iterable[str], key: Key, description: str) -> str:
+        """Draw cores in the frame, with a key and the whole board beside them."""
+        head = [label(_LEFT, 20, heading, "heading", anchor="start")] if heading else []
+        inset, bottom = self.inset(key.y + 14)
+        every = [*head, *self.frame(), *parts, *key.parts, *inset]
+        return drawing(self.width, self.height(bottom - self.top), every, description)
+
     def frame(self, squares: bool = True, of: str = "cores") -> list[str]:
         """Draw the squares' grid or only its outline, chip boundaries and axes."""
+        left, top, right, bottom = map(number, (self.left, self.top, self.right, self.bottom))
+        lines = f"M{left} {top}H{right}V{bottom}H{left}z"
         if squares:
-            lines = self._lines()
-        else:
-            lines = f"M{number(self.left)} {number(self.top)}H{number(self.right)}V{number(self.bottom)}"
-            lines += f"H{number(self.left)}z"
+            across, up = (range(n + 1) for n in (self.columns, self.rows))
+            lines = "".join(f"M{number(self.left + self.side * k)} {top}V{bottom}" for k in across)
+            lines += "".join(f"M{left} {number(self.top + self.side * k)}H{right}" for k in up)
         parts = [element("path", d=lines, class_="grid fine" if squares and self.side < 10 else "grid")]
-        if boundaries := self._chip_boundaries():
+        columns, rows = (
+            [
+                self.side * (k - first) / self.block
+                for k in range((first // chip + 1) * chip, first + count * self.block, chip)
+            ]
+            for first, count, chip in ((self.x, self.columns, self.chip[0]), (self.y, self.rows, self.chip[1]))
+        )
+        if columns or rows:
+            boundaries = "".join(f"M{number(self.left + along)} {top}V{bottom}" for along in columns)
+            boundaries += "".join(f"M{left} {number(self.bottom - along)}H{right}" for along in rows)
             parts.append(element("path", d=boundaries, class_="chip-boundary", title="boundary between two chips"))
         step = _step(26 / self.side * self.block)
         for x in _labels(self.x, self.columns * self.block, step):
@@ -275,30 +280,6 @@ class BoardGrid:
             "text", "y", x=self.left - 40, y=(self.top + self.bottom) / 2 + 4, class_="small", text_anchor="middle"
         )
         return [*parts, turned]
-
-    def _lines(self) -> str:
-        return "".join(
-            f"M{number(self.left + self.side * k)} {number(self.top)}V{number(self.bottom)}"
-            for k in range(self.columns + 1)
-        ) + "".join(
-            f"M{number(self.left)} {number(self.top + self.side * k)}H{number(self.right)}"
-            for k in range(self.rows + 1)
-        )
-
-    def _chip_boundaries(self) -> str:
-        found = []
-        for axis, (first, count, chip) in enumerate(
-            ((self.x, self.columns, self.chip[0]), (self.y, self.rows, self.chip[1]))
-        ):
-            start = (first // chip + 1) * chip
-            for k in range(start, first + count * self.block, chip):
-                along = self.side * (k - first) / self.block
-                found.append(
-                    f"M{number(self.left + along)} {number(self.top)}V{number(self.bottom)}"
-                    if axis == 0
-                    else f"M{number(self.left)} {number(self.bottom - along)}H{number(self.right)}"
-                )
-        return "".join(found)
 
     def inset(self, y: float) -> tuple[list[str], float]:
         """Draw the whole board with the part that the picture shows; also return its lower edge."""
@@ -465,22 +446,18 @@ def _links(loads: NDArray[np.int64], grid: BoardGrid, bounds: list[int]) -> list
     classes = np.where(loads[:4] > 0, np.searchsorted(bounds or [0], loads[:4]) + 1, 0)
     parts: list[str] = []
     for level in range(_lowest(grid), len(bounds) + 1):
-        paths: dict[str, list[str]] = defaultdict(list)
-        for direction, row, column in np.argwhere((classes == level) & reach).tolist():
-            path = _line(direction, column, row, level, grid)
-            if level and alone:
-                load = int(loads[direction, row, column])
-                where = f"{grid.place(column, row)} {DIRECTIONS[direction]}"
-                tip = f"{where}: {counted(load, 'spike')} per tick, most in one tick"
-                parts.append(
-                    element("path", d=path, class_=_class(level, bounds, grid), title=tip, **_stroke(level, grid))
-                )
-            else:
-                paths["link"].append(path)
-        if paths:
-            tip = f"{_range(level, bounds)} spikes per tick, most in one tick" if level else "never used"
-            class_ = _class(level, bounds, grid)
-            parts.append(element("path", d="".join(paths["link"]), class_=class_, title=tip, **_stroke(level, grid)))
+        places = np.argwhere((classes == level) & reach).tolist()
+        drawn = [(_line(direction, column, row, level, grid), "") for direction, row, column in places]
+        per_tick = "per tick, most in one tick"
+        if level and alone:
+            loaded = [(f"{grid.place(x, y)} {DIRECTIONS[k]}", int(loads[k, y, x])) for k, y, x in places]
+            tips = [f"{where}: {counted(load, 'spike')} {per_tick}" for where, load in loaded]
+            drawn = [(path, tip) for (path, _), tip in zip(drawn, tips, strict=True)]
+        elif drawn:
+            tip = f"{_range(level, bounds)} spikes {per_tick}" if level else "never used"
+            drawn = [("".join(path for path, _ in drawn), tip)]
+        class_, stroke = _class(level, bounds, grid), _stroke(level, grid)
+        parts += [element("path", d=path, class_=class_, title=tip, **stroke) for path, tip in drawn]
     return parts
 
 

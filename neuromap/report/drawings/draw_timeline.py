@@ -324,19 +324,19 @@ class _Clock:
 
     def first_response(self) -> tuple[list[_Span], list[tuple[str, int]]]:
         """Make the bracket of the first response, and its path as (node, frame)."""
-        found: list[tuple[int, str, str, int]] = []
-        for u, reach in self.soonest.items():
-            for o in self.network.outputs:
-                if o in reach.frames:
-                    frame = self.onset_frame + reach.frames[o]
-                    found.append((self.tick(o, frame) - self.tick(u, self.onset_frame), u, o, frame))
+        found = [
+            (self.tick(o, self.onset_frame + reach.frames[o]) - self.tick(u, self.onset_frame), u, o)
+            for u, reach in self.soonest.items()
+            for o in self.network.outputs
+            if o in reach.frames
+        ]
         if not found:
             return [], []
-        ticks, u, o, frame = min(found)
-        words = f"first response of {shorten(o, 10)}: {self.words(self.tick(u, self.onset_frame), ticks)}"
-        reach = self.soonest[u]
+        ticks, u, o = min(found)
+        start, reach = self.tick(u, self.onset_frame), self.soonest[u]
+        words = f"first response of {shorten(o, 10)}: {self.words(start, ticks)}"
         path = [(n, self.onset_frame + reach.frames[n]) for n in reach.path(o)]
-        return [_Span(self.tick(u, self.onset_frame), self.tick(o, frame), words, "first")], path
+        return [_Span(start, start + ticks, words, "first")], path
 
     def full_response(self) -> list[_Span]:
         """Make the bracket of the full response, as predicted."""
