@@ -85,8 +85,8 @@ class Viewer:
 
     def _classes(self, k: int) -> list[str] | None:
         """Return the names of the classes that outputs vote for; None if the images do not fit this network."""
-        images, network = self._session.offer.images, self._session.stage.scene.network
-        if images is None or not any(self._session.stage.takes(name, images.shape) for name in network.inputs):
+        images = self._session.offer.images
+        if images is None or not self._session.stage.world.takers(images.shape):
             return None
         sizes = [port.size for port in self._runs[k].program.nodes if port.kind == "output"]
         return list(images.classes) if all(size % len(images.classes) == 0 for size in sizes) else None
@@ -296,7 +296,7 @@ def _chosen(session: Session) -> str:
 def _input(session: Session, macros: Any) -> str:
     shown, images, network = session.stage.shown, session.offer.images, session.stage.scene.network
     image = None
-    if images is not None and any(session.stage.takes(name, images.shape) for name in network.inputs):
+    if images is not None and session.stage.world.takers(images.shape):
         found = shown.label.partition(" image ")[2].partition(",")[0]
         last = len(images.images) - 1
         number = min(last, int(found)) if found.isascii() and found.isdigit() else 0

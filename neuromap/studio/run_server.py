@@ -159,11 +159,9 @@ MOST_MESSAGE = 2**21
 # Seconds between two updates.
 _BEAT = 0.08
 _STATIC = {
-    "colours.css": ("neuromap.render", "templates"), "style.css": ("neuromap.render", "templates"),
-    "drawing.css": ("neuromap.render", "templates"), "studio.css": ("neuromap.studio", "static"),
-    "studio.js": ("neuromap.studio", "static"), "pictures.js": ("neuromap.studio", "static"),
-    "input.js": ("neuromap.studio", "static"),
-}  # fmt: skip
+    **dict.fromkeys(("colours.css", "style.css", "drawing.css"), ("neuromap.render", "templates")),
+    **dict.fromkeys(("studio.css", "studio.js", "pictures.js", "input.js"), ("neuromap.studio", "static")),
+}
 _KINDS = {
     "css": "text/css",
     "js": "text/javascript",

@@ -14,7 +14,7 @@ from neuromap.faults.edited_program import SilentCore, ThresholdEdit, WeightEdit
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.studio.messages import CHIP_TICKS, figure_texts, look_at, raster_rows
 from neuromap.studio.scene.player import Stage
-from neuromap.studio.scene.scene import Change, SceneRun, Shown, World, WorldSource
+from neuromap.studio.scene.scene import Change, SceneRun, Shown, World, world_source
 from neuromap.studio.scene.scene_file import read_scene, scene_bytes
 
 NUMPY = EngineChoice("numpy")
@@ -38,7 +38,7 @@ def test_runs_side_by_side_are_runs_of_the_library_on_the_same_input(scene, cros
     for run, played in zip(scene.runs, stage.runs, strict=True):
         program = nm.map_rollout(nm.Rollout(scene.network, run.pattern), scene.chip)
         assert np.array_equal(program.crossbar, played.program.crossbar)
-        source = WorldSource(world, program, lambda: cross)
+        source = world_source(world, program, lambda: cross)
         frames = {"I": np.stack([source(i)["I"] for i in range(30)])}
         trace = nm.simulate(program, frames, engine="numpy")
         found = [(out.frame, out.spikes.tolist()) for out in played.live.outputs]

@@ -26,7 +26,7 @@ from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.live_run import LiveRun
 from neuromap.simulation.run.tick_run import SpikeLabels, TickSpikes
-from neuromap.studio.scene.scene import MOST_TICKS, Change, Scene, SceneRun, Shown, World, WorldSource
+from neuromap.studio.scene.scene import MOST_TICKS, Change, Scene, SceneRun, Shown, World, world_source
 
 EXECUTIONS = ("windowed", "pipelined")
 
@@ -37,7 +37,7 @@ class Stage:
     # Actions are recorded as changes of the scene at ticks; since all random numbers depend only on tick and seed, the
     # same changes reproduce the same spikes.
     # now: the tick that runs next
-    # shown: the current input
+    # shown, world: the current input, and how input nodes sample it
     # runs: the runs being played; empty before they are mapped
     # mapped: results of mapping (number of the run, execution), as far as known
     # lock: hold it while reading runs, so that they stand still
@@ -56,7 +56,7 @@ class Stage:
     def _set(self, scene: Scene) -> None:
         world = World(scene.network, scene.stimulus)  # first, so that a refusal changes nothing
         self._generation += 1
-        self._scene, self.now, self._applied, self._world = scene, 0, 0, world
+        self._scene, self.now, self._applied, self.world = scene, 0, 0, world
         self.shown = Shown()
         self.runs: tuple[PlayedRun, ...] = ()
         self.mapped, self.verdict = {}, None
@@ -133,7 +133,7 @@ class Stage:
         if len(found) < len(programs):
             return
         self.now, self._applied, self.shown = 0, 0, Shown()
-        self.runs = tuple(PlayedRun(p, self._world, lambda: self.shown, self._choice) for p in found)
+        self.runs = tuple(PlayedRun(p, self.world, lambda: self.shown, self._choice) for p in found)
         self._apply()
 
     def catch_up(self, most: int, seconds: float = math.inf) -> bool:
@@ -176,10 +176,6 @@ class Stage:
                 self.verdict = sums == self._scene.checksums if self._scene.checksums else None
             return self.now - begin
 
-    def takes(self, node: str, shape: tuple[int, int, int]) -> bool:
-        """Whether pictures of a shape can be shown to an input node."""
-        return self._world.takes(node, shape)
-
     def ticks_to_frame(self) -> int:
         """Count the ticks until every output of the first run has shown a further frame."""
         with self.lock:
@@ -188,7 +184,7 @@ class Stage:
     def show(self, shown: Shown) -> None:
         """Change the input from now on; a replay ends here, and recording continues from here."""
         with self.lock:
-            self._world.check(shown)
+            self.world.check(shown)
             self._record(Change(self.now, shown=shown))
 
     def edit(self, run: int, edits: Sequence[Edit]) -> None:
@@ -285,7 +281,7 @@ class PlayedRun:
 
     def __init__(self, program: ChipProgram, world: World, shown: Callable[[], Shown], choice: EngineChoice) -> None:
         self.program, self.edits, self.checksum = program, tuple[Edit, ...](), 0
-        self.live = LiveRun(program, WorldSource(world, program, shown), choice, history=HISTORY)
+        self.live = LiveRun(program, world_source(world, program, shown), choice, history=HISTORY)
         self.labels = SpikeLabels(program)
 
     def tick(self) -> TickSpikes:
