@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any, cast
 
 import numpy as np
@@ -92,52 +93,49 @@ def bench(
     caches = bench_report.measure_caches() if EngineChoice(engine).kind.is_compiled else None
     makers = same_kind if same_kind is not None and caches is not None else [None] * len(programs)
     total = (len(programs) * len(threads) + sum(make is not None for make in makers)) * (rounds + 1)
-    step = 0
+    steps = count()
 
     def tell(what: str) -> None:
-        nonlocal step
+        step = next(steps)
         if progress is not None:
             progress(what, step, total)
-        step += 1
 
-    groups: list[list[Session]] = []
-    small: list[Session | None] = []
+    groups: list[tuple[list[Session], Session | None]] = []
     for program, make in zip(programs, makers, strict=True):
         group: list[Session] = []
-        for count in threads:
+        for n_threads in threads:
             tell("loading")
-            session = open_session(program, engine, count)
+            session = open_session(program, engine, n_threads)
             if group:
                 session.plan(group[0].ticks_per_round, group[0].block)
                 session.warm_up(group[0].ticks)
             else:
                 session.calibrate(rounds, ticks, seconds)
             group.append(session)
-        groups.append(group)
         smaller = None
         if make is not None and caches is not None:
             tell("loading")
             smaller = open_session(make(_cores_within(caches, group[0])), engine, 1)
             smaller.calibrate(rounds, ticks, seconds)
-        small.append(smaller)
+        groups.append((group, smaller))
 
-    streams: dict[int, list[bench_report.Bandwidth]] = {count: [] for count in threads}
+    streams: dict[int, list[bench_report.Bandwidth]] = {n_threads: [] for n_threads in threads}
     for _ in range(rounds):
-        for group, smaller in zip(groups, small, strict=True):
+        for group, smaller in groups:
             for session in [*group, *([] if smaller is None else [smaller])]:
                 tell("measuring")
                 session.measure()
-        for count in threads:
-            streams[count].append(stream.measure(count))
+        for n_threads, found in streams.items():
+            found.append(stream.measure(n_threads))
     tell("measuring")
     bandwidths = {
-        count: bench_report.Bandwidth(*np.median([(b.read, b.update) for b in found], axis=0).tolist())
-        for count, found in streams.items()
+        n_threads: bench_report.Bandwidth(*np.median([(b.read, b.update) for b in found], axis=0).tolist())
+        for n_threads, found in streams.items()
     }
     labels = settings if settings is not None else [()] * len(programs)
     runs = tuple(
         _run(group, bandwidths, tuple(label), _in_cache(smaller))
-        for group, label, smaller in zip(groups, labels, small, strict=True)
+        for (group, smaller), label in zip(groups, labels, strict=True)
     )
     return bench_report.BenchReport(__version__, date, machine, caches, engine, rounds, scaling, runs)
 
@@ -168,8 +166,8 @@ def _checked(
 ) -> int:
     if not programs or not threads or any(program.n_cores == 0 for program in programs):
         raise InputError("bench: nothing to measure; give a program with a core or more, and a number of threads")
-    for count in threads:
-        thread_count(count)
+    for n_threads in threads:
+        thread_count(n_threads)
     if len(set(threads)) < len(threads):
         raise InputError(f"threads {', '.join(map(str, threads))}: a number is named twice; name each once")
     if not EngineChoice(engine).kind.has_threads and tuple(threads) != (1,):
@@ -192,7 +190,7 @@ def _run(
     first = group[0]
     require_equal_totals(group)
     program, (ticks, totals, n_visits) = first.program, first.measured
-    per_tick = [count / ticks for count in totals]
+    per_tick = [total / ticks for total in totals]
     visits = None if n_visits is None else n_visits / ticks
     footprint = first.footprint
     moved = None

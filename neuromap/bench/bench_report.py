@@ -104,23 +104,14 @@ class Stream:
         size = self._buffer.nbytes
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(len, parts))  # start the threads before the clock
-            return Bandwidth(size / _seconds(pool, _read, parts), 2 * size / _seconds(pool, _update, parts))
+            read = _seconds(pool, np.bitwise_or.reduce, parts)
+            return Bandwidth(size / read, 2 * size / _seconds(pool, lambda part: np.add(part, 1, out=part), parts))
 
 
-def _seconds(
-    pool: ThreadPoolExecutor, work: Callable[[NDArray[np.int64]], None], parts: list[NDArray[np.int64]]
-) -> float:
+def _seconds(pool: ThreadPoolExecutor, work: Callable[..., object], parts: list[NDArray[np.int64]]) -> float:
     start = perf_counter()
     list(pool.map(work, parts))
     return perf_counter() - start
-
-
-def _read(part: NDArray[np.int64]) -> None:
-    np.bitwise_or.reduce(part)
-
-
-def _update(part: NDArray[np.int64]) -> None:
-    np.add(part, 1, out=part)
 
 
 def _cpu_model() -> str:

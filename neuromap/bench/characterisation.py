@@ -68,8 +68,6 @@ def drive_for(rate_hz: float, chip: ChipSpec) -> Drive:
 _T = TypeVar("_T", bound=np.generic)
 # Most crossbar rows drawn at once; bounds the memory besides the program itself.
 _ROWS = 1 << 14
-# Bytes of a cache line; a crossbar that starts on one is read in whole lines.
-_LINE = 64
 # Independent streams of random bits: none depends on how much the others draw.
 _CROSSBAR, _PERMUTATION, _DELAYS, _POTENTIALS, _SIGNS, _SCALES, _OFFSETS = range(7)
 
@@ -232,24 +230,20 @@ def _request(n_cores: int, asked: _Asked) -> _Request:
     return _Request(n_cores, synapses, (least, greatest), resting, asked.heterogeneous, board, drive, asked.seed)
 
 
-def _aligned(shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Return zeros aligned to a cache line, which NumPy alone does not guarantee."""
-    size = math.prod(shape)
-    memory = np.zeros(size + _LINE, np.uint8)
-    start = -memory.ctypes.data % _LINE
-    return memory[start : start + size].reshape(shape)
-
-
 def _crossbar(asked: _Request, progress: Callable[[int, int], object] | None) -> NDArray[np.uint8]:
-    n_neurons = asked.chip.neurons
-    crossbar = _aligned((asked.n_cores, asked.chip.axons, -(-n_neurons // 8)))
-    rows = crossbar.reshape(-1, crossbar.shape[2])
+    from neuromap.simulation.engine.kernel.layout import aligned_empty
+
+    # what starts on a cache line is read in whole lines
+    n_neurons, n_axons, width = asked.chip.neurons, asked.chip.axons, -(-asked.chip.neurons // 8)
+    crossbar: NDArray[np.uint8] = aligned_empty(asked.n_cores * n_axons * width, np.uint8)
+    crossbar[:] = 0
+    rows = crossbar.reshape(-1, width)
     bits = RandomBits(asked.seed, _CROSSBAR)
     for start in range(0, len(rows), _ROWS):
         set_bits(rows[start : start + _ROWS], n_neurons, asked.synapses, bits)
         if progress is not None:
             progress(min(start + _ROWS, len(rows)), len(rows))
-    return adopted(crossbar)
+    return adopted(crossbar.reshape(asked.n_cores, n_axons, width))
 
 
 def _targets(asked: _Request) -> NDArray[np.int64]:

@@ -213,12 +213,6 @@ def machine_line(machine: bench_report.Machine) -> str:
     return "; ".join(parts)
 
 
-def _caches_line(caches: bench_report.Caches) -> str:
-    """Describe the measured caches."""
-    near, last = (f"{size / 2**20:.3g} MiB" for size in (caches.near_bytes, caches.last_bytes))
-    return f"caches, measured on 1 thread: {near} near, {last} in all"
-
-
 def _in_cache_line(found: bench_report.InCache) -> str:
     return (
         f"in cache: {counted(found.cores, 'core')} of this kind, {_bytes(found.hot_bytes)} hot, take "
@@ -243,11 +237,9 @@ def _run_lines(run: bench_report.BenchRun) -> list[str]:
 
 
 def _notes(report: bench_report.BenchReport) -> list[str]:
-    notes = []
+    notes, load = [], report.machine.load_average
     cache = report.machine.cache_bytes if report.caches is None else report.caches.last_bytes
-    load = report.machine.load_average
-    small = [run for run in report.runs if cache and run.hot_bytes is not None and run.hot_bytes < cache]
-    if small:
+    if any(cache and run.hot_bytes is not None and run.hot_bytes < cache for run in report.runs):
         notes.append("Hot memory below the size of the caches: there the limit by memory can be passed.")
     if load is not None and load >= 0.5:
         notes.append(f"Load average {load:.2g} before the start: others were at work, trust ratios and not times.")
@@ -263,15 +255,14 @@ def print_bench(report: bench_report.BenchReport, console: Console, *, every: bo
 
     line(f"{machine_line(report.machine)}; {report.date}")
     if report.caches is not None:
-        line(_caches_line(report.caches))
+        near, last = (f"{size / 2**20:.3g} MiB" for size in (report.caches.near_bytes, report.caches.last_bytes))
+        line(f"caches, measured on 1 thread: {near} near, {last} in all")
     ticks = ", ".join(dict.fromkeys(str(run.ticks_per_round) for run in report.runs))
     line(f"engine {report.engine}; {report.rounds} rounds of {ticks} ticks, all in turn; medians over the rounds")
     run = report.runs[0]
-    if len(report.runs) == 1:
-        for text in _run_lines(run):
-            line(text)
-    else:
-        line(f"1 tick = {seconds(run.tick_seconds)} of network time; times are wall clock")
+    several = [f"1 tick = {seconds(run.tick_seconds)} of network time; times are wall clock"]
+    for text in _run_lines(run) if len(report.runs) == 1 else several:
+        line(text)
     if len(report.runs) == 1 and (every or len(run.timings) <= _SIDE_BY_SIDE):
         _run_table(run).print(console)
     else:

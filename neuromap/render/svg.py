@@ -64,15 +64,9 @@ def arrow(path: str, before: Point, end: Point, class_: str, title: str = "", **
     """Make a path with an arrowhead at its end."""
     angle = math.atan2(end[1] - before[1], end[0] - before[0])
     length, half = 7.5, 3.2
-    corners = [end]
-    for side in (1, -1):
-        corners.append(
-            (
-                end[0] - length * math.cos(angle) + side * half * math.sin(angle),
-                end[1] - length * math.sin(angle) - side * half * math.cos(angle),
-            )
-        )
-    points = " ".join(f"{number(x)},{number(y)}" for x, y in corners)
+    cos, sin = math.cos(angle), math.sin(angle)
+    sides = [(end[0] - length * cos + side * sin, end[1] - length * sin - side * cos) for side in (half, -half)]
+    points = " ".join(f"{number(x)},{number(y)}" for x, y in (end, *sides))
     line, head = element("path", d=path, class_="line"), element("polygon", points=points)
     return element("g", line, head, title=title, class_=class_, **attributes)
 

@@ -27,7 +27,6 @@ from neuromap.report.drawings.draw_timeline import draw_overview, draw_timeline
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import CoreMap, ReportRow, SpikeRaster
 from neuromap.report.text import distinct_rows
-from neuromap.rollout.pattern import RolloutPattern
 
 # Kinds of figures of patterns and rows: endings of their file names.
 KINDS = ("network", "window", "timeline", "chip", "neurons", "copies", "spikes", "links", "raster")
@@ -119,13 +118,6 @@ def draw_row(row: ReportRow, heading: str = "", *, narrow: bool = False) -> dict
     }
 
 
-def row_pattern(report: LatencyReport, row: ReportRow) -> RolloutPattern:
-    """Return the pattern of a row of a report."""
-    return RolloutPattern.from_streaming_edges(
-        report.network, row.streaming_edges, row.pattern, bridging=dict(row.bridging_edges)
-    )
-
-
 def figure_files(report: LatencyReport) -> dict[str, str]:
     """Make all figures of a report as SVG files."""
     found = {
@@ -140,7 +132,7 @@ def figure_files(report: LatencyReport) -> dict[str, str]:
         key = (row.pattern, row.streaming_edges, row.bridging_edges)
         if can_be_drawn and key not in drawn:
             drawn.add(key)
-            pattern = row_pattern(report, row)
+            pattern = row.pattern_of(report.network)
             figures = {"network": draw_network(report.network, pattern), "window": window_of(pattern)}
             found |= names.of(_slug(row.pattern), place, figures)
         heading = f"{report.network.name} on {report.chip.name}, {row.pattern}, {row.execution}"

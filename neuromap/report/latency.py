@@ -501,10 +501,7 @@ def _report(
     network: Network, chip: ChipSpec, rows: list[ReportRow], stimulus: dict[str, Any], summary: MostSequential | None
 ) -> LatencyReport:
     count, proven = (None, None) if summary is None else (summary.count, summary.proven)
-    patterns = [
-        RolloutPattern.from_streaming_edges(network, row.streaming_edges, bridging=dict(row.bridging_edges))
-        for row in rows
-    ]
+    patterns = [row.pattern_of(network) for row in rows]
     numbers = class_numbers(network, patterns)
     numbered = [
         replace(row, behaviour_class=number) for row, number in zip(rows, numbers.of_patterns(patterns), strict=True)

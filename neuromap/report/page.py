@@ -62,7 +62,7 @@ from neuromap.report import text
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.drawings.draw_network import MOST_EDGES, WINDOW, draw_network, layout, window_of
 from neuromap.report.drawings.draw_timeline import draw_overview, draw_timeline
-from neuromap.report.figure_files import draw_row, row_pattern
+from neuromap.report.figure_files import draw_row
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import (
     EnergyFigures,
@@ -561,7 +561,7 @@ def _sections(report: LatencyReport, every: Sequence[ReportRow]) -> list[dict[st
     sections = []
     room, numbers = MOST_PICTURES, count()  # a number identifies a row on the page
     for rows in groups.values():
-        pattern = row_pattern(report, rows[0])
+        pattern = rows[0].pattern_of(network)
         drawn = []
         for row in rows:
             timeline = draw_timeline(row, report.chip) if is_drawn and not network.is_spiking else None

@@ -33,7 +33,7 @@ _NARROW_EDGE, _NARROW_ROW = 14.0, 50.0
 def draw_overview(report: LatencyReport, heading: str = "", *, narrow: bool = False) -> str | None:
     """Draw responses, samples, frame periods and cores, one line per mapped row; words above the line on phones."""
     # returns one ``<svg>`` element; ``None`` if no row was mapped
-    rows = rows_drawn(report)
+    rows = [row for row in report.rows if row.status == "mapped" and row.worst_case_reaction_ticks is not None]
     if not rows:
         return None
     unit = f"{'ticks' if rows[0].seconds is None else 'µs'} since onset"
@@ -128,11 +128,6 @@ class TickAxis:
             path = "".join(f"M{number(self.x(tick))} {number(top)}V{number(bottom)}" for top, bottom in lanes)
             parts.append(element("path", d=path, class_="grid"))
         return parts
-
-
-def rows_drawn(report: LatencyReport) -> list[ReportRow]:
-    """Return the rows that have a place on the axis."""
-    return [row for row in report.rows if row.status == "mapped" and row.worst_case_reaction_ticks is not None]
 
 
 def axis_of(rows: Iterable[ReportRow], left: float, width: float, steps: int) -> TickAxis:

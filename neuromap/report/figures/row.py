@@ -23,6 +23,7 @@ from neuromap.hardware.program.usage import NodeCopies
 from neuromap.hardware.program.usage import Usage as Usage
 from neuromap.mapping.bounds.lower_bounds import CoreBound
 from neuromap.network.edge import EdgeKey
+from neuromap.network.network import Network
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
@@ -566,6 +567,11 @@ class ReportRow(ReadOnly, Card):
             "cores": "-" if self.usage is None else self.usage.cores,
             "verified": {None: "-", False: "no", True: "proven" if self.proven else "yes"}[self.verified],
         }
+
+    def pattern_of(self, network: Network) -> RolloutPattern:
+        """Return the pattern, of the report's network."""
+        bridging = dict(self.bridging_edges)
+        return RolloutPattern.from_streaming_edges(network, self.streaming_edges, self.pattern, bridging=bridging)
 
     @property
     def joules_per_frame(self) -> float | None:

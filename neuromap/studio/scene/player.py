@@ -51,15 +51,7 @@ class Stage:
         self.verdict: bool | None = None
         self.turns = 0
         self._generation = 0
-        self._set(scene)
-
-    def _set(self, scene: Scene) -> None:
-        world = World(scene.network, scene.stimulus)  # first, so that a refusal changes nothing
-        self._generation += 1
-        self._scene, self.now, self._applied, self.world = scene, 0, 0, world
-        self.shown = Shown()
-        self.runs: tuple[PlayedRun, ...] = ()
-        self.mapped, self.verdict = {}, None
+        self.set_scene(scene)
 
     @property
     def scene(self) -> Scene:
@@ -101,7 +93,12 @@ class Stage:
     def set_scene(self, scene: Scene) -> None:
         """Replace the scene; the new one must be mapped."""
         with self.lock:
-            self._set(scene)
+            world = World(scene.network, scene.stimulus)  # first, so that a refusal changes nothing
+            self._generation += 1
+            self._scene, self.now, self._applied, self.world = scene, 0, 0, world
+            self.shown = Shown()
+            self.runs: tuple[PlayedRun, ...] = ()
+            self.mapped, self.verdict = {}, None
 
     def map(self, said: Callable[[], object] | None = None) -> bool:
         """Map every run, in its own execution first; slow, and safe to run in another thread."""
@@ -149,7 +146,7 @@ class Stage:
             kept = self._scene.changes[: max(0, self._applied - 1)]
             is_cut = len(kept) < len(self._scene.changes)
             if is_cut:
-                self._set(replace(self._scene, changes=kept, ticks=self.now, checksums=()))
+                self.set_scene(replace(self._scene, changes=kept, ticks=self.now, checksums=()))
             return is_cut
 
     def advance(self, n_ticks: int, seconds: float = math.inf) -> int:
@@ -218,10 +215,8 @@ class Stage:
     def restart(self) -> None:
         """Restart at tick 0 with the current input and edits, and discard the recording."""
         with self.lock:
-            now = self.scene if not self.is_replaying else replace(self._scene, ticks=self.now)
-            kept = tuple(change for change in now.changes if change.tick <= self.now)
-            self._scene = replace(now, changes=kept).begun_again()
-            self.verdict = None
+            kept = tuple(change for change in self._scene.changes if change.tick <= self.now)
+            self._scene, self.verdict = replace(self._scene, changes=kept).begun_again(), None
             if self.runs:
                 self._begin()
 
