@@ -136,7 +136,7 @@ def _ranked(headers: Sequence[str], lines: Sequence[tuple[Sequence[str], float]]
 
 
 def _node_lines(nodes: Sequence[NodeSeen]) -> list[tuple[Sequence[str], float]]:
-    lines = []
+    lines: list[tuple[Sequence[str], float]] = []
     for node in nodes:
         mean = "-" if node.mean is None else f"{node.mean:.1f}"
         name = f"{printable_line(node.name, _LONGEST_NAME)} ({node.kind})"

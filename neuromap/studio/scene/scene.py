@@ -21,6 +21,7 @@ from neuromap.network.network import Network
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period
+from neuromap.simulation.run.live_run import FrameSource
 from neuromap.simulation.stimulus import value_ranges
 
 Kind = Literal["picture", "random", "stimulus"]
@@ -233,7 +234,7 @@ class World:
         return drawn
 
 
-def world_source(world: World, program: ChipProgram, shown: Callable[[], Shown]) -> Callable[[int], dict[str, Bits]]:
+def world_source(world: World, program: ChipProgram, shown: Callable[[], Shown]) -> FrameSource:
     """Return the world as a run samples it, at the ticks of its clock: a frame of every input node by its number."""
     ports = [port for port in program.nodes if port.kind == "input"]
 
