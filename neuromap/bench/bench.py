@@ -16,13 +16,12 @@ from itertools import count
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neuromap.bench import bench_report
 from neuromap.cores.crossbar.program import Program
 from neuromap.errors import InputError, VerificationError
 from neuromap.hardware.program.structure import program_tensors
-from neuromap.simulation.engine.engine import Engine, Footprint, HostEvents, Totals, make_engine
+from neuromap.simulation.engine.engine import Footprint, HostEvents, Totals, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice, thread_count
 from neuromap.simulation.run.tick_run import HostFeed
 from neuromap.simulation.stimulus import random_frames
@@ -105,7 +104,7 @@ def bench(
         group: list[Session] = []
         for n_threads in threads:
             tell("loading")
-            session = open_session(program, engine, n_threads)
+            session = Session(program, engine, n_threads)
             if group:
                 session.plan(group[0].ticks_per_round, group[0].block)
                 session.warm_up(group[0].ticks)
@@ -115,7 +114,7 @@ def bench(
         smaller = None
         if make is not None and caches is not None:
             tell("loading")
-            smaller = open_session(make(_cores_within(caches, group[0])), engine, 1)
+            smaller = Session(make(_cores_within(caches, group[0])), engine, 1)
             smaller.calibrate(rounds, ticks, seconds)
         groups.append((group, smaller))
 
@@ -235,26 +234,35 @@ _WARM_SECONDS = 0.02
 
 
 class Session:
-    """An engine with its clock; the mutable state of a bench."""
+    """An engine with a program and its clock; the mutable state of a bench."""
 
     # wall, cpu: seconds per tick, one value per round
+    # load_seconds, compile_seconds: of loading the program and running its first tick, which compiles everything
     # ticks_per_round, block: ticks of a round, a multiple of the ticks of one call of the engine
 
-    def __init__(
-        self, program: Program, engine: Engine, threads: int, load_seconds: float, compile_seconds: float | None
-    ) -> None:
-        self.program = program
-        self.threads = threads
-        self.load_seconds = load_seconds
-        self.compile_seconds = compile_seconds
+    def __init__(self, program: Program, engine: str, threads: int) -> None:
+        self.program, self.threads = program, threads
         self.wall: list[float] = []
         self.cpu: list[float] = []
         self.ticks_per_round = self.block = program.period.numerator
-        self._engine = engine
         self._feed = HostFeed(program)
         self._events: HostEvents | None = None
-        self._silence = _nobody(program)
+        self._silence = np.zeros(program.target_core.shape, np.bool_)
         self._before: tuple[int, Totals, int | None] | None = None
+        choice = EngineChoice(engine, threads)
+        recording: Any = nullcontext()
+        if choice.kind.is_compiled:
+            from numba.core.event import install_recorder  # before the clock starts: Numba is slow to import
+
+            recording = install_recorder("numba:compile")
+        start = time.perf_counter()
+        with recording as recorder:
+            self._engine = make_engine(program, choice)
+            load_seconds = time.perf_counter() - start
+            compiled_loading = _outermost(recorder.buffer) if recorder else 0.0
+            self._engine.run(HostEvents.none(1), self._silence)
+        self.load_seconds = max(0.0, load_seconds - compiled_loading)
+        self.compile_seconds = _outermost(recorder.buffer) if recorder else None
 
     @property
     def ticks(self) -> int:
@@ -334,24 +342,6 @@ class Session:
         return self._feed.events(stacked, n_frames, settled * turn, n_ticks)
 
 
-def open_session(program: Program, engine: str, threads: int) -> Session:
-    """Load a program into an engine and run its first tick, which compiles everything."""
-    choice = EngineChoice(engine, threads)
-    recording: Any = nullcontext()
-    if choice.kind.is_compiled:
-        from numba.core.event import install_recorder  # before the clock starts: Numba is slow to import
-
-        recording = install_recorder("numba:compile")
-    start = time.perf_counter()
-    with recording as recorder:
-        loaded = make_engine(program, choice)
-        load_seconds = time.perf_counter() - start
-        compiled_loading = _outermost(recorder.buffer) if recorder else 0.0
-        loaded.run(HostEvents.none(1), _nobody(program))
-    compile_seconds = _outermost(recorder.buffer) if recorder else None
-    return Session(program, loaded, threads, max(0.0, load_seconds - compiled_loading), compile_seconds)
-
-
 def require_equal_totals(sessions: Sequence[Session]) -> None:
     """Refuse sessions of one program with different totals."""
     first = sessions[0]
@@ -361,10 +351,6 @@ def require_equal_totals(sessions: Sequence[Session]) -> None:
                 f"bench of {first.program.name}: {first.ticks} ticks on {first.threads} threads gave {first.done[1]}, "
                 f"{other.ticks} on {other.threads} {other.done[1]}; must be equal, please report it"
             )
-
-
-def _nobody(program: Program) -> NDArray[np.bool_]:
-    return np.zeros(program.target_core.shape, np.bool_)
 
 
 def _outermost(events: list[tuple[float, Any]]) -> float:

@@ -126,7 +126,7 @@ def figure_files(report: LatencyReport) -> dict[str, str]:
         "faults.svg": None if report.faults is None else str(form(report.faults, "drawing")),
     }
     drawn = set[tuple[object, ...]]()
-    names = _Names(found)
+    taken = {name.casefold() for name in found}
     can_be_drawn = len(report.network.edges) <= MOST_EDGES
     for place, row in enumerate(report.rows, start=1):
         key = (row.pattern, row.streaming_edges, row.bridging_edges)
@@ -134,29 +134,24 @@ def figure_files(report: LatencyReport) -> dict[str, str]:
             drawn.add(key)
             pattern = row.pattern_of(report.network)
             figures = {"network": draw_network(report.network, pattern), "window": window_of(pattern)}
-            found |= names.of(_slug(row.pattern), place, figures)
+            found |= _named(_slug(row.pattern), place, figures, taken)
         heading = f"{report.network.name} on {report.chip.name}, {row.pattern}, {row.execution}"
         kinds: dict[str, str | None] = {**draw_row(row, heading)}
         if can_be_drawn and not report.network.is_spiking and row.status == "mapped":
             kinds["timeline"] = draw_timeline(row, report.chip)
-        found |= names.of(f"{_slug(row.pattern)}-{_slug(row.execution)}", place, kinds)
+        found |= _named(f"{_slug(row.pattern)}-{_slug(row.execution)}", place, kinds, taken)
     return {name: standalone(picture) for name, picture in found.items() if picture is not None}
 
 
-class _Names:
-    """Unique file names, even on case-insensitive file systems."""
-
-    def __init__(self, taken: Mapping[str, object]) -> None:
-        self._taken = {name.casefold() for name in taken}
-
-    def of(self, name: str, number: int, figures: Mapping[str, str | None]) -> dict[str, str | None]:
-        stem = name
-        while any(f"{stem}-{kind}.svg".casefold() in self._taken for kind in KINDS):
-            stem = f"{name}-{number}"
-            number += 1
-        found = {f"{stem}-{kind}.svg": picture for kind, picture in figures.items()}
-        self._taken |= {file.casefold() for file in found}
-        return found
+def _named(name: str, number: int, figures: Mapping[str, str | None], taken: set[str]) -> dict[str, str | None]:
+    """Give files names that are unique, even on case-insensitive file systems."""
+    stem = name
+    while any(f"{stem}-{kind}.svg".casefold() in taken for kind in KINDS):
+        stem = f"{name}-{number}"
+        number += 1
+    found = {f"{stem}-{kind}.svg": picture for kind, picture in figures.items()}
+    taken |= {file.casefold() for file in found}
+    return found
 
 
 def save_figures(report: LatencyReport, folder: str | Path) -> list[Path]:
@@ -232,8 +227,8 @@ def _band(
     parts = [element("rect", x=left, y=y, width=right - left, height=height, class_="band")]
     columns = raster.samples[k]
     if np.diff(columns).max(initial=1) > 1:
-        boxes = "".join(f"M{number(left + step * t)} {number(y)}h{number(step)}v{number(height)}h-{number(step)}z"
-                        for t in columns.tolist())  # fmt: skip
+        box = f"{number(y)}h{number(step)}v{number(height)}h-{number(step)}z"
+        boxes = "".join(f"M{number(left + step * t)} {box}" for t in columns.tolist())
         parts.append(element("path", d=boxes, class_="sampled"))
     marks = "".join(
         f"M{number(left + step * t + 1)} {number(round(y + line * (n + 0.5), 1))}h{number(max(1.0, step - 2))}"
@@ -246,18 +241,14 @@ def _band(
     shade = " pale" if k // COLOURS % 2 else ""
     width = min(6.0, max(1.0, 0.8 * line))
     if marks:
-        parts.append(
-            element("path", d=marks, class_=f"spike colour-{k % COLOURS + 1}{shade}", title=tip, stroke_width=width)
-        )
+        class_ = f"spike colour-{k % COLOURS + 1}{shade}"
+        parts.append(element("path", d=marks, class_=class_, title=tip, stroke_width=width))
     middle = y + height / 2
     parts.append(label(left - 12, middle + 4.5, shorten(name, 10), "name", anchor="end", title=tip))
     rate = np.float64(len(ticks)) / max(1, rows * raster.n_ticks)
     written = f"{100 * rate:.2g} %" if narrow else f"{100 * rate:.3g} %"
-    parts.append(label(right + 6, middle - 2, written, "small", anchor="start", title=_RATE.format(sent)))
-    if not narrow:
-        parts.append(
-            label(right + 6, middle + 13, f"{sent} per tick", "small", anchor="start", title=_RATE.format(sent))
-        )
+    for y, text in ((middle - 2, written), *([] if narrow else [(middle + 13, f"{sent} per tick")])):
+        parts.append(label(right + 6, y, text, "small", anchor="start", title=_RATE.format(sent)))
     return parts
 
 

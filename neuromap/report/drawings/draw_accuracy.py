@@ -50,9 +50,11 @@ def draw_accuracy(rows: Sequence[ReportRow], *, narrow: bool = False) -> str | N
     parts += [p for place, k in enumerate(lit) for p in _staircase(curves[k], str(place), axes)]
     shown, height = [curves[k] for k in lit], _TOP + _HEIGHT + 46
     parts += _best(shown, axes)
-    parts += _key(shown, height) if narrow else _names(shown, axes)
-    if narrow:
-        height += _LINE * len(shown)
+    if not narrow:
+        parts += _names(shown, axes)
+    for k, curve in enumerate(shown if narrow else ()):  # names below each other, each behind a sample of its line
+        parts += line_key(curve.name, k, 0, height + 10, _LONGEST)
+        height += _LINE
     if len(curves) > len(lit):
         said = f"grey: {counted(len(curves) - len(lit), 'curve')} more, in the table"
         at = (0.0, height + 8) if narrow else (left + width + 34, _TOP + _HEIGHT + 18)
@@ -142,14 +144,7 @@ def _names(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
     right, parts = axes.left + axes.width, []
     for k, y in zip(order, spread([ends[k] for k in order], [_LINE] * len(order)), strict=True):
         way = f"M{number(right)} {number(ends[k])}L{number(right + 22)} {number(y)}h6"
+        name = curves[k].name
         parts.append(element("path", d=way, class_=f"accuracy line{k}"))
-        parts.append(
-            label(right + 34, y + 4, shorten(curves[k].name, _LONGEST), "small", anchor="start", title=curves[k].name)
-        )
+        parts.append(label(right + 34, y + 4, shorten(name, _LONGEST), "small", anchor="start", title=name))
     return parts
-
-
-def _key(curves: Sequence[_Curve], top: float) -> list[str]:
-    """Write names below each other, each behind a sample of its line."""
-    entries = (line_key(curve.name, k, 0, top + _LINE * k + 10, _LONGEST) for k, curve in enumerate(curves))
-    return [part for entry in entries for part in entry]

@@ -141,20 +141,18 @@ def _key(cores: CoreMap, grid: BoardGrid) -> Key:
     if grid.block > 1:
         key.write(f"a square: up to {grid.block} × {grid.block} cores,", "coloured by the node of most of them")
         return key
-    notes = []
-    if (cores.second >= 0).any():
-        square = element("rect", x=0, y=-7, width=14, height=14, class_="core unlabelled")
-        corner = element("path", d="M14 -3v10h-10z", class_="core shared-key")
-        notes.append((square + corner, "shared by nodes (two colours)"))
-    if cores.relays.any():
-        notes.append((element("path", d="M2 0h10", class_="relay-mark key", stroke_width=2.4), "with relays"))
-    if cores.splitters.any():
-        notes.append((element("path", d=_diamond(7, 0, 4.5), class_="splitter-mark key"), "with splitters"))
-    if cores.dead:
-        notes.append((element("path", d="M3 -4l8 8m0 -8l-8 8", class_="dead-mark"), "dead core"))
-    for mark, text in notes:
-        key.parts.append(element("g", mark, transform=f"translate({number(key.left)} {number(key.y + 7)})"))
-        key.write(text, indent=22)
+    square = element("rect", x=0, y=-7, width=14, height=14, class_="core unlabelled")
+    corner, diamond = element("path", d="M14 -3v10h-10z", class_="core shared-key"), _diamond(7, 0, 4.5)
+    bar = element("path", d="M2 0h10", class_="relay-mark key", stroke_width=2.4)
+    for is_shown, mark, text in (
+        ((cores.second >= 0).any(), square + corner, "shared by nodes (two colours)"),
+        (cores.relays.any(), bar, "with relays"),
+        (cores.splitters.any(), element("path", d=diamond, class_="splitter-mark key"), "with splitters"),
+        (cores.dead, element("path", d="M3 -4l8 8m0 -8l-8 8", class_="dead-mark"), "dead core"),
+    ):
+        if is_shown:
+            key.parts.append(element("g", mark, transform=f"translate({number(key.left)} {number(key.y + 7)})"))
+            key.write(text, indent=22)
     return key
 
 
@@ -511,7 +509,10 @@ def _busiest(peaks: NDArray[Any]) -> LinkName:
 
 
 def _mark(busiest: LinkName, most: int, grid: BoardGrid) -> list[str]:
-    x, y = _middle(busiest, grid)
+    x, y = grid.centre((busiest.x - grid.x) // grid.block, (busiest.y - grid.y) // grid.block)
+    dx, dy = _STEPS[DIRECTIONS.index(busiest.direction)]
+    along, aside = grid.side / (2 if grid.block == 1 else 4), _ASIDE * grid.side
+    x, y = x + dx * along - dy * aside, y + dy * along + dx * aside
     radius = max(6.0, min(18.0, 0.34 * grid.side))
     at = min(max(x, grid.left + 36), max(grid.right - 36, grid.left + 36))
     above = y - radius - 5
@@ -519,14 +520,6 @@ def _mark(busiest: LinkName, most: int, grid: BoardGrid) -> list[str]:
         element("circle", cx=x, cy=y, r=radius, class_="busiest", title=_name(busiest)),
         label(at, above if above > 12 else y + radius + 14, f"busiest: {most}", "small halo", title=_name(busiest)),
     ]
-
-
-def _middle(link: LinkName, grid: BoardGrid) -> Point:
-    x, y = grid.centre((link.x - grid.x) // grid.block, (link.y - grid.y) // grid.block)
-    dx, dy = _STEPS[DIRECTIONS.index(link.direction)]
-    along = grid.side / (2 if grid.block == 1 else 4)
-    aside = _ASIDE * grid.side
-    return x + dx * along - dy * aside, y + dy * along + dx * aside
 
 
 def _name(link: LinkName) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -43,13 +44,6 @@ def edge_title(source: str, target: str, streaming: int) -> str:
     return f"{source} -> {target}: {kind} (R = {streaming})"
 
 
-def _delay_title(network: Network, source: str, target: str) -> str:
-    """Tooltip of an edge of a spiking network."""
-    least, greatest = network.edges[source, target].delays
-    span = counted(greatest, "tick") if least == greatest else f"{least} to {greatest} ticks"
-    return f"{source} -> {target}: delay {span}"
-
-
 @dataclass(frozen=True)
 class _Way:
     """Direction of a drawing: layers to the right, or down the page. Places are (along it, across it)."""
@@ -77,16 +71,8 @@ class _Way:
 
     def path(self, start: Point, *pieces: str | Point) -> str:
         """Write an SVG path: commands followed by their places."""
-        text = "M" + self._pair(start)
-        for piece in pieces:
-            if isinstance(piece, str):
-                text += piece
-            else:
-                text += ("" if text[-1].isalpha() else " ") + self._pair(piece)
-        return text
-
-    def _pair(self, place: Point) -> str:
-        return " ".join(map(number, self.point(place)))
+        words = ["M", *(one if isinstance(one, str) else _pair(self.point(one)) for one in (start, *pieces))]
+        return re.sub(" ?([A-Z]) ?", r"\1", " ".join(words))
 
 
 def draw_network(network: Network, pattern: RolloutPattern | None, *, down: bool = False) -> str:
@@ -109,7 +95,9 @@ def draw_network(network: Network, pattern: RolloutPattern | None, *, down: bool
             bends = [way.centre(places.layer[u] + k, y, top) for k, y in enumerate(places.bends[u, v], start=1)]
             path, before, end = _forward(centre[u], centre[v], bends, way)
         if network.is_spiking:
-            title = _delay_title(network, u, v)
+            least, greatest = network.edges[u, v].delays
+            span = counted(greatest, "tick") if least == greatest else f"{least} to {greatest} ticks"
+            title = f"{u} -> {v}: delay {span}"
         else:
             title = f"{u} -> {v}" if pattern is None else edge_title(u, v, r)
         ends = way.point(before), way.point(end)
