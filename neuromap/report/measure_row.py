@@ -42,7 +42,7 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.node_times import frame_time
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.activity import Activity, node_times
-from neuromap.simulation.cost.steady_figures import SteadyActivity, count_steady_activity, spread_of, steady_window
+from neuromap.simulation.cost.steady_figures import SteadyActivity, count_steady_activity, steady_window
 from neuromap.simulation.cost.tick_times import ResponseSeconds
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.delivery import find_late_spikes
@@ -53,20 +53,15 @@ from neuromap.verification.wave import measure
 
 
 def _tick_times(steady: SteadyActivity, program: ChipProgram) -> TickTimeFigures | None:
-    times, frames = steady.activity.times, steady.seconds
-    if times is None or frames is None:
+    times = steady.activity.times
+    if times is None:
         return None
     core = int(times.critical.argmax())
     nodes = program.neuron_node[core]
     nodes = nodes[(nodes >= 0) & ~program.is_relay[core]]
-    periods = frames.frame_period().tolist()
-    return TickTimeFigures(
-        mean_seconds=float(frames.measured.mean()),
-        longest_seconds=float(frames.measured.max()),
-        bound_seconds=float(frames.bound.mean()),
-        barrier_seconds=times.barrier,
-        frame_period_seconds=spread_of(periods, sum(periods) / len(periods)),
-        frame_period_bound_seconds=float(frames.frame_period("bound").mean()),
+    return taken(
+        TickTimeFigures,
+        steady,
         slowest_core=tuple(program.coordinates[core].tolist()),
         slowest_core_share=float(times.critical[core] / times.critical.sum()),
         slowest_node=program.nodes[np.bincount(nodes).argmax()].name if len(nodes) else None,
@@ -386,15 +381,9 @@ def core_map(program: ChipProgram) -> CoreMap:
         np.zeros(n_cores, np.int64) if marks is None else marks.sum(axis=1)
         for marks in (program.is_splitter, program.is_part)
     )
-    chip = program.chip
-    return CoreMap(
-        names=tuple(port.name for port in program.nodes),
-        cores=chip.cores,
-        chips=chip.chips,
-        tile=chip.tile,
-        places=chip.neurons,
-        dead=tuple(sorted({*chip.defects.cores, *chip.defects.routers})),
-        coordinates=program.coordinates,
+    return taken(
+        CoreMap,
+        program,
         neurons=held.sum(axis=1),
         main=np.where(main_neurons > 0, main, -1),
         second=np.where(second_neurons > 0, second, -1),

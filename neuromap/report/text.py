@@ -273,11 +273,11 @@ def sequential_line(report: LatencyReport) -> str | None:
     if report.most_sequential_proven is None:
         return None
     unproven = "" if report.most_sequential_proven else "; found by a heuristic, not proven to be most sequential"
-    if report.most_sequential is None:
-        return f"sequential: the most sequential patterns were not counted{unproven}."
-    if report.most_sequential == 1:
-        return f"sequential: the only most sequential pattern{unproven}."
-    return f"sequential: the first of {short_count(report.most_sequential)} most sequential patterns{unproven}."
+    most = report.most_sequential
+    said = "the most sequential patterns were not counted" if most is None else "the only most sequential pattern"
+    if most is not None and most != 1:
+        said = f"the first of {short_count(most)} most sequential patterns"
+    return f"sequential: {said}{unproven}."
 
 
 def class_line(report: LatencyReport) -> str:

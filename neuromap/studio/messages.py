@@ -40,7 +40,7 @@ class Viewer:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._version = (-1, -1)
-        self._writer = PartsWriter(session)
+        self._drawn: dict[int, tuple[tuple[Any, ...], dict[str, str]]] = {}
         self._parts: dict[str, str] = {}
         self._runs: tuple[PlayedRun, ...] = ()
         self._since: int = 0
@@ -69,13 +69,43 @@ class Viewer:
             return found
 
     def _changed_parts(self) -> dict[str, Any]:
-        parts = self._writer.parts()
+        parts = self._all_parts()
         changed = {name: part for name, part in parts.items() if self._parts.get(name) != part}
         self._parts = parts
         scene = self._session.stage.scene
         title = f"{scene.network.name} on {scene.chip.name}"
         tick = "as long as its work" if scene.chip.is_timed else seconds(scene.chip.tick_seconds)
         return {"kind": "parts", "title": title, "runs": len(scene.runs), "tick": tick, "parts": changed}
+
+    def _all_parts(self) -> dict[str, str]:
+        """Write all parts as HTML, by the id of their element; those that only mapping changes are cached."""
+        session = self._session
+        scene, macros = session.stage.scene, _templates().get_template("parts.html.jinja").module
+        names = list(session.offer.networks)
+        chips = [chip.name for chip in list_chips()]
+        parts = {
+            "setup": macros.setup(names, _chosen(session), chips, scene.chip.name, len(scene.runs) > 1),
+            "input": _input(session, macros),
+        }
+        for k, run in enumerate(scene.runs):
+            parts |= self._of_mapping(k, run, macros)
+            parts[f"edits-{k}"] = _edits(session, k, macros)
+        return {name: str(part) for name, part in parts.items()}
+
+    def _of_mapping(self, k: int, run: SceneRun, macros: Any) -> dict[str, str]:
+        """Write the parts that depend on a rollout and its mapping."""
+        stage = self._session.stage
+        kinds = tuple(dict.fromkeys((*EXECUTIONS, run.execution)))
+        played = stage.runs[k] if k < len(stage.runs) else None
+        key = (run, played, *(stage.mapped.get((k, kind)) for kind in kinds))
+        if k not in self._drawn or self._drawn[k][0] != key:
+            names = stage.scene.network.pattern_names
+            parts = {f"pattern-{k}": macros.pattern(k, "AB"[k], names, run.pattern.name, run.execution, kinds)}
+            parts |= _drawings(self._session, k, run)
+            parts[f"figures-{k}"] = _figures(self._session, k, run, macros)
+            parts[f"forms-{k}"] = _forms(self._session, k, macros)
+            self._drawn[k] = key, parts
+        return self._drawn[k][1]
 
     def _layout(self, k: int) -> dict[str, Any]:
         program = self._runs[k].program
@@ -247,44 +277,6 @@ def _templates() -> Any:
 def page_html(name: str) -> str:
     """Write the page of a session; its parts arrive over the socket."""
     return str(_templates().get_template("page.html.jinja").render(name=name, sheets=SHEETS, speeds=SPEEDS))
-
-
-class PartsWriter:
-    """Writes all parts of a session's page; parts that only mapping changes are cached."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._drawn: dict[int, tuple[tuple[Any, ...], dict[str, str]]] = {}
-
-    def parts(self) -> dict[str, str]:
-        """Write all parts as HTML, by the id of their element."""
-        session = self._session
-        scene, macros = session.stage.scene, _templates().get_template("parts.html.jinja").module
-        names = list(session.offer.networks)
-        chips = [chip.name for chip in list_chips()]
-        parts = {
-            "setup": macros.setup(names, _chosen(session), chips, scene.chip.name, len(scene.runs) > 1),
-            "input": _input(session, macros),
-        }
-        for k, run in enumerate(scene.runs):
-            parts |= self._of_mapping(k, run, macros)
-            parts[f"edits-{k}"] = _edits(session, k, macros)
-        return {name: str(part) for name, part in parts.items()}
-
-    def _of_mapping(self, k: int, run: SceneRun, macros: Any) -> dict[str, str]:
-        """Write the parts that depend on a rollout and its mapping."""
-        stage = self._session.stage
-        kinds = tuple(dict.fromkeys((*EXECUTIONS, run.execution)))
-        played = stage.runs[k] if k < len(stage.runs) else None
-        key = (run, played, *(stage.mapped.get((k, kind)) for kind in kinds))
-        if k not in self._drawn or self._drawn[k][0] != key:
-            names = stage.scene.network.pattern_names
-            parts = {f"pattern-{k}": macros.pattern(k, "AB"[k], names, run.pattern.name, run.execution, kinds)}
-            parts |= _drawings(self._session, k, run)
-            parts[f"figures-{k}"] = _figures(self._session, k, run, macros)
-            parts[f"forms-{k}"] = _forms(self._session, k, macros)
-            self._drawn[k] = key, parts
-        return self._drawn[k][1]
 
 
 def _chosen(session: Session) -> str:

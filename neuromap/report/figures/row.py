@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from operator import attrgetter, gt, truediv
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,21 +29,23 @@ from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.activity import Activity, NodeTime
 from neuromap.simulation.cost.energy import Energy
-from neuromap.simulation.cost.steady_figures import Spread, SteadyActivity
+from neuromap.simulation.cost.steady_figures import Spread, SteadyActivity, spread_of
 from neuromap.simulation.cost.tick_times import FrameSeconds
 from neuromap.simulation.noc.traffic import LinkLoad
 from neuromap.verification.verdict import Verification
 
+_T = TypeVar("_T")
+
 
 def _of(source: str | Callable[[Any], Any]) -> Any:
-    """Declare a field that :func:`taken` reads from steady figures: dotted attributes, or a function of them."""
+    """Declare a field that :func:`taken` reads from another value: dotted attributes, or a function of it."""
     return field(metadata={"source": attrgetter(source) if isinstance(source, str) else source})
 
 
-def taken(cls: Any, steady: Any, **others: Any) -> Any:
-    """Make a record of figures, whose fields say where they come from; ``others`` are those that need more."""
-    found = {one.name: one.metadata["source"](steady) for one in fields(cls) if "source" in one.metadata}
-    return cls(**found, **others)
+def taken(cls: Callable[..., _T], source: Any, **others: Any) -> _T:
+    """Make a record whose fields say where they come from; ``others`` are those that need more."""
+    mine = [field for field in fields(cls) if "source" in field.metadata]  # type: ignore[arg-type] # a dataclass
+    return cls(**{field.name: field.metadata["source"](source) for field in mine}, **others)
 
 
 # Spikes of a row on the network-on-chip in steady operation, as the report shows them.
@@ -83,7 +85,7 @@ class LateFigures:
     first_late_spike: str | None  # the first one by name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MeshFigures(Card):
     """Spikes on the network-on-chip; docs/network-on-chip.md has the definitions."""
 
@@ -123,7 +125,7 @@ class MeshFigures(Card):
         lambda s: None if s.chip.is_timed else s.activity.traffic.longest_cycle_seconds
     )
     # late spikes on the mesh at the chip's tick; ``None`` where the length of a router cycle is not known
-    late: LateFigures | None = field(kw_only=True)
+    late: LateFigures | None
     crossings_per_frame: float = _of("crossings_per_frame")  # chip boundaries that spikes cross
     # spikes from the host to axons, input and bias
     host_spikes_per_frame: float = _of(lambda s: s.per_frame(s.wires.host_spikes))
@@ -237,19 +239,24 @@ class NodeTimeFigures(ReadOnly):
     frame_seconds: float | None
 
 
-@dataclass(frozen=True)
+def _frame_period(steady: Any) -> Spread:
+    periods = steady.seconds.frame_period().tolist()
+    return spread_of(periods, sum(periods) / len(periods))
+
+
+@dataclass(frozen=True, kw_only=True)
 class TickTimeFigures:
     """Ticks that last as long as their work, over all stimuli; docs/timed-ticks.md has the definitions."""
 
     # mean_seconds, longest_seconds, bound_seconds: of a tick in the event simulation, barrier_seconds included, and the
     # mean of what counts bound it by
-    mean_seconds: float
-    longest_seconds: float
-    bound_seconds: float
-    barrier_seconds: float
+    mean_seconds: float = _of(lambda s: float(s.seconds.measured.mean()))
+    longest_seconds: float = _of(lambda s: float(s.seconds.measured.max()))
+    bound_seconds: float = _of(lambda s: float(s.seconds.bound.mean()))
+    barrier_seconds: float = _of("activity.times.barrier")
     # frame_period_seconds, frame_period_bound_seconds: from sample to sample, mean over the stimuli, and its bound
-    frame_period_seconds: Spread
-    frame_period_bound_seconds: float
+    frame_period_seconds: Spread = _of(_frame_period)
+    frame_period_bound_seconds: float = _of(lambda s: float(s.seconds.frame_period("bound").mean()))
     # slowest_core, slowest_core_share, slowest_node: the core that ends most ticks of the first stimulus, the share
     # that it ends, and the node of most of its neurons
     slowest_core: tuple[int, int]
@@ -282,18 +289,19 @@ class RunFigures(Card):
     tick_times: TickTimeFigures | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CoreMap(ReadOnly, Card):
     """Places and contents of the C cores that a program uses; small for any program."""
 
-    names: tuple[str, ...]  # names of the nodes
+    names: tuple[str, ...] = _of(lambda program: tuple(port.name for port in program.nodes))  # names of the nodes
     # cores, chips: columns and rows of cores on a chip, and of chips on the board
-    cores: tuple[int, int]
-    chips: tuple[int, int]
-    tile: tuple[int, int]  # columns and rows of cores that share a router
-    places: int  # neurons that a core has room for
-    dead: tuple[tuple[int, int], ...]  # x and y of cores that cannot be used
-    coordinates: NDArray[np.int32]  # (C, 2): x and y on the board
+    cores: tuple[int, int] = _of("chip.cores")
+    chips: tuple[int, int] = _of("chip.chips")
+    tile: tuple[int, int] = _of("chip.tile")  # columns and rows of cores that share a router
+    places: int = _of("chip.neurons")  # neurons that a core has room for
+    # x and y of cores that cannot be used
+    dead: tuple[tuple[int, int], ...] = _of(lambda p: tuple(sorted({*p.chip.defects.cores, *p.chip.defects.routers})))
+    coordinates: NDArray[np.int32] = _of("coordinates")  # (C, 2): x and y on the board
     neurons: Ints  # (C,): neurons of nodes; relays, splitters and copies included
     # main, second: (C,): positions in ``names`` of the node with most neurons and of the one that follows; -1 for none
     main: Ints
