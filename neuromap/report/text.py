@@ -382,14 +382,12 @@ def run_lines(report: LatencyReport) -> list[str]:
         "over the nodes, and the sum along the longest chain of sequential edges.",
         _energy_line(report, found),
     ]
-    for row in report.rows:
-        late = None if row.figures is None else row.figures.network_on_chip.late
-        if late is not None and late.late_spikes:
-            lines.append(
-                f"{row.pattern}, {row.execution}: {late.late_spikes} late {report.sent}s, {late.overdue_spikes} of "
-                f"them overdue; first {late.first_late_spike}."
-            )
-    return lines
+    return lines + [
+        f"{row.pattern}, {row.execution}: {late.late_spikes} late {report.sent}s, {late.overdue_spikes} of them "
+        f"overdue; first {late.first_late_spike}."
+        for row in report.rows
+        if row.figures is not None and (late := row.figures.network_on_chip.late) is not None and late.late_spikes
+    ]
 
 
 def _tick_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
@@ -438,15 +436,13 @@ def _energy_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
     energy = found[0].energy
     names = ", ".join(figures_lacking(report.chip, energy.absent))
     lacking = f"; not published and missing: {names}" if names else ""
+    known = [key for key, term in energy.terms.items() if term.joules_each is not None]
     if energy.joules_per_frame is None:
-        held = [key for key, term in energy.terms.items() if term.joules_each is not None]
-        if not held and "off_chip_bit_joules" in report.chip.energy:
-            return f"energy: no sum{lacking}."
-        if not held:
+        if not known and "off_chip_bit_joules" not in report.chip.energy:
             return f"energy: the chip file of {report.chip.name} has no figures."
-        line = f"energy: no sum, as {', '.join(held)} are held by the fit, which the chip file does not give"
-        return f"{line}{lacking}."
-    added = [key for key, term in energy.terms.items() if term.joules_each is not None and term.included_in is None]
+        why = f", as {', '.join(known)} are held by the fit, which the chip file does not give" if known else ""
+        return f"energy: no sum{why}{lacking}."
+    added = [key for key in known if energy.terms[key].included_in is None]
     held = [key for key, term in energy.terms.items() if term.included_in is not None]
     spread = energy.joules_per_frame_spread
     several = spread is not None and spread.half_width is not None

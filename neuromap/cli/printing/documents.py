@@ -208,10 +208,7 @@ _CHIP = define(
         defects=OBJECT.optional,
     ),
 )
-CHIPS = document(
-    "chips",
-    any_of(record(chips=each(_CHIP)), _CHIP),
-)
+CHIPS = document("chips", any_of(record(chips=each(_CHIP)), _CHIP))
 _RUN = define(
     "run",
     record(

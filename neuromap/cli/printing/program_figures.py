@@ -102,11 +102,7 @@ def main_rows(figures: dict[str, Any], rollout: nm.Rollout, program: ChipProgram
         ("cores", *value["cores"]),
         ("neurons", value["neurons"][0], _neurons_line(figures)),
         ("mean hops", value["mean hops"][0], "from a neuron to its target"),
-        (
-            "frame period",
-            f"{program.period}",
-            f"{_ticks(program.period, chip)}{_apart(program.period)}, {sampling}",
-        ),
+        ("frame period", f"{program.period}", f"{_ticks(program.period, chip)}{_apart(program.period)}, {sampling}"),
         ("first response", f"{first}", f"{_ticks(first, chip)}, from stimulus onset"),
         ("full response", f"{at_most}{full}", f"{_ticks(full, chip)}, from stimulus onset"),
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from neuromap.files.messages import counted
 from neuromap.network.edge import EdgeKey
@@ -240,10 +240,7 @@ def _longest_paths(network: Network, forward: list[EdgeKey]) -> dict[str, int]:
 def _place(
     columns: list[list[_Item]], left: dict[_Item, list[_Item]], right: dict[_Item, list[_Item]]
 ) -> dict[_Item, float]:
-    place: dict[_Item, float] = {}
-    for column in columns:
-        for k, item in enumerate(column):
-            place[item] = 40.0 * (k - (len(column) - 1) / 2)
+    place = {item: 40.0 * (k - (len(column) - 1) / 2) for column in columns for k, item in enumerate(column)}
 
     def wish(item: _Item, *sides: dict[_Item, list[_Item]]) -> float:
         """Return the mean place of the neighbours on some sides."""
@@ -268,9 +265,7 @@ def _place(
 
 def spread(wish: list[float], room: list[float]) -> list[float]:
     """Find the places nearest to the desired ones (least squares) that keep order and room between neighbours."""
-    offset = [0.0]
-    for a, b in pairwise(room):
-        offset.append(offset[-1] + (a + b) / 2)
+    offset = list(accumulate(((a + b) / 2 for a, b in pairwise(room)), initial=0.0))
     blocks: list[tuple[float, int]] = []  # mean and size: pool adjacent violators
     for w, o in zip(wish, offset, strict=False):
         blocks.append((w - o, 1))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 from neuromap.arrays.times import Time, largest_gap, tick_of_frame
@@ -260,12 +260,8 @@ def draw_timeline(row: ReportRow, chip: ChipSpec) -> str | None:
     for k, span in enumerate(spans):
         y = height + 22 + 38 * k
         parts.append(_bracket(x(span.start + 0.5), x(span.end + 0.5), y, span, whole - 6.9 * len(span.words)))
-    return drawing(
-        whole,
-        height + 20 + 38 * len(spans),
-        parts,
-        f"Timeline of pattern {row.pattern}, {row.execution} execution, in ticks",
-    )
+    description = f"Timeline of pattern {row.pattern}, {row.execution} execution, in ticks"
+    return drawing(whole, height + 20 + 38 * len(spans), parts, description)
 
 
 class _Clock:
@@ -386,9 +382,7 @@ def _lengths(clock: _Clock, start: int, end: int, x: _X, y: float) -> list[str]:
     """Draw the second axis: every tick as wide as it is long, joined to its place among ticks of equal width."""
     each = [clock.seconds(tick) for tick in range(start, end)]
     scale = (x(end) - x(start)) / sum(each)
-    edges = [x(start)]
-    for length in each:
-        edges.append(edges[-1] + length * scale)
+    edges = list(accumulate((length * scale for length in each), initial=x(start)))
     top, bottom = y + 30, y + 46
     parts = [label(x(start) - 12, bottom - 3, "time", "small", anchor="end")]
     for k, edge in enumerate(edges):
@@ -429,10 +423,8 @@ def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, widt
 
 def _marks(clock: _Clock, order: tuple[str, ...], path: list[tuple[str, int]], x: _X) -> list[str]:
     """Draw the path of the first response through the nodes."""
-    parts = []
-    points = []
-    for name, frame in path:
-        points.append((x(clock.tick(name, frame) + 0.5), _GRID_TOP + _GRID_ROW * order.index(name) + _GRID_ROW / 2))
+    parts, middle = [], _GRID_TOP + _GRID_ROW / 2
+    points = [(x(clock.tick(name, frame) + 0.5), middle + _GRID_ROW * order.index(name)) for name, frame in path]
     for (ax, ay), (bx, by) in pairwise(points):
         down = 1 if by > ay else -1
         first, tip = (ax, ay + down * _CELL / 2), (bx, by - down * (_CELL / 2 + 1))
@@ -445,12 +437,8 @@ def _bracket(start: float, end: float, y: float, span: _Span, last: float) -> st
     """Draw a span with its words below, which begin at ``last`` at the latest."""
     line = f"M{number(start)} {number(y - 6)}V{number(y + 6)}M{number(start)} {number(y)}H{number(end)}"
     ends = f"M{number(end)} {number(y - 6)}V{number(y + 6)}"
-    return element(
-        "g",
-        element("path", d=line + ends, class_="line"),
-        label(min(start, last), y + 18, span.words, "small", anchor="start"),
-        class_=f"span {span.class_}",
-    )
+    words = label(min(start, last), y + 18, span.words, "small", anchor="start")
+    return element("g", element("path", d=line + ends, class_="line"), words, class_=f"span {span.class_}")
 
 
 # Which frames of which node an onset reaches, for the timeline.

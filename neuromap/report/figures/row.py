@@ -382,14 +382,8 @@ class Responses(Card):
         in_seconds: Callable[[int | None], float | None],
     ) -> Responses:
         """Convert ticks into the other units; ``None`` stays ``None``. Without ticks per step there are no steps."""
-        return cls(
-            first_response_steps=_steps(first, ticks_per_step),
-            first_response_ticks=first,
-            first_response_seconds=in_seconds(first),
-            full_response_steps=_steps(full, ticks_per_step),
-            full_response_ticks=full,
-            full_response_seconds=in_seconds(full),
-        )
+        steps = [_steps(ticks, ticks_per_step) for ticks in (first, full)]
+        return cls(steps[0], first, in_seconds(first), steps[1], full, in_seconds(full))
 
 
 def _steps(ticks: int | None, ticks_per_step: int | None) -> int | float | None:
