@@ -219,17 +219,17 @@ def draw_raster(raster: SpikeRaster, heading: str = "", *, sent: str = "spike", 
 
 def _band(
     raster: SpikeRaster, k: int, name: str, y: float, height: float, step: float, left: float, sent: str, narrow: bool
-) -> list[str]:
+) -> Iterator[str]:
     mine, right = raster.node == k, left + step * raster.n_ticks
     rows = -(-raster.sizes[k] // raster.every[k])
     line = height / rows
     ticks, lines = raster.tick[mine], raster.neuron[mine] // raster.every[k]
-    parts = [element("rect", x=left, y=y, width=right - left, height=height, class_="band")]
+    yield element("rect", x=left, y=y, width=right - left, height=height, class_="band")
     columns = raster.samples[k]
     if np.diff(columns).max(initial=1) > 1:
         box = f"{number(y)}h{number(step)}v{number(height)}h-{number(step)}z"
         boxes = "".join(f"M{number(left + step * t)} {box}" for t in columns.tolist())
-        parts.append(element("path", d=boxes, class_="sampled"))
+        yield element("path", d=boxes, class_="sampled")
     marks = "".join(
         f"M{number(left + step * t + 1)} {number(round(y + line * (n + 0.5), 1))}h{number(max(1.0, step - 2))}"
         for t, n in zip(ticks.tolist(), lines.tolist(), strict=True)
@@ -242,14 +242,13 @@ def _band(
     width = min(6.0, max(1.0, 0.8 * line))
     if marks:
         class_ = f"spike colour-{k % COLOURS + 1}{shade}"
-        parts.append(element("path", d=marks, class_=class_, title=tip, stroke_width=width))
+        yield element("path", d=marks, class_=class_, title=tip, stroke_width=width)
     middle = y + height / 2
-    parts.append(label(left - 12, middle + 4.5, shorten(name, 10), "name", anchor="end", title=tip))
+    yield label(left - 12, middle + 4.5, shorten(name, 10), "name", anchor="end", title=tip)
     rate = np.float64(len(ticks)) / max(1, rows * raster.n_ticks)
     written = f"{100 * rate:.2g} %" if narrow else f"{100 * rate:.3g} %"
     for y, text in ((middle - 2, written), *([] if narrow else [(middle + 13, f"{sent} per tick")])):
-        parts.append(label(right + 6, y, text, "small", anchor="start", title=_RATE.format(sent)))
-    return parts
+        yield label(right + 6, y, text, "small", anchor="start", title=_RATE.format(sent))
 
 
 _RATE = "part of the neurons that are shown which send a {} in a tick, on average over these ticks"
@@ -284,10 +283,9 @@ def draw_shade(cores: CoreMap, figure: CoreFigure, heading: str = "", *, narrow:
 
 def _squares(
     square: NDArray[np.int64], mean: NDArray[np.float64], levels: NDArray[np.int64], grid: BoardGrid, figure: CoreFigure
-) -> list[str]:
+) -> Iterator[str]:
     gap = min(1.0, grid.side / 12)
     side = number(grid.side - 2 * gap)
-    parts: list[str] = []
     paths: dict[int, list[str]] = defaultdict(list)
     for k, value, level in zip(square.tolist(), mean.tolist(), levels.tolist(), strict=True):
         column, row = k % grid.columns, k // grid.columns
@@ -297,8 +295,9 @@ def _squares(
             paths[level].append(path)
             continue
         tip = f"core {grid.place(column, row)}: {value:.4g}{figure.unit} {figure.name}"
-        parts.append(element("path", d=path, class_=f"core shade-{level}", title=tip))
-    return parts + [element("path", d="".join(paths[k]), class_=f"core shade-{k}") for k in sorted(paths)]
+        yield element("path", d=path, class_=f"core shade-{level}", title=tip)
+    for k in sorted(paths):
+        yield element("path", d="".join(paths[k]), class_=f"core shade-{k}")
 
 
 def _key(figure: CoreFigure, levels: NDArray[np.int64], most: float, grid: BoardGrid) -> Key:

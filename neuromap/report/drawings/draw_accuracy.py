@@ -137,14 +137,13 @@ def _best(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
     return [label(at, axes.y(best.accuracy) - 7, text, "small halo", anchor="end" if near_end else "start")]
 
 
-def _names(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
+def _names(curves: Sequence[_Curve], axes: _Axes) -> Iterator[str]:
     """Write names at the ends of the curves, moved apart where they would overlap."""
     ends = [axes.y(next(f for f in reversed(c.frames) if f.moment < axes.last).accuracy) for c in curves]
     order = sorted(range(len(curves)), key=lambda k: ends[k])
-    right, parts = axes.left + axes.width, []
+    right = axes.left + axes.width
     for k, y in zip(order, spread([ends[k] for k in order], [_LINE] * len(order)), strict=True):
         way = f"M{number(right)} {number(ends[k])}L{number(right + 22)} {number(y)}h6"
         name = curves[k].name
-        parts.append(element("path", d=way, class_=f"accuracy line{k}"))
-        parts.append(label(right + 34, y + 4, shorten(name, _LONGEST), "small", anchor="start", title=name))
-    return parts
+        yield element("path", d=way, class_=f"accuracy line{k}")
+        yield label(right + 34, y + 4, shorten(name, _LONGEST), "small", anchor="start", title=name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,8 +43,7 @@ def node_class(node: int) -> str:
     return f"core colour-{node % COLOURS + 1}" + (" pale" if node // COLOURS % 2 else "")
 
 
-def _cores(cores: CoreMap, grid: BoardGrid) -> list[str]:
-    parts: list[str] = []
+def _cores(cores: CoreMap, grid: BoardGrid) -> Iterator[str]:
     paths: dict[int, list[str]] = defaultdict(list)
     marks: dict[str, list[str]] = {"relay-mark": [], "splitter-mark": []}
     gap = min(1.0, grid.side / 12)
@@ -67,7 +66,7 @@ def _cores(cores: CoreMap, grid: BoardGrid) -> list[str]:
             if grid.side >= _NAMED_SIDE and main >= 0:
                 at = (left + side / 2, top + side / 2 - 1) if second < 0 else (left + side / 2 - 3, top + side / 2 - 4)
                 inside.append(label(*at, shorten(cores.names[main], int(side / 8.5)), "cell on-colour"))
-            parts.append(element("g", *inside, title=_tooltip(cores, k, x, y)))
+            yield element("g", *inside, title=_tooltip(cores, k, x, y))
         if cores.relays[k]:
             length = min(12.0, 0.34 * side)
             bar = f"M{number(left + 0.14 * side)} {number(top + 0.84 * side)}h{number(length)}"
@@ -77,12 +76,11 @@ def _cores(cores: CoreMap, grid: BoardGrid) -> list[str]:
     for node in sorted(paths, key=lambda n: (n < -1, n)):
         shown = node if node >= -1 else -2 - node
         tip = "" if shown < 0 else cores.names[shown]
-        parts.append(element("path", d="".join(paths[node]), class_=node_class(shown), title=tip))
+        yield element("path", d="".join(paths[node]), class_=node_class(shown), title=tip)
     for class_, pieces in marks.items():
         if pieces:
             width = {"stroke_width": min(2.6, max(0.8, 0.1 * side))} if class_ == "relay-mark" else {}
-            parts.append(element("path", d="".join(pieces), title="", class_=class_, **width))
-    return parts
+            yield element("path", d="".join(pieces), title="", class_=class_, **width)
 
 
 def _blocks(cores: CoreMap, grid: BoardGrid) -> list[str]:
@@ -245,7 +243,7 @@ class BoardGrid:
         every = [*head, *self.frame(), *parts, *key.parts, *inset]
         return drawing(self.width, self.height(bottom - self.top), every, description)
 
-    def frame(self, squares: bool = True, of: str = "cores") -> list[str]:
+    def frame(self, squares: bool = True, of: str = "cores") -> Iterator[str]:
         """Draw the squares' grid or only its outline, chip boundaries and axes."""
         left, top, right, bottom = map(number, (self.left, self.top, self.right, self.bottom))
         lines = f"M{left} {top}H{right}V{bottom}H{left}z"
@@ -253,7 +251,7 @@ class BoardGrid:
             across, up = (range(n + 1) for n in (self.columns, self.rows))
             lines = "".join(f"M{number(self.left + self.side * k)} {top}V{bottom}" for k in across)
             lines += "".join(f"M{left} {number(self.top + self.side * k)}H{right}" for k in up)
-        parts = [element("path", d=lines, class_="grid fine" if squares and self.side < 10 else "grid")]
+        yield element("path", d=lines, class_="grid fine" if squares and self.side < 10 else "grid")
         columns, rows = (
             [
                 self.side * (k - first) / self.block
@@ -264,20 +262,17 @@ class BoardGrid:
         if columns or rows:
             boundaries = "".join(f"M{number(self.left + along)} {top}V{bottom}" for along in columns)
             boundaries += "".join(f"M{left} {number(self.bottom - along)}H{right}" for along in rows)
-            parts.append(element("path", d=boundaries, class_="chip-boundary", title="boundary between two chips"))
+            yield element("path", d=boundaries, class_="chip-boundary", title="boundary between two chips")
         step = _step(26 / self.side * self.block)
         for x in _labels(self.x, self.columns * self.block, step):
             at = self.left + self.side * ((x - self.x) // self.block + 0.5)
-            parts.append(label(at, self.bottom + 17, str(x), "small"))
+            yield label(at, self.bottom + 17, str(x), "small")
         for y in _labels(self.y, self.rows * self.block, step):
             at = self.bottom - self.side * ((y - self.y) // self.block + 0.5)
-            parts.append(label(self.left - 8, at + 4, str(y), "small", anchor="end"))
+            yield label(self.left - 8, at + 4, str(y), "small", anchor="end")
         middle = (self.left + self.right) / 2
-        parts.append(label(middle, self.bottom + 36, f"x (columns of {of})", "small"))
-        turned = element(
-            "text", "y", x=self.left - 40, y=(self.top + self.bottom) / 2 + 4, class_="small", text_anchor="middle"
-        )
-        return [*parts, turned]
+        yield label(middle, self.bottom + 36, f"x (columns of {of})", "small")
+        yield label(self.left - 40, (self.top + self.bottom) / 2 + 4, "y", "small")
 
     def inset(self, y: float) -> tuple[list[str], float]:
         """Draw the whole board with the part that the picture shows; also return its lower edge."""
@@ -391,9 +386,8 @@ def draw_links(
     bounds = load_bounds(most)
     above = [label(grid.left, 20, heading, "heading", anchor="start")] if heading else []
     own, of = ("core", "cores") if cores.tile == (1, 1) else ("cores", "routers")
-    parts = grid.frame(grid.side >= _ARROW_SIDE, of)
-    parts += _routers(routers, own, loads, grid)
-    parts += _links(loads, grid, bounds)
+    frame = grid.frame(grid.side >= _ARROW_SIDE, of)
+    parts = [*frame, *_routers(routers, own, loads, grid), *_links(loads, grid, bounds)]
     busiest = _busiest(np.asarray(peaks)) if most else None
     if busiest is not None:
         parts += _mark(busiest, most, grid)
@@ -414,13 +408,12 @@ def _of_squares(peaks: NDArray[Any], grid: BoardGrid) -> NDArray[np.int64]:
     return found
 
 
-def _routers(routers: NDArray[np.integer], own: str, loads: NDArray[np.int64], grid: BoardGrid) -> list[str]:
+def _routers(routers: NDArray[np.integer], own: str, loads: NDArray[np.int64], grid: BoardGrid) -> Iterator[str]:
     half = (0.17 if grid.side >= _ARROW_SIDE else 0.1) * grid.side
     used = np.zeros((grid.rows, grid.columns), np.bool_)
     square = (routers - (grid.x, grid.y)) // grid.block
     used[square[:, 1], square[:, 0]] = True
     alone = used.size <= MOST_TOOLTIPS
-    parts: list[str] = []
     pieces: dict[str, list[str]] = {"router used": [], "router": []}
     for row, column in np.argwhere(used | (grid.side >= _ARROW_SIDE)).tolist():
         x, y = grid.centre(column, row)
@@ -433,16 +426,17 @@ def _routers(routers: NDArray[np.integer], own: str, loads: NDArray[np.int64], g
         into, out = int(loads[4, row, column]), int(loads[5, row, column])
         what = f"from its {own} {into}, into its {own} {counted(out, 'spike')} per tick, most in one tick"
         tip = f"router {grid.place(column, row)}: {what}" if used[row, column] else f"router {grid.place(column, row)}"
-        parts.append(element("path", d=path, class_=class_, title=tip))
-    return parts + [element("path", d="".join(many), class_=class_) for class_, many in pieces.items() if many]
+        yield element("path", d=path, class_=class_, title=tip)
+    for class_, many in pieces.items():
+        if many:
+            yield element("path", d="".join(many), class_=class_)
 
 
-def _links(loads: NDArray[np.int64], grid: BoardGrid, bounds: list[int]) -> list[str]:
+def _links(loads: NDArray[np.int64], grid: BoardGrid, bounds: list[int]) -> Iterator[str]:
     """Draw the links, the least loads first: few of them with a tooltip each, many as one path per class."""
     reach = _within(loads.shape, grid)
     alone = int((loads[:4] > 0).sum()) <= MOST_TOOLTIPS
     classes = np.where(loads[:4] > 0, np.searchsorted(bounds or [0], loads[:4]) + 1, 0)
-    parts: list[str] = []
     for level in range(_lowest(grid), len(bounds) + 1):
         places = np.argwhere((classes == level) & reach).tolist()
         drawn = [(_line(direction, column, row, level, grid), "") for direction, row, column in places]
@@ -455,8 +449,8 @@ def _links(loads: NDArray[np.int64], grid: BoardGrid, bounds: list[int]) -> list
             tip = f"{_range(level, bounds)} spikes {per_tick}" if level else "never used"
             drawn = [("".join(path for path, _ in drawn), tip)]
         class_, stroke = _class(level, bounds, grid), _stroke(level, grid)
-        parts += [element("path", d=path, class_=class_, title=tip, **stroke) for path, tip in drawn]
-    return parts
+        for path, tip in drawn:
+            yield element("path", d=path, class_=class_, title=tip, **stroke)
 
 
 def _lowest(grid: BoardGrid) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
@@ -56,7 +56,7 @@ def draw_overview(report: LatencyReport, heading: str = "", *, narrow: bool = Fa
 
 
 def _lanes(
-    rows: Sequence[ReportRow], y: float, height: float, left: float, lane: Callable[[ReportRow, float], list[str]]
+    rows: Sequence[ReportRow], y: float, height: float, left: float, lane: Callable[[ReportRow, float], Iterable[str]]
 ) -> tuple[list[str], list[tuple[float, float]], float]:
     """Draw rows, grouped under the name of their execution; also return the extent of each group, and the end."""
     parts: list[str] = []
@@ -73,16 +73,15 @@ def _lanes(
     return parts, reaches, y
 
 
-def _lane(row: ReportRow, y: float, axis: TickAxis, most_cores: int) -> list[str]:
-    parts = [label(_LEFT - 12, y + 4.5, shorten(row.pattern, 17), "name", "end", row.pattern)]
-    parts += row_marks(row, y, axis)
-    parts.append(label(_LEFT + _WIDTH + _PERIOD, y + 4.5, _period(row), "figure", "start"))
+def _lane(row: ReportRow, y: float, axis: TickAxis, most_cores: int) -> Iterator[str]:
+    yield label(_LEFT - 12, y + 4.5, shorten(row.pattern, 17), "name", "end", row.pattern)
+    yield from row_marks(row, y, axis)
+    yield label(_LEFT + _WIDTH + _PERIOD, y + 4.5, _period(row), "figure", "start")
     if row.usage is not None:
         at, length = _LEFT + _WIDTH + _CORES, max(1.5, _BAR * row.usage.cores / most_cores)
         tip = counted(row.usage.cores, "core")
-        parts.append(element("rect", x=at, y=y - 6, width=length, height=12, class_="bar", title=tip))
-        parts.append(label(at + length + 8, y + 4.5, plain(row.usage.cores), "figure", anchor="start"))
-    return parts
+        yield element("rect", x=at, y=y - 6, width=length, height=12, class_="bar", title=tip)
+        yield label(at + length + 8, y + 4.5, plain(row.usage.cores), "figure", anchor="start")
 
 
 def _narrow_lane(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
@@ -120,14 +119,12 @@ class TickAxis:
         """Return the place of a tick."""
         return self.left + float(tick) * self.width / self.ticks
 
-    def draw(self, y: float, lanes: Sequence[tuple[float, float]]) -> list[str]:
+    def draw(self, y: float, lanes: Sequence[tuple[float, float]]) -> Iterator[str]:
         """Draw the numbers on the baseline ``y``, and grid lines through lanes, each from top to bottom."""
-        parts = []
         for tick in range(0, self.ticks + 1, self.step):
-            parts.append(label(self.x(tick), y, str(tick), "small"))
+            yield label(self.x(tick), y, str(tick), "small")
             path = "".join(f"M{number(self.x(tick))} {number(top)}V{number(bottom)}" for top, bottom in lanes)
-            parts.append(element("path", d=path, class_="grid"))
-        return parts
+            yield element("path", d=path, class_="grid")
 
 
 def axis_of(rows: Iterable[ReportRow], left: float, width: float, steps: int) -> TickAxis:
@@ -137,24 +134,23 @@ def axis_of(rows: Iterable[ReportRow], left: float, width: float, steps: int) ->
     return TickAxis(left, width, step * math.ceil((last + 0.2) / step), step)
 
 
-def row_marks(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
+def row_marks(row: ReportRow, y: float, axis: TickAxis) -> Iterator[str]:
     """Mark when the input takes frames, and when the responses come, around the height ``y``."""
-    parts = _samples(row, y, axis)
+    yield from _samples(row, y, axis)
     first, full = _first(row), _full(row)
     if first is not None and full is not None:
         line = f"M{number(axis.x(first))} {number(y)}H{number(axis.x(full))}"
-        parts.append(element("path", d=line, class_="stem"))
+        yield element("path", d=line, class_="stem")
     if (reaction := _reaction(row)) is not None:
         path = f"M{number(axis.x(reaction))} {number(y - 9)}V{number(y + 9)}"
         tip = f"worst-case reaction {_words(reaction)}"
-        parts.append(element("path", d=path, title=tip, class_="reaction"))
+        yield element("path", d=path, title=tip, class_="reaction")
     if full is not None:
         tip = f"full response {_words(full)}"
-        parts.append(element("circle", title=tip, cx=axis.x(full), cy=y, r=7.0, class_="full-dot"))
+        yield element("circle", title=tip, cx=axis.x(full), cy=y, r=7.0, class_="full-dot")
     if first is not None:
         tip = f"first response {_words(first)}"
-        parts.append(element("circle", title=tip, cx=axis.x(first), cy=y, r=4.5, class_="first-dot"))
-    return parts
+        yield element("circle", title=tip, cx=axis.x(first), cy=y, r=4.5, class_="first-dot")
 
 
 _MICRO = 1e6
@@ -189,15 +185,15 @@ def _every(row: ReportRow) -> Time | float:
     return _timed(row, row.frame_period_ticks, 1 / per_second if per_second else None) or 0
 
 
-def _samples(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
+def _samples(row: ReportRow, y: float, axis: TickAxis) -> Iterator[str]:
     """Mark when the input takes frames, from the onset on."""
     period = _every(row)
     if not period or axis.ticks / period > _MOST_SAMPLES:
-        return []
+        return
     ticks = (k * period if isinstance(period, float) else int(k * period) for k in range(int(axis.ticks / period) + 1))
     marks = "".join(f"M{number(axis.x(tick))} {number(y + 10)}v-5" for tick in ticks)
     tip = f"a frame is taken every {_words(period)}"
-    return [element("path", d=marks, class_="sample", title=tip)]
+    yield element("path", d=marks, class_="sample", title=tip)
 
 
 # Most ticks of a timeline; longer ones are not drawn.
@@ -247,8 +243,8 @@ def draw_timeline(row: ReportRow, chip: ChipSpec) -> str | None:
         return left + (tick - start) * width
 
     height = _GRID_TOP + _GRID_ROW * len(order)
-    parts = _grid(start, end, x, width, height)
-    parts += _marks(clock, order, path, x)  # under the boxes, so that all can be read
+    # the path is under the boxes, so that all can be read
+    parts = [*_grid(start, end, x, width, height), *_marks(clock, order, path, x)]
     for k, name in enumerate(order):
         y = _GRID_TOP + _GRID_ROW * k + (_GRID_ROW - _CELL) / 2
         parts.append(label(left - 12, y + _CELL / 2 + 4.5, shorten(name, 10), "name", anchor="end", title=name))
@@ -365,44 +361,41 @@ def _signed(tick: int) -> str:
     return str(tick).replace("-", "−")
 
 
-def _grid(start: int, end: int, x: _X, width: float, height: float) -> list[str]:
+def _grid(start: int, end: int, x: _X, width: float, height: float) -> Iterator[str]:
     every = next(step for step in (1, 2, 5, 10, 20, 50) if step * width >= 26 or step == 50)
-    parts = [label(x(start) - 12, 46, "tick", "small", anchor="end")]
+    yield label(x(start) - 12, 46, "tick", "small", anchor="end")
     for tick in range(start, end):
         if tick % every == 0:
-            parts.append(label(x(tick + 0.5), 46, _signed(tick), "small"))
+            yield label(x(tick + 0.5), 46, _signed(tick), "small")
     for tick in range(start, end + 1):
-        parts.append(element("path", d=f"M{number(x(tick))} 52V{number(height + 4)}", class_="grid"))
-    parts.append(element("path", d=f"M{number(x(0))} 24V{number(height + 10)}", class_="onset"))
-    parts.append(label(x(0) + 5, 22, "stimulus onset", "small onset-text", anchor="start"))
-    return parts
+        yield element("path", d=f"M{number(x(tick))} 52V{number(height + 4)}", class_="grid")
+    yield element("path", d=f"M{number(x(0))} 24V{number(height + 10)}", class_="onset")
+    yield label(x(0) + 5, 22, "stimulus onset", "small onset-text", anchor="start")
 
 
-def _lengths(clock: _Clock, start: int, end: int, x: _X, y: float) -> list[str]:
+def _lengths(clock: _Clock, start: int, end: int, x: _X, y: float) -> Iterator[str]:
     """Draw the second axis: every tick as wide as it is long, joined to its place among ticks of equal width."""
     each = [clock.seconds(tick) for tick in range(start, end)]
     scale = (x(end) - x(start)) / sum(each)
     edges = list(accumulate((length * scale for length in each), initial=x(start)))
     top, bottom = y + 30, y + 46
-    parts = [label(x(start) - 12, bottom - 3, "time", "small", anchor="end")]
+    yield label(x(start) - 12, bottom - 3, "time", "small", anchor="end")
     for k, edge in enumerate(edges):
         line = f"M{number(x(start + k))} {number(y)}L{number(edge)} {number(top)}V{number(bottom)}"
-        parts.append(element("path", d=line, class_="onset" if start + k == 0 else "grid"))
+        yield element("path", d=line, class_="onset" if start + k == 0 else "grid")
     last = edges[0] - 40
     for k, (left, right) in enumerate(pairwise(edges)):
         title = f"tick {_signed(start + k)}: {seconds(each[k])}"
         shape = element("rect", x=left, y=top, width=right - left, height=bottom - top, class_="box")
-        parts.append(element("g", shape, title=title, class_="frame before"))
+        yield element("g", shape, title=title, class_="frame before")
         since = sum(each[1 - start : k + 1])  # what is sampled in tick 0 is computed from tick 1 on
         if start + k >= 0 and right - last >= 56:  # room for the words
-            parts.append(label(right, bottom + 13, seconds(since), "small", anchor="end"))
+            yield label(right, bottom + 13, seconds(since), "small", anchor="end")
             last = right
-    return parts
 
 
-def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, width: float) -> list[str]:
+def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, width: float) -> Iterator[str]:
     """Draw one cell per frame of a node, in the tick in which it is sampled or computed."""
-    parts = []
     frame = clock.frame_from(name, start)
     number_of = list(clock.network.nodes).index(name)
     role = "input" if name in clock.network.inputs else "output" if name in clock.network.outputs else "hidden"
@@ -416,21 +409,19 @@ def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, widt
         text = label(x(tick + 0.5), y + 15, relative, "cell") if width >= _NARROWEST or len(relative) < 3 else ""
         title = f"{name} {does} frame {relative} in tick {_signed(tick)}; it depends on {knows} of the stimulus"
         at = f"{frame}.{number_of}"
-        parts.append(element("g", box, text, title=title, class_=f"frame {state} {role}", data_at=at))
+        yield element("g", box, text, title=title, class_=f"frame {state} {role}", data_at=at)
         frame += 1
-    return parts
 
 
-def _marks(clock: _Clock, order: tuple[str, ...], path: list[tuple[str, int]], x: _X) -> list[str]:
+def _marks(clock: _Clock, order: tuple[str, ...], path: list[tuple[str, int]], x: _X) -> Iterator[str]:
     """Draw the path of the first response through the nodes."""
-    parts, middle = [], _GRID_TOP + _GRID_ROW / 2
+    middle = _GRID_TOP + _GRID_ROW / 2
     points = [(x(clock.tick(name, frame) + 0.5), middle + _GRID_ROW * order.index(name)) for name, frame in path]
     for (ax, ay), (bx, by) in pairwise(points):
         down = 1 if by > ay else -1
         first, tip = (ax, ay + down * _CELL / 2), (bx, by - down * (_CELL / 2 + 1))
         line = f"M{number(first[0])} {number(first[1])}L{number(tip[0])} {number(tip[1])}"
-        parts.append(arrow(line, first, tip, "way"))
-    return parts
+        yield arrow(line, first, tip, "way")
 
 
 def _bracket(start: float, end: float, y: float, span: _Span, last: float) -> str:
