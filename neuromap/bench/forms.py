@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from neuromap.bench import bench_report
@@ -236,14 +236,13 @@ def _run_lines(run: bench_report.BenchRun) -> list[str]:
     ]
 
 
-def _notes(report: bench_report.BenchReport) -> list[str]:
-    notes, load = [], report.machine.load_average
+def _notes(report: bench_report.BenchReport) -> Iterator[str]:
+    load = report.machine.load_average
     cache = report.machine.cache_bytes if report.caches is None else report.caches.last_bytes
     if any(cache and run.hot_bytes is not None and run.hot_bytes < cache for run in report.runs):
-        notes.append("Hot memory below the size of the caches: there the limit by memory can be passed.")
+        yield "Hot memory below the size of the caches: there the limit by memory can be passed."
     if load is not None and load >= 0.5:
-        notes.append(f"Load average {load:.2g} before the start: others were at work, trust ratios and not times.")
-    return notes
+        yield f"Load average {load:.2g} before the start: others were at work, trust ratios and not times."
 
 
 def print_bench(report: bench_report.BenchReport, console: Console, *, every: bool = True) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -46,17 +46,15 @@ class Pace(NamedTuple):
 _TIMED = ", ticks as long as their work"
 
 
-def head_lines(program: ChipProgram) -> list[str]:
+def head_lines(program: ChipProgram) -> Iterator[str]:
     """Describe the program and its sampling of frames, one line each."""
     label = f" ({program.pattern}, {program.execution})" if program.pattern else ""
     period = program.period
     every = "tick" if period == 1 else f"{period} ticks" + (" in the mean" if period.denominator > 1 else "")
     chip = program.chip
     sampling = f": {plain(1 / (float(period) * chip.tick_seconds))} Hz in its time"
-    return [
-        f"{program.name}{label} on {program.chip.name}",
-        f"takes in a frame every {every} of the chip{_TIMED if chip.is_timed else sampling}",
-    ]
+    yield f"{program.name}{label} on {program.chip.name}"
+    yield f"takes in a frame every {every} of the chip{_TIMED if chip.is_timed else sampling}"
 
 
 def frame_line(shown: OutputSeen) -> str:
@@ -105,7 +103,7 @@ def _tables(program: ChipProgram, look: Look, console: Console) -> list[Renderab
     return [nodes, "", cores, "", _output_table(look.outputs, rows, width)]
 
 
-def _clock_lines(program: ChipProgram, look: Look, pace: Pace) -> list[RenderableType]:
+def _clock_lines(program: ChipProgram, look: Look, pace: Pace) -> Iterator[RenderableType]:
     tick, is_timed = program.chip.tick_seconds, program.chip.is_timed
     chip = "" if is_timed else f", {seconds(look.n_ticks * tick)} of the chip"
     strays = f"; {counted(look.n_strays, 'output spike')} of no frame" if look.n_strays else ""
@@ -117,10 +115,8 @@ def _clock_lines(program: ChipProgram, look: Look, pace: Pace) -> list[Renderabl
     else:
         against = "" if is_timed else f", {pace.measured * tick:.3g} x the chip's pace"
         speed = f"runs {pace.measured:.3g} ticks/s of wall time{against} ({wanted})"
-    return [
-        _line(f"{counted(look.n_ticks, 'tick')}{chip}; frame {look.n_frames} shown{strays}", ""),
-        _line(speed, "green" if pace.plays else "yellow"),
-    ]
+    yield _line(f"{counted(look.n_ticks, 'tick')}{chip}; frame {look.n_frames} shown{strays}", "")
+    yield _line(speed, "green" if pace.plays else "yellow")
 
 
 def _ranked(headers: Sequence[str], lines: Sequence[tuple[Sequence[str], float]], rows: int, width: int) -> Table:

@@ -114,17 +114,15 @@ class _Axes(NamedTuple):
         return [k * step for k in range(int(self.last / step) + 1)]
 
 
-def _staircase(curve: _Curve, class_: str, axes: _Axes) -> list[str]:
+def _staircase(curve: _Curve, class_: str, axes: _Axes) -> Iterator[str]:
     first, *others = (frame for frame in curve.frames if frame.moment < axes.last)
     path = f"M{number(axes.x(first.moment))} {number(axes.y(first.accuracy))}"
     for frame in others:
         path += f"H{number(axes.x(frame.moment))}V{number(axes.y(frame.accuracy))}"
     path += f"H{number(axes.x(axes.last))}"
     dot = {"cx": axes.x(first.moment), "cy": axes.y(first.accuracy), "r": 3.5}
-    return [
-        element("path", d=path, class_=f"accuracy line{class_}", title=curve.name),
-        element("circle", class_=f"dot{class_}", title=curve.name, **dot),
-    ]
+    yield element("path", d=path, class_=f"accuracy line{class_}", title=curve.name)
+    yield element("circle", class_=f"dot{class_}", title=curve.name, **dot)
 
 
 def _best(curves: Sequence[_Curve], axes: _Axes) -> list[str]:

@@ -502,7 +502,7 @@ def _busiest(peaks: NDArray[Any]) -> LinkName:
     return LinkName(x, y, DIRECTIONS[direction])
 
 
-def _mark(busiest: LinkName, most: int, grid: BoardGrid) -> list[str]:
+def _mark(busiest: LinkName, most: int, grid: BoardGrid) -> Iterator[str]:
     x, y = grid.centre((busiest.x - grid.x) // grid.block, (busiest.y - grid.y) // grid.block)
     dx, dy = _STEPS[DIRECTIONS.index(busiest.direction)]
     along, aside = grid.side / (2 if grid.block == 1 else 4), _ASIDE * grid.side
@@ -510,10 +510,8 @@ def _mark(busiest: LinkName, most: int, grid: BoardGrid) -> list[str]:
     radius = max(6.0, min(18.0, 0.34 * grid.side))
     at = min(max(x, grid.left + 36), max(grid.right - 36, grid.left + 36))
     above = y - radius - 5
-    return [
-        element("circle", cx=x, cy=y, r=radius, class_="busiest", title=_name(busiest)),
-        label(at, above if above > 12 else y + radius + 14, f"busiest: {most}", "small halo", title=_name(busiest)),
-    ]
+    yield element("circle", cx=x, cy=y, r=radius, class_="busiest", title=_name(busiest))
+    yield label(at, above if above > 12 else y + radius + 14, f"busiest: {most}", "small halo", title=_name(busiest))
 
 
 def _name(link: LinkName) -> str:

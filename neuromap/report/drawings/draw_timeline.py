@@ -84,13 +84,11 @@ def _lane(row: ReportRow, y: float, axis: TickAxis, most_cores: int) -> Iterator
         yield label(at + length + 8, y + 4.5, plain(row.usage.cores), "figure", anchor="start")
 
 
-def _narrow_lane(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
+def _narrow_lane(row: ReportRow, y: float, axis: TickAxis) -> Iterator[str]:
     cores = "" if row.usage is None else f", {counted(row.usage.cores, 'core')}"
-    return [
-        label(0, y - 8, shorten(row.pattern, 17), "name halo", "start", row.pattern),
-        label(PHONE, y - 8, f"every {_period(row)}{cores}", "small halo", "end"),
-        *row_marks(row, y + 10, axis),
-    ]
+    yield label(0, y - 8, shorten(row.pattern, 17), "name halo", "start", row.pattern)
+    yield label(PHONE, y - 8, f"every {_period(row)}{cores}", "small halo", "end")
+    yield from row_marks(row, y + 10, axis)
 
 
 def _period(row: ReportRow) -> str:
