@@ -236,9 +236,6 @@ def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | D
             predicted=Responses(
                 first_response_steps=rollout.first_response(name), full_response_steps=rollout.full_response(name)
             ),
-            measured=Responses(),
-            observed_first_difference_ticks=None,
-            worst_case_reaction_ticks=None,
             full_response_exact=rollout.full_response_is_exact(name),
         )
         for name in pattern.network.outputs

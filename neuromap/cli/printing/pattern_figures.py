@@ -94,7 +94,13 @@ def print_rollouts(figures: Mapping[str, Any], *, every: bool = True) -> None:
         numbers.append((name, _number(counts[key], counts[f"{key}_log2"]), note))
     text_table(("count", "number", ""), numbers).print(console)
     rows = figures["patterns"]
-    console.print(_unit(figures))
+    times = "Times in update steps."
+    if (work := figures.get("work_per_tick")) is not None:
+        times = (
+            f"Times in ticks, of {work:,} multiply-accumulates in every node: a node takes as many as its work fills."
+        )
+        times += " F in update steps."
+    console.print(times)
     table = _times(rows, counts["edges"], len(figures["outputs"]))
     table.print(console, brief=not every)
     for row in rows:
@@ -106,16 +112,6 @@ def print_rollouts(figures: Mapping[str, Any], *, every: bool = True) -> None:
         print_rest(console, left, "--all or --json")
     if figures["listed"] < len(rows) or (rows and rows[0]["name"] == "#1" and not figures["complete"]):
         console.print(f"The first {figures['listed']} valid patterns; --limit shows more.")
-
-
-def _unit(figures: Mapping[str, Any]) -> str:
-    """Return the unit of times, and F."""
-    if figures.get("work_per_tick") is None:
-        return "Times in update steps."
-    return (
-        f"Times in ticks, of {figures['work_per_tick']:,} multiply-accumulates in every node: a node takes as many as "
-        "its work fills. F in update steps."
-    )
 
 
 def _times(rows: list[Mapping[str, Any]], n_edges: int, n_outputs: int) -> Table[Sequence[str]]:

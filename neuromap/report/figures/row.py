@@ -397,13 +397,16 @@ class OutputResponses(Card):
     """Responses of one output node."""
 
     predicted: Responses  # from the schedule
-    measured: Responses  # from the dependency wave on the program; empty where nothing was mapped
+    # from the dependency wave on the program; empty where nothing was mapped
+    measured: Responses = field(default_factory=Responses)
     # ticks from onset to the first output spike that differs between a run with and one without the stimulus
-    observed_first_difference_ticks: int | None
+    observed_first_difference_ticks: int | None = None
     # predicted first response plus frame period minus one tick, of the input that is answered last; none where the
     # program's frame period is not that of the rollout
-    worst_case_reaction_ticks: int | None
-    full_response_exact: bool  # whether the predicted full response is exact; else it is an upper bound
+    worst_case_reaction_ticks: int | None = None
+    full_response_exact: bool = field(
+        kw_only=True
+    )  # whether the predicted full response is exact; else it is an upper bound
     # the same for the input that is answered first, and for every input that reaches the output
     best_input_reaction_ticks: int | None = None
     reaction_ticks_by_input: Mapping[str, int] = field(default_factory=dict)
