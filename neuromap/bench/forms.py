@@ -7,21 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from neuromap.bench import bench_report
 from neuromap.files.messages import counted
-from neuromap.render.document import (
-    AMOUNT,
-    COUNT,
-    INTEGER,
-    OBJECT,
-    POSITIVE,
-    RATE,
-    TEXT,
-    const,
-    define,
-    document,
-    each,
-    record,
-    record_of,
-)
+from neuromap.render import document as doc
 from neuromap.render.numbers import plain, seconds
 from neuromap.render.table import Column, Table, print_rest, printed, text_table
 
@@ -40,55 +26,61 @@ def _timed(run: bench_report.BenchRun) -> list[_Timed]:
     return [_Timed(run, timing) for timing in run.timings]
 
 
-_SPREAD = define("spread", record_of(bench_report.Spread, low=AMOUNT, median=AMOUNT, high=AMOUNT))
-_MAYBE = AMOUNT.or_null
-_TIMING = record(
-    threads=POSITIVE(at="timing.threads"),
+_SPREAD = doc.define("spread", doc.record_of(bench_report.Spread, low=doc.AMOUNT, median=doc.AMOUNT, high=doc.AMOUNT))
+_MAYBE = doc.AMOUNT.or_null
+_TIMING = doc.record(
+    threads=doc.POSITIVE(at="timing.threads"),
     wall_seconds_per_tick=_SPREAD(at="timing.tick"),
     cpu_seconds_per_tick=_SPREAD(at="timing.cpu"),
-    real_time_factor=RATE(at=lambda of: of.run.real_time_factor(of.timing)),
-    speed_up=RATE(at=lambda of: of.run.speed_up(of.timing)),
-    synaptic_events_per_wall_second=AMOUNT(at=lambda of: of.run.synaptic_events_per_second(of.timing)),
-    load_seconds=AMOUNT(at="timing.load_seconds"),
-    compile_seconds=AMOUNT.or_null(at="timing.compile_seconds"),
-    bandwidth_bytes_per_second=record(read=RATE, update=RATE, best=RATE)(at="timing.bandwidth"),
+    real_time_factor=doc.RATE(at=lambda of: of.run.real_time_factor(of.timing)),
+    speed_up=doc.RATE(at=lambda of: of.run.speed_up(of.timing)),
+    synaptic_events_per_wall_second=doc.AMOUNT(at=lambda of: of.run.synaptic_events_per_second(of.timing)),
+    load_seconds=doc.AMOUNT(at="timing.load_seconds"),
+    compile_seconds=doc.AMOUNT.or_null(at="timing.compile_seconds"),
+    bandwidth_bytes_per_second=doc.record(read=doc.RATE, update=doc.RATE, best=doc.RATE)(at="timing.bandwidth"),
     memory_limit_seconds_per_tick=_MAYBE(at=lambda of: of.run.limit_seconds(of.timing)),
     distance_to_memory_limit=_MAYBE(at=lambda of: of.run.distance(of.timing)),
     in_cache_seconds_per_tick=_MAYBE(at=lambda of: of.run.in_cache_seconds(of.timing)),
     distance_to_time_in_cache=_MAYBE(at=lambda of: of.run.distance_to_cache(of.timing)),
 )
-_RUN = record(
-    program=TEXT(at="name"),
-    chip=TEXT,
-    settings=OBJECT.or_null(at=lambda run: dict(run.settings) or None),
-    cores=POSITIVE,
-    neurons=POSITIVE,
-    synapses=COUNT,
-    tick_seconds=RATE,
-    rate_hz=AMOUNT,
-    ticks_per_round=POSITIVE,
-    per_tick=record_of(
-        bench_report.Activity, spikes=AMOUNT, axon_events=AMOUNT, synaptic_events=AMOUNT, visits=AMOUNT.or_null
+_RUN = doc.record(
+    program=doc.TEXT(at="name"),
+    chip=doc.TEXT,
+    settings=doc.OBJECT.or_null(at=lambda run: dict(run.settings) or None),
+    cores=doc.POSITIVE,
+    neurons=doc.POSITIVE,
+    synapses=doc.COUNT,
+    tick_seconds=doc.RATE,
+    rate_hz=doc.AMOUNT,
+    ticks_per_round=doc.POSITIVE,
+    per_tick=doc.record_of(
+        bench_report.Activity,
+        spikes=doc.AMOUNT,
+        axon_events=doc.AMOUNT,
+        synaptic_events=doc.AMOUNT,
+        visits=doc.AMOUNT.or_null,
     )(at="activity"),
-    program_bytes=POSITIVE,
-    hot_bytes=COUNT.or_null,
-    hot_bytes_per_core=AMOUNT.or_null(at=lambda run: None if run.hot_bytes is None else run.hot_bytes / run.cores),
-    bytes_per_tick=AMOUNT.or_null,
-    in_cache=record(cores=POSITIVE, hot_bytes=COUNT, wall_seconds_per_visit=_SPREAD(at="visit")).or_null,
-    timings=each(define("timing", _TIMING), minItems=1)(at=_timed),
+    program_bytes=doc.POSITIVE,
+    hot_bytes=doc.COUNT.or_null,
+    hot_bytes_per_core=doc.AMOUNT.or_null(at=lambda run: None if run.hot_bytes is None else run.hot_bytes / run.cores),
+    bytes_per_tick=doc.AMOUNT.or_null,
+    in_cache=doc.record(cores=doc.POSITIVE, hot_bytes=doc.COUNT, wall_seconds_per_visit=_SPREAD(at="visit")).or_null,
+    timings=doc.each(doc.define("timing", _TIMING), minItems=1)(at=_timed),
 )
-DOCUMENT = document(
+DOCUMENT = doc.document(
     "bench",
-    format=const("neuromap-bench-1"),
-    neuromap_version=TEXT(at="version"),
-    date=TEXT,
-    machine=record_of(bench_report.Machine, cpus=POSITIVE, memory_bytes=INTEGER.or_null, cache_bytes=INTEGER.or_null),
-    caches=record_of(bench_report.Caches).or_null,
-    engine=TEXT,
-    rounds=POSITIVE,
-    scaling=TEXT.or_null,
-    time_axis=record(tick_seconds=TEXT, wall=TEXT, cpu=TEXT)(at=lambda _: bench_report.TIME_AXIS),
-    runs=each(define("run", _RUN), minItems=1),
+    format=doc.const("neuromap-bench-1"),
+    neuromap_version=doc.TEXT(at="version"),
+    date=doc.TEXT,
+    machine=doc.record_of(
+        bench_report.Machine, cpus=doc.POSITIVE, memory_bytes=doc.INTEGER.or_null, cache_bytes=doc.INTEGER.or_null
+    ),
+    caches=doc.record_of(bench_report.Caches).or_null,
+    engine=doc.TEXT,
+    rounds=doc.POSITIVE,
+    scaling=doc.TEXT.or_null,
+    time_axis=doc.record(tick_seconds=doc.TEXT, wall=doc.TEXT, cpu=doc.TEXT)(at=lambda _: bench_report.TIME_AXIS),
+    runs=doc.each(doc.define("run", _RUN), minItems=1),
 )
 # Conversion to plain values.
 to_dict = DOCUMENT.of
