@@ -174,23 +174,23 @@ class World:
 
     def __init__(self, network: Network, stimulus: Mapping[str, Bits] | None = None) -> None:
         self._network, self._stimulus = network, stimulus
+        self._sizes = {name: network.nodes[name].size for name in network.inputs}  # refuses nodes without a shape
         self._ranges = value_ranges(network) or {}
         self._encodings = _encodings(network)
 
     def check(self, shown: Shown) -> None:
         """Refuse inputs that cannot be shown to this network."""
         for name in shown.pictures:
-            if name not in self._network.inputs:
-                inputs = ", ".join(self._network.inputs)
-                raise StimulusError(f"picture: node {name!r:.40} is not an input; inputs are {inputs}")
+            if name not in self._sizes:
+                raise StimulusError(f"picture: node {name!r:.40} is not an input; inputs are {', '.join(self._sizes)}")
         if shown.kind == "stimulus" and self._stimulus is None:
             raise StimulusError("stimulus: none was loaded; choose a file of frames")
-        for name in self._network.inputs:
+        for name in self._sizes:
             self.bits(shown, name, 0, 1)
 
     def takers(self, shape: tuple[int, int, int]) -> list[str]:
         """List the inputs whose frames can be pictures of a shape."""
-        return [node for node in self._network.inputs if self.takes(node, shape)]
+        return [node for node in self._sizes if self.takes(node, shape)]
 
     def takes(self, node: str, shape: tuple[int, int, int]) -> bool:
         """Whether pictures of a shape can be frames of a node."""
@@ -209,10 +209,10 @@ class World:
     def _drawn(self, node: str, rng: np.random.Generator) -> Bits:
         """Draw random values of a graded node."""
         low, high = self._ranges[node]
-        return rng.integers(low, high, self._network.nodes[node].size, np.int32, endpoint=True)
+        return rng.integers(low, high, self._sizes[node], np.int32, endpoint=True)
 
     def _clear(self, shown: Shown, node: str, frame: int, rng: np.random.Generator) -> Bits:
-        size, shape = self._network.nodes[node].size, self._network.nodes[node].shape
+        size, shape = self._sizes[node], self._network.nodes[node].shape
         if shown.kind == "random":
             random: Bits = rng.random(size) < shown.density
             return random * self._drawn(node, rng) if node in self._ranges else random
