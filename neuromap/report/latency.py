@@ -97,7 +97,7 @@ def run_sweep(
         keys = {key for _, its_keys in planned for key in its_keys}
         n_done = sum(key in done for key in keys)
         progress(spec.name, n_done, len(keys))
-        with job_runner(measure_runs, work_of(spec), workers.at_most(len(keys) - n_done), "sweep") as runner:
+        with job_runner(measure_runs, (__version__, spec), workers.at_most(len(keys) - n_done), "sweep") as runner:
             for batch in runner.results(_jobs(planned, done)):
                 outcomes = [keyed for ended in batch for keyed in _outcomes(ended)]
                 kept.add(outcomes)
@@ -138,11 +138,6 @@ def _outcomes(done: DoneJob[_Job, tuple[RunOutcome, ...]]) -> list[tuple[str, Ru
 
 # Shared by all jobs: the version of neuromap that the command has, and the spec.
 Work = tuple[str, SweepSpec]
-
-
-def work_of(spec: SweepSpec) -> Work:
-    """Return what :func:`measure_runs` shares between its jobs."""
-    return __version__, spec
 
 
 def measure_runs(work: Work, keyed: _Job) -> tuple[RunOutcome, ...]:

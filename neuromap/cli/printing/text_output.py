@@ -166,8 +166,7 @@ def give_sweep(sweep: ChipSweep, files: Mapping[str, str | None], *, every: bool
     """Write the requested files, print the table, and set the exit code by whether it fits any chip."""
     from neuromap.sweep.chip_sweep import print_sweep
 
-    forms: dict[str, Callable[[], str]] = {"html": sweep.to_html, "csv": sweep.to_csv, "json": sweep.to_json}
-    written = write_forms(*((path, forms[name]) for name, path in files.items()))
+    written = write_forms(*((path, getattr(sweep, f"to_{name}")) for name, path in files.items()))
     give_shown(sweep, lambda console: print_sweep(sweep, console, every=every), *written, as_json=as_json)
     if not sweep.exit_code:
         return
