@@ -12,16 +12,16 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neuromap.bench import bench_report
 from neuromap.cores.crossbar.program import Program
 from neuromap.errors import InputError, VerificationError
 from neuromap.hardware.program.structure import program_tensors
-from neuromap.simulation.engine.engine import Engine, Footprint, HostEvents, Totals, make_engine
+from neuromap.simulation.engine.engine import Footprint, HostEvents, Totals, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice, thread_count
 from neuromap.simulation.run.tick_run import HostFeed
 from neuromap.simulation.stimulus import random_frames
@@ -92,54 +92,49 @@ def bench(
     caches = bench_report.measure_caches() if EngineChoice(engine).kind.is_compiled else None
     makers = same_kind if same_kind is not None and caches is not None else [None] * len(programs)
     total = (len(programs) * len(threads) + sum(make is not None for make in makers)) * (rounds + 1)
-    step = 0
+    steps = count()
 
     def tell(what: str) -> None:
-        nonlocal step
+        step = next(steps)
         if progress is not None:
             progress(what, step, total)
-        step += 1
 
-    groups: list[list[Session]] = []
-    small: list[Session | None] = []
+    groups: list[tuple[list[Session], Session | None]] = []
     for program, make in zip(programs, makers, strict=True):
         group: list[Session] = []
-        for count in threads:
+        for n_threads in threads:
             tell("loading")
-            session = open_session(program, engine, count)
+            session = Session(program, engine, n_threads)
             if group:
                 session.plan(group[0].ticks_per_round, group[0].block)
                 session.warm_up(group[0].ticks)
             else:
                 session.calibrate(rounds, ticks, seconds)
             group.append(session)
-        groups.append(group)
-        small.append(None)
+        smaller = None
         if make is not None and caches is not None:
             tell("loading")
-            small[-1] = session = open_session(make(_cores_within(caches, group[0])), engine, 1)
-            session.calibrate(rounds, ticks, seconds)
+            smaller = Session(make(_cores_within(caches, group[0])), engine, 1)
+            smaller.calibrate(rounds, ticks, seconds)
+        groups.append((group, smaller))
 
-    streams: dict[int, list[bench_report.Bandwidth]] = {count: [] for count in threads}
+    streams: dict[int, list[bench_report.Bandwidth]] = {n_threads: [] for n_threads in threads}
     for _ in range(rounds):
-        for group, smaller in zip(groups, small, strict=True):
+        for group, smaller in groups:
             for session in [*group, *([] if smaller is None else [smaller])]:
                 tell("measuring")
                 session.measure()
-        for count in threads:
-            streams[count].append(stream.measure(count))
+        for n_threads, found in streams.items():
+            found.append(stream.measure(n_threads))
     tell("measuring")
     bandwidths = {
-        count: bench_report.Bandwidth(
-            float(np.median([b.read for b in found])),
-            float(np.median([b.update for b in found])),
-        )
-        for count, found in streams.items()
+        n_threads: bench_report.Bandwidth(*np.median([(b.read, b.update) for b in found], axis=0).tolist())
+        for n_threads, found in streams.items()
     }
     labels = settings if settings is not None else [()] * len(programs)
     runs = tuple(
         _run(group, bandwidths, tuple(label), _in_cache(smaller))
-        for group, label, smaller in zip(groups, labels, small, strict=True)
+        for (group, smaller), label in zip(groups, labels, strict=True)
     )
     return bench_report.BenchReport(__version__, date, machine, caches, engine, rounds, scaling, runs)
 
@@ -170,8 +165,8 @@ def _checked(
 ) -> int:
     if not programs or not threads or any(program.n_cores == 0 for program in programs):
         raise InputError("bench: nothing to measure; give a program with a core or more, and a number of threads")
-    for count in threads:
-        thread_count(count)
+    for n_threads in threads:
+        thread_count(n_threads)
     if len(set(threads)) < len(threads):
         raise InputError(f"threads {', '.join(map(str, threads))}: a number is named twice; name each once")
     if not EngineChoice(engine).kind.has_threads and tuple(threads) != (1,):
@@ -194,17 +189,13 @@ def _run(
     first = group[0]
     require_equal_totals(group)
     program, (ticks, totals, n_visits) = first.program, first.measured
-    per_tick = [count / ticks for count in totals]
+    per_tick = [total / ticks for total in totals]
     visits = None if n_visits is None else n_visits / ticks
     footprint = first.footprint
     moved = None
     if footprint is not None and visits is not None:
-        parts = (
-            footprint.visit_bytes * visits,
-            footprint.event_bytes * per_tick[1],
-            footprint.spike_bytes * per_tick[0],
-        )
-        moved = float(sum(parts))
+        moved = float(footprint.visit_bytes * visits + footprint.event_bytes * per_tick[1])
+        moved += footprint.spike_bytes * per_tick[0]
     return bench_report.BenchRun(
         name=program.name,
         chip=program.chip.name,
@@ -243,26 +234,35 @@ _WARM_SECONDS = 0.02
 
 
 class Session:
-    """An engine with its clock; the mutable state of a bench."""
+    """An engine with a program and its clock; the mutable state of a bench."""
 
     # wall, cpu: seconds per tick, one value per round
+    # load_seconds, compile_seconds: of loading the program and running its first tick, which compiles everything
     # ticks_per_round, block: ticks of a round, a multiple of the ticks of one call of the engine
 
-    def __init__(
-        self, program: Program, engine: Engine, threads: int, load_seconds: float, compile_seconds: float | None
-    ) -> None:
-        self.program = program
-        self.threads = threads
-        self.load_seconds = load_seconds
-        self.compile_seconds = compile_seconds
+    def __init__(self, program: Program, engine: str, threads: int) -> None:
+        self.program, self.threads = program, threads
         self.wall: list[float] = []
         self.cpu: list[float] = []
         self.ticks_per_round = self.block = program.period.numerator
-        self._engine = engine
         self._feed = HostFeed(program)
         self._events: HostEvents | None = None
-        self._silence = _nobody(program)
+        self._silence = np.zeros(program.target_core.shape, np.bool_)
         self._before: tuple[int, Totals, int | None] | None = None
+        choice = EngineChoice(engine, threads)
+        recording: Any = nullcontext()
+        if choice.kind.is_compiled:
+            from numba.core.event import install_recorder  # before the clock starts: Numba is slow to import
+
+            recording = install_recorder("numba:compile")
+        start = time.perf_counter()
+        with recording as recorder:
+            self._engine = make_engine(program, choice)
+            load_seconds = time.perf_counter() - start
+            compiled_loading = _outermost(recorder.buffer) if recorder else 0.0
+            self._engine.run(HostEvents.none(1), self._silence)
+        self.load_seconds = max(0.0, load_seconds - compiled_loading)
+        self.compile_seconds = _outermost(recorder.buffer) if recorder else None
 
     @property
     def ticks(self) -> int:
@@ -342,24 +342,6 @@ class Session:
         return self._feed.events(stacked, n_frames, settled * turn, n_ticks)
 
 
-def open_session(program: Program, engine: str, threads: int) -> Session:
-    """Load a program into an engine and run its first tick, which compiles everything."""
-    choice = EngineChoice(engine, threads)
-    recording: Any = nullcontext()
-    if choice.kind.is_compiled:
-        from numba.core.event import install_recorder  # before the clock starts: Numba is slow to import
-
-        recording = install_recorder("numba:compile")
-    start = time.perf_counter()
-    with recording as recorder:
-        loaded = make_engine(program, choice)
-        load_seconds = time.perf_counter() - start
-        compiled_loading = _outermost(recorder.buffer) if recorder else 0.0
-        loaded.run(HostEvents.none(1), _nobody(program))
-    compile_seconds = _outermost(recorder.buffer) if recorder else None
-    return Session(program, loaded, threads, max(0.0, load_seconds - compiled_loading), compile_seconds)
-
-
 def require_equal_totals(sessions: Sequence[Session]) -> None:
     """Refuse sessions of one program with different totals."""
     first = sessions[0]
@@ -369,10 +351,6 @@ def require_equal_totals(sessions: Sequence[Session]) -> None:
                 f"bench of {first.program.name}: {first.ticks} ticks on {first.threads} threads gave {first.done[1]}, "
                 f"{other.ticks} on {other.threads} {other.done[1]}; must be equal, please report it"
             )
-
-
-def _nobody(program: Program) -> NDArray[np.bool_]:
-    return np.zeros(program.target_core.shape, np.bool_)
 
 
 def _outermost(events: list[tuple[float, Any]]) -> float:

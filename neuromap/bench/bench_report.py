@@ -6,6 +6,7 @@ import os
 import platform
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -60,14 +61,12 @@ class Bandwidth:
 
 def this_machine() -> Machine:
     """Describe the current machine."""
-    try:
+    load: float | None = None
+    numba = ""
+    with suppress(AttributeError, OSError):  # not on every system
         load = os.getloadavg()[0]
-    except (AttributeError, OSError):  # not on every system
-        load = None
-    try:
+    with suppress(PackageNotFoundError):
         numba = version("numba")
-    except PackageNotFoundError:
-        numba = ""
     return Machine(
         cpu=_cpu_model(),
         cpus=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
@@ -104,52 +103,36 @@ class Stream:
         size = self._buffer.nbytes
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(len, parts))  # start the threads before the clock
-            return Bandwidth(size / _seconds(pool, _read, parts), 2 * size / _seconds(pool, _update, parts))
+            read = _seconds(pool, np.bitwise_or.reduce, parts)
+            return Bandwidth(size / read, 2 * size / _seconds(pool, lambda part: np.add(part, 1, out=part), parts))
 
 
-def _seconds(
-    pool: ThreadPoolExecutor, work: Callable[[NDArray[np.int64]], None], parts: list[NDArray[np.int64]]
-) -> float:
+def _seconds(pool: ThreadPoolExecutor, work: Callable[..., object], parts: list[NDArray[np.int64]]) -> float:
     start = perf_counter()
     list(pool.map(work, parts))
     return perf_counter() - start
 
 
-def _read(part: NDArray[np.int64]) -> None:
-    np.bitwise_or.reduce(part)
-
-
-def _update(part: NDArray[np.int64]) -> None:
-    np.add(part, 1, out=part)
-
-
 def _cpu_model() -> str:
-    try:
-        lines = _CPU_FILE.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    for line in lines:
-        if line.startswith("model name"):
-            return " ".join(line.partition(":")[2].split())
+    with suppress(OSError):
+        for line in _CPU_FILE.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return " ".join(line.partition(":")[2].split())
     return platform.processor() or platform.machine()
 
 
 def _memory() -> int | None:
-    try:
+    with suppress(AttributeError, ValueError, OSError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return None
+    return None
 
 
 def _last_level_cache() -> int | None:
-    sizes = []
-    units = {"K": 2**10, "M": 2**20, "G": 2**30}
+    sizes, units = [], {"K": 2**10, "M": 2**20, "G": 2**30}
     for file in _CACHE_FOLDER.glob("index*/size"):
-        try:
+        with suppress(OSError, ValueError, KeyError, IndexError):
             text = file.read_text(encoding="ascii").strip()
             sizes.append(int(text[:-1]) * units[text[-1]])
-        except (OSError, ValueError, KeyError, IndexError):
-            continue
     return max(sizes, default=None)
 
 
@@ -184,10 +167,8 @@ def measure_caches() -> Caches:
     words = aligned_empty(_MOST // 8, np.int64)
     words[:] = 0
     seconds = [_read_seconds(words, size) for size in sizes]
-    return Caches(
-        near_bytes=_last_within(sizes, seconds, _NEAR * seconds[0]),
-        last_bytes=_last_within(sizes, seconds, _LAST * seconds[-1]),
-    )
+    most = _NEAR * seconds[0], _LAST * seconds[-1]
+    return Caches(*(_last_within(sizes, seconds, one) for one in most))
 
 
 def _last_within(sizes: list[int], seconds: list[float], most: float) -> int:

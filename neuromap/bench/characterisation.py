@@ -28,6 +28,7 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
 from neuromap.hardware.program.structure import MAX_NODE_SIZE
+from neuromap.options import keywords_of
 
 # The drive of the characterisation network: leak and threshold for a firing rate.
 # Least threshold, far above the noise of one tick, so that the leak sets the rate.
@@ -67,14 +68,25 @@ def drive_for(rate_hz: float, chip: ChipSpec) -> Drive:
 _T = TypeVar("_T", bound=np.generic)
 # Most crossbar rows drawn at once; bounds the memory besides the program itself.
 _ROWS = 1 << 14
-# Bytes of a cache line; a crossbar that starts on one is read in whole lines.
-_LINE = 64
 # Independent streams of random bits: none depends on how much the others draw.
 _CROSSBAR, _PERMUTATION, _DELAYS, _POTENTIALS, _SIGNS, _SCALES, _OFFSETS = range(7)
 
 
-@dataclass(frozen=True)
-class _Request:
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What is asked of a network; explained at :func:`characterisation_program`."""
+
+    rate_hz: float = 20.0
+    synapses: int = 128
+    delay: int | tuple[int, int] = 1
+    at_rest: float = 0.0
+    heterogeneous: bool = False
+    chip: ChipSpec | str | Path | None = None
+    seed: int = 0
+    progress: Callable[[int, int], object] | None = None
+
+
+class _Request(NamedTuple):
     """Checked arguments."""
 
     n_cores: int
@@ -110,18 +122,8 @@ def board_of(chip: ChipSpec, n_cores: int) -> ChipSpec:
     return replace(chip, chips=(columns, rows), name=f"{chip.name}_{columns}x{rows}"[:100])
 
 
-def characterisation_program(
-    n_cores: int,
-    *,
-    rate_hz: float = 20.0,
-    synapses: int = 128,
-    delay: int | tuple[int, int] = 1,
-    at_rest: float = 0.0,
-    heterogeneous: bool = False,
-    chip: ChipSpec | str | Path | None = None,
-    seed: int = 0,
-    progress: Callable[[int, int], object] | None = None,
-) -> Program:
+@keywords_of(_Asked)
+def characterisation_program(n_cores: int, wanted: _Asked) -> Program:
     """Make the characterisation network, with all neurons and axons of its cores in use.
 
     Parameters
@@ -160,7 +162,7 @@ def characterisation_program(
     InputError
         If an argument is out of range, or the chip's cores are unsuitable.
     """
-    asked = _request(n_cores, rate_hz, synapses, delay, at_rest, heterogeneous, chip, seed)
+    asked = _request(n_cores, wanted)
     chip = asked.chip
     n_types = chip.axon_types // 2 * 2  # an odd last type stays unused, so that half of the axons excite
     types = np.broadcast_to((np.arange(chip.axons) % n_types).astype(np.uint8), (n_cores, chip.axons))
@@ -172,11 +174,11 @@ def characterisation_program(
     none = np.zeros(0, np.int32)
     number = np.arange(n_cores)
     return Program(
-        name=f"characterisation, {n_cores} cores, {asked.drive.rate_hz:.4g} Hz, {synapses} synapses",
+        name=f"characterisation, {n_cores} cores, {asked.drive.rate_hz:.4g} Hz, {asked.synapses} synapses",
         chip=chip,
         coordinates=adopted(np.stack([number % chip.columns, number // chip.columns], axis=1).astype(np.int32)),
         axon_types=adopted(types.copy()),
-        crossbar=_crossbar(asked, progress),
+        crossbar=_crossbar(asked, wanted.progress),
         neurons=_neurons(asked, n_types),
         target_core=adopted((target // chip.axons).astype(np.int32)),
         target_axon=adopted((target % chip.axons).astype(np.int32)),
@@ -192,17 +194,8 @@ def characterisation_program(
     )
 
 
-def _request(
-    n_cores: int,
-    rate_hz: float,
-    synapses: int,
-    delay: int | tuple[int, int],
-    at_rest: float,
-    heterogeneous: bool,
-    chip: ChipSpec | str | Path | None,
-    seed: int,
-) -> _Request:
-    chip = load_chip("truenorth" if chip is None else chip)
+def _request(n_cores: int, asked: _Asked) -> _Request:
+    chip, synapses, delay = load_chip("truenorth" if asked.chip is None else asked.chip), asked.synapses, asked.delay
     if not chip.axon_types:
         raise InputError(
             f"chip {chip.name}: has {chip.core_model} cores, the network that is measured needs crossbar cores; give a "
@@ -223,39 +216,34 @@ def _request(
         raise InputError(f"delay {least} to {greatest}: must begin with the least; give {greatest} to {least}")
     if not chip.delay[0] <= least <= greatest <= chip.delay[1]:
         raise InputError(f"delay {least} to {greatest}: chip {chip.name} allows {chip.delay[0]} to {chip.delay[1]}")
-    if not 0 <= at_rest <= 1:
-        raise InputError(f"part of cores at rest {at_rest}: must be 0 to 1")
-    if seed < 0:
-        raise InputError(f"seed {seed}: must be 0 or more")
-    drive = drive_for(rate_hz, chip)
+    if not 0 <= asked.at_rest <= 1:
+        raise InputError(f"part of cores at rest {asked.at_rest}: must be 0 to 1")
+    if asked.seed < 0:
+        raise InputError(f"seed {asked.seed}: must be 0 or more")
+    drive = drive_for(asked.rate_hz, chip)
     widest = min(chip.threshold_range[1], chip.potential_range[1], 2**31 - 1)
-    if heterogeneous and (2 * drive.threshold + 15 > widest or 2 * drive.leak > chip.leak_range[1]):
-        raise InputError(f"rate {rate_hz:g} Hz: twice leak or threshold is too wide for chip {chip.name}; take another")
-    edges = np.arange(n_cores + 1, dtype=np.int64) * round(at_rest * n_cores) // n_cores
-    board = board_of(chip, n_cores)
-    return _Request(
-        n_cores, synapses, (least, greatest), np.diff(edges) > 0, heterogeneous, board, drive, seed
-    )  # fmt: skip
-
-
-def _aligned(shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """Return zeros aligned to a cache line, which NumPy alone does not guarantee."""
-    size = math.prod(shape)
-    memory = np.zeros(size + _LINE, np.uint8)
-    start = -memory.ctypes.data % _LINE
-    return memory[start : start + size].reshape(shape)
+    if asked.heterogeneous and (2 * drive.threshold + 15 > widest or 2 * drive.leak > chip.leak_range[1]):
+        rate = f"rate {asked.rate_hz:g} Hz"
+        raise InputError(f"{rate}: twice leak or threshold is too wide for chip {chip.name}; take another")
+    edges = np.arange(n_cores + 1, dtype=np.int64) * round(asked.at_rest * n_cores) // n_cores
+    resting, board = np.diff(edges) > 0, board_of(chip, n_cores)
+    return _Request(n_cores, synapses, (least, greatest), resting, asked.heterogeneous, board, drive, asked.seed)
 
 
 def _crossbar(asked: _Request, progress: Callable[[int, int], object] | None) -> NDArray[np.uint8]:
-    n_neurons = asked.chip.neurons
-    crossbar = _aligned((asked.n_cores, asked.chip.axons, -(-n_neurons // 8)))
-    rows = crossbar.reshape(-1, crossbar.shape[2])
+    from neuromap.simulation.engine.kernel.layout import aligned_empty
+
+    # what starts on a cache line is read in whole lines
+    n_neurons, n_axons, width = asked.chip.neurons, asked.chip.axons, -(-asked.chip.neurons // 8)
+    crossbar: NDArray[np.uint8] = aligned_empty(asked.n_cores * n_axons * width, np.uint8)
+    crossbar[:] = 0
+    rows = crossbar.reshape(-1, width)
     bits = RandomBits(asked.seed, _CROSSBAR)
     for start in range(0, len(rows), _ROWS):
         set_bits(rows[start : start + _ROWS], n_neurons, asked.synapses, bits)
         if progress is not None:
             progress(min(start + _ROWS, len(rows)), len(rows))
-    return adopted(crossbar)
+    return adopted(crossbar.reshape(asked.n_cores, n_axons, width))
 
 
 def _targets(asked: _Request) -> NDArray[np.int64]:
@@ -319,10 +307,8 @@ def _neurons(asked: _Request, n_types: int) -> NeuronTable:
 
 def _balanced_signs(n_types: int) -> NDArray[np.int16]:
     """Return patterns of n signs, half +1 and half -1, shape (patterns, n); at most the first 256."""
-    patterns = []
-    for plus in islice(combinations(range(n_types), n_types // 2), 256):
-        patterns.append([1 if axon_type in plus else -1 for axon_type in range(n_types)])
-    return np.array(patterns, np.int16)
+    chosen = islice(combinations(range(n_types), n_types // 2), 256)
+    return np.array([[1 if axon_type in plus else -1 for axon_type in range(n_types)] for plus in chosen], np.int16)
 
 
 def _nodes(asked: _Request) -> tuple[NodePort, ...]:

@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from neuromap.bench import bench_report
 from neuromap.files.messages import counted
-from neuromap.render.document import (
-    AMOUNT,
-    COUNT,
-    INTEGER,
-    OBJECT,
-    POSITIVE,
-    RATE,
-    TEXT,
-    const,
-    define,
-    document,
-    each,
-    record,
-    record_of,
-)
+from neuromap.render import document as doc
 from neuromap.render.numbers import plain, seconds
-from neuromap.render.table import Column, Table, print_rest, printed
+from neuromap.render.table import Column, Table, print_rest, printed, text_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,55 +26,61 @@ def _timed(run: bench_report.BenchRun) -> list[_Timed]:
     return [_Timed(run, timing) for timing in run.timings]
 
 
-_SPREAD = define("spread", record_of(bench_report.Spread, low=AMOUNT, median=AMOUNT, high=AMOUNT))
-_MAYBE = AMOUNT.or_null
-_TIMING = record(
-    threads=POSITIVE(at="timing.threads"),
+_SPREAD = doc.define("spread", doc.record_of(bench_report.Spread, low=doc.AMOUNT, median=doc.AMOUNT, high=doc.AMOUNT))
+_MAYBE = doc.AMOUNT.or_null
+_TIMING = doc.record(
+    threads=doc.POSITIVE(at="timing.threads"),
     wall_seconds_per_tick=_SPREAD(at="timing.tick"),
     cpu_seconds_per_tick=_SPREAD(at="timing.cpu"),
-    real_time_factor=RATE(at=lambda of: of.run.real_time_factor(of.timing)),
-    speed_up=RATE(at=lambda of: of.run.speed_up(of.timing)),
-    synaptic_events_per_wall_second=AMOUNT(at=lambda of: of.run.synaptic_events_per_second(of.timing)),
-    load_seconds=AMOUNT(at="timing.load_seconds"),
-    compile_seconds=AMOUNT.or_null(at="timing.compile_seconds"),
-    bandwidth_bytes_per_second=record(read=RATE, update=RATE, best=RATE)(at="timing.bandwidth"),
+    real_time_factor=doc.RATE(at=lambda of: of.run.real_time_factor(of.timing)),
+    speed_up=doc.RATE(at=lambda of: of.run.speed_up(of.timing)),
+    synaptic_events_per_wall_second=doc.AMOUNT(at=lambda of: of.run.synaptic_events_per_second(of.timing)),
+    load_seconds=doc.AMOUNT(at="timing.load_seconds"),
+    compile_seconds=doc.AMOUNT.or_null(at="timing.compile_seconds"),
+    bandwidth_bytes_per_second=doc.record(read=doc.RATE, update=doc.RATE, best=doc.RATE)(at="timing.bandwidth"),
     memory_limit_seconds_per_tick=_MAYBE(at=lambda of: of.run.limit_seconds(of.timing)),
     distance_to_memory_limit=_MAYBE(at=lambda of: of.run.distance(of.timing)),
     in_cache_seconds_per_tick=_MAYBE(at=lambda of: of.run.in_cache_seconds(of.timing)),
     distance_to_time_in_cache=_MAYBE(at=lambda of: of.run.distance_to_cache(of.timing)),
 )
-_RUN = record(
-    program=TEXT(at="name"),
-    chip=TEXT,
-    settings=OBJECT.or_null(at=lambda run: dict(run.settings) or None),
-    cores=POSITIVE,
-    neurons=POSITIVE,
-    synapses=COUNT,
-    tick_seconds=RATE,
-    rate_hz=AMOUNT,
-    ticks_per_round=POSITIVE,
-    per_tick=record_of(
-        bench_report.Activity, spikes=AMOUNT, axon_events=AMOUNT, synaptic_events=AMOUNT, visits=AMOUNT.or_null
+_RUN = doc.record(
+    program=doc.TEXT(at="name"),
+    chip=doc.TEXT,
+    settings=doc.OBJECT.or_null(at=lambda run: dict(run.settings) or None),
+    cores=doc.POSITIVE,
+    neurons=doc.POSITIVE,
+    synapses=doc.COUNT,
+    tick_seconds=doc.RATE,
+    rate_hz=doc.AMOUNT,
+    ticks_per_round=doc.POSITIVE,
+    per_tick=doc.record_of(
+        bench_report.Activity,
+        spikes=doc.AMOUNT,
+        axon_events=doc.AMOUNT,
+        synaptic_events=doc.AMOUNT,
+        visits=doc.AMOUNT.or_null,
     )(at="activity"),
-    program_bytes=POSITIVE,
-    hot_bytes=COUNT.or_null,
-    hot_bytes_per_core=AMOUNT.or_null(at=lambda run: None if run.hot_bytes is None else run.hot_bytes / run.cores),
-    bytes_per_tick=AMOUNT.or_null,
-    in_cache=record(cores=POSITIVE, hot_bytes=COUNT, wall_seconds_per_visit=_SPREAD(at="visit")).or_null,
-    timings=each(define("timing", _TIMING), minItems=1)(at=_timed),
+    program_bytes=doc.POSITIVE,
+    hot_bytes=doc.COUNT.or_null,
+    hot_bytes_per_core=doc.AMOUNT.or_null(at=lambda run: None if run.hot_bytes is None else run.hot_bytes / run.cores),
+    bytes_per_tick=doc.AMOUNT.or_null,
+    in_cache=doc.record(cores=doc.POSITIVE, hot_bytes=doc.COUNT, wall_seconds_per_visit=_SPREAD(at="visit")).or_null,
+    timings=doc.each(doc.define("timing", _TIMING), minItems=1)(at=_timed),
 )
-DOCUMENT = document(
+DOCUMENT = doc.document(
     "bench",
-    format=const("neuromap-bench-1"),
-    neuromap_version=TEXT(at="version"),
-    date=TEXT,
-    machine=record_of(bench_report.Machine, cpus=POSITIVE, memory_bytes=INTEGER.or_null, cache_bytes=INTEGER.or_null),
-    caches=record_of(bench_report.Caches).or_null,
-    engine=TEXT,
-    rounds=POSITIVE,
-    scaling=TEXT.or_null,
-    time_axis=record(tick_seconds=TEXT, wall=TEXT, cpu=TEXT)(at=lambda _: bench_report.TIME_AXIS),
-    runs=each(define("run", _RUN), minItems=1),
+    format=doc.const("neuromap-bench-1"),
+    neuromap_version=doc.TEXT(at="version"),
+    date=doc.TEXT,
+    machine=doc.record_of(
+        bench_report.Machine, cpus=doc.POSITIVE, memory_bytes=doc.INTEGER.or_null, cache_bytes=doc.INTEGER.or_null
+    ),
+    caches=doc.record_of(bench_report.Caches).or_null,
+    engine=doc.TEXT,
+    rounds=doc.POSITIVE,
+    scaling=doc.TEXT.or_null,
+    time_axis=doc.record(tick_seconds=doc.TEXT, wall=doc.TEXT, cpu=doc.TEXT)(at=lambda _: bench_report.TIME_AXIS),
+    runs=doc.each(doc.define("run", _RUN), minItems=1),
 )
 # Conversion to plain values.
 to_dict = DOCUMENT.of
@@ -160,16 +152,9 @@ def _figures(run: bench_report.BenchRun) -> list[tuple[str, str, Callable[[bench
     ]
 
 
-def _run_table(run: bench_report.BenchRun) -> Table[tuple[str, str, Callable[[bench_report.Timing], str]]]:
-    named = (
-        Column[Any]("figure", lambda figure: figure[0], left=True),
-        Column[Any]("unit", lambda figure: figure[1], left=True),
-    )
-    return Table([*named, *(_column(timing) for timing in run.timings)], _figures(run))
-
-
-def _column(timing: bench_report.Timing) -> Column[Any]:
-    return Column(counted(timing.threads, "thread"), lambda figure: figure[2](timing))
+def _run_table(run: bench_report.BenchRun) -> Table[Sequence[str]]:
+    heads = ["figure", "unit", *(counted(timing.threads, "thread") for timing in run.timings)]
+    return text_table(heads, [(name, unit, *map(write, run.timings)) for name, unit, write in _figures(run)], (0, 1))
 
 
 # Most numbers of threads with their own columns in a brief table.
@@ -220,12 +205,6 @@ def machine_line(machine: bench_report.Machine) -> str:
     return "; ".join(parts)
 
 
-def _caches_line(caches: bench_report.Caches) -> str:
-    """Describe the measured caches."""
-    near, last = (f"{size / 2**20:.3g} MiB" for size in (caches.near_bytes, caches.last_bytes))
-    return f"caches, measured on 1 thread: {near} near, {last} in all"
-
-
 def _in_cache_line(found: bench_report.InCache) -> str:
     return (
         f"in cache: {counted(found.cores, 'core')} of this kind, {_bytes(found.hot_bytes)} hot, take "
@@ -249,16 +228,13 @@ def _run_lines(run: bench_report.BenchRun) -> list[str]:
     ]
 
 
-def _notes(report: bench_report.BenchReport) -> list[str]:
-    notes = []
-    cache = report.machine.cache_bytes if report.caches is None else report.caches.last_bytes
+def _notes(report: bench_report.BenchReport) -> Iterator[str]:
     load = report.machine.load_average
-    small = [run for run in report.runs if cache and run.hot_bytes is not None and run.hot_bytes < cache]
-    if small:
-        notes.append("Hot memory below the size of the caches: there the limit by memory can be passed.")
+    cache = report.machine.cache_bytes if report.caches is None else report.caches.last_bytes
+    if any(cache and run.hot_bytes is not None and run.hot_bytes < cache for run in report.runs):
+        yield "Hot memory below the size of the caches: there the limit by memory can be passed."
     if load is not None and load >= 0.5:
-        notes.append(f"Load average {load:.2g} before the start: others were at work, trust ratios and not times.")
-    return notes
+        yield f"Load average {load:.2g} before the start: others were at work, trust ratios and not times."
 
 
 def print_bench(report: bench_report.BenchReport, console: Console, *, every: bool = True) -> None:
@@ -270,15 +246,14 @@ def print_bench(report: bench_report.BenchReport, console: Console, *, every: bo
 
     line(f"{machine_line(report.machine)}; {report.date}")
     if report.caches is not None:
-        line(_caches_line(report.caches))
+        near, last = (f"{size / 2**20:.3g} MiB" for size in (report.caches.near_bytes, report.caches.last_bytes))
+        line(f"caches, measured on 1 thread: {near} near, {last} in all")
     ticks = ", ".join(dict.fromkeys(str(run.ticks_per_round) for run in report.runs))
     line(f"engine {report.engine}; {report.rounds} rounds of {ticks} ticks, all in turn; medians over the rounds")
     run = report.runs[0]
-    if len(report.runs) == 1:
-        for text in _run_lines(run):
-            line(text)
-    else:
-        line(f"1 tick = {seconds(run.tick_seconds)} of network time; times are wall clock")
+    several = [f"1 tick = {seconds(run.tick_seconds)} of network time; times are wall clock"]
+    for text in _run_lines(run) if len(report.runs) == 1 else several:
+        line(text)
     if len(report.runs) == 1 and (every or len(run.timings) <= _SIDE_BY_SIDE):
         _run_table(run).print(console)
     else:

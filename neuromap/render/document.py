@@ -295,11 +295,9 @@ STIMULUS = record(
     file=TEXT.optional,
     n_stimuli=POSITIVE(maximum=100),
 ).by(dict)
-GAPS = record(
-    frames=COUNT,
-    ticks=COUNT,
-    largest_gap_ticks=COUNT("Most ticks between two frames."),
-)("Unequal intervals: so many frames in so many ticks.").optional
+GAPS = record(frames=COUNT, ticks=COUNT, largest_gap_ticks=COUNT("Most ticks between two frames."))(
+    "Unequal intervals: so many frames in so many ticks."
+).optional
 INTERVALS = record(
     frames=INTEGER("Frames in every `ticks` ticks.", minimum=2),
     ticks=INTEGER("Ticks after which the intervals repeat.", minimum=3),

@@ -64,11 +64,7 @@ def intervals(period: Time | None) -> dict[str, dict[str, int]]:
     if not isinstance(period, Fraction):
         return {}
     return {
-        "intervals": {
-            "frames": period.denominator,
-            "ticks": period.numerator,
-            "largest_gap_ticks": largest_gap(period),
-        }
+        "intervals": {"frames": period.denominator, "ticks": period.numerator, "largest_gap_ticks": largest_gap(period)}
     }
 
 

@@ -32,9 +32,8 @@ def parse_quantity(text: str, unit: str, name: str) -> float:
     shown = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     found = _NUMBER.fullmatch(text.strip().replace("μ", "µ")) if len(text) <= _LONGEST_READ else None
     if found is None:
-        raise InputError(
-            f"{name} {shown}: is not a number with a unit ({', '.join(known)}); write it like {_example(unit)}"
-        )
+        example = {"s": "5ms", "J": "100uJ", "Hz": "300Hz", "part": "90%"}[unit]
+        raise InputError(f"{name} {shown}: is not a number with a unit ({', '.join(known)}); write it like {example}")
     written = found[2].replace("u", "µ") if found[2].startswith("u") else found[2]
     if written and written not in known:
         raise InputError(f"{name} {shown}: unit {found[2]!r} is not known; choose one of {', '.join(known)}")
@@ -42,10 +41,6 @@ def parse_quantity(text: str, unit: str, name: str) -> float:
     if not 0 < value < math.inf:
         raise InputError(f"{name} {shown}: must be above 0, and finite")
     return value
-
-
-def _example(unit: str) -> str:
-    return {"s": "5ms", "J": "100uJ", "Hz": "300Hz", "part": "90%"}[unit]
 
 
 def scale_for(value: float, unit: str) -> tuple[float, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from html import escape, unescape
 from importlib.resources import files
@@ -42,12 +42,10 @@ def label(x: float, y: float, text: str, class_: str = "", anchor: str = "middle
     return element("text", escape(text), title=title, x=x, y=y, class_=class_, text_anchor=anchor)
 
 
-def line_key(name: str, place: int, x: float, y: float, longest: int = 60) -> list[str]:
+def line_key(name: str, place: int, x: float, y: float, longest: int = 60) -> Iterator[str]:
     """Make an entry of a key: a sample of the ``place``-th line, and its name on the baseline ``y``."""
-    return [
-        element("path", d=f"M{number(x)} {number(y - 4)}h28", class_=f"accuracy line{place}"),
-        label(x + 36, y, shorten(name, longest), "small", anchor="start", title=name),
-    ]
+    yield element("path", d=f"M{number(x)} {number(y - 4)}h28", class_=f"accuracy line{place}")
+    yield label(x + 36, y, shorten(name, longest), "small", anchor="start", title=name)
 
 
 def shorten(text: str, length: int) -> str:
@@ -64,15 +62,9 @@ def arrow(path: str, before: Point, end: Point, class_: str, title: str = "", **
     """Make a path with an arrowhead at its end."""
     angle = math.atan2(end[1] - before[1], end[0] - before[0])
     length, half = 7.5, 3.2
-    corners = [end]
-    for side in (1, -1):
-        corners.append(
-            (
-                end[0] - length * math.cos(angle) + side * half * math.sin(angle),
-                end[1] - length * math.sin(angle) - side * half * math.cos(angle),
-            )
-        )
-    points = " ".join(f"{number(x)},{number(y)}" for x, y in corners)
+    cos, sin = math.cos(angle), math.sin(angle)
+    sides = [(end[0] - length * cos + side * sin, end[1] - length * sin - side * cos) for side in (half, -half)]
+    points = " ".join(f"{number(x)},{number(y)}" for x, y in (end, *sides))
     line, head = element("path", d=path, class_="line"), element("polygon", points=points)
     return element("g", line, head, title=title, class_=class_, **attributes)
 

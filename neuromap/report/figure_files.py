@@ -27,7 +27,6 @@ from neuromap.report.drawings.draw_timeline import draw_overview, draw_timeline
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import CoreMap, ReportRow, SpikeRaster
 from neuromap.report.text import distinct_rows
-from neuromap.rollout.pattern import RolloutPattern
 
 # Kinds of figures of patterns and rows: endings of their file names.
 KINDS = ("network", "window", "timeline", "chip", "neurons", "copies", "spikes", "links", "raster")
@@ -119,13 +118,6 @@ def draw_row(row: ReportRow, heading: str = "", *, narrow: bool = False) -> dict
     }
 
 
-def row_pattern(report: LatencyReport, row: ReportRow) -> RolloutPattern:
-    """Return the pattern of a row of a report."""
-    return RolloutPattern.from_streaming_edges(
-        report.network, row.streaming_edges, row.pattern, bridging=dict(row.bridging_edges)
-    )
-
-
 def figure_files(report: LatencyReport) -> dict[str, str]:
     """Make all figures of a report as SVG files."""
     found = {
@@ -134,37 +126,32 @@ def figure_files(report: LatencyReport) -> dict[str, str]:
         "faults.svg": None if report.faults is None else str(form(report.faults, "drawing")),
     }
     drawn = set[tuple[object, ...]]()
-    names = _Names(found)
+    taken = {name.casefold() for name in found}
     can_be_drawn = len(report.network.edges) <= MOST_EDGES
     for place, row in enumerate(report.rows, start=1):
         key = (row.pattern, row.streaming_edges, row.bridging_edges)
         if can_be_drawn and key not in drawn:
             drawn.add(key)
-            pattern = row_pattern(report, row)
+            pattern = row.pattern_of(report.network)
             figures = {"network": draw_network(report.network, pattern), "window": window_of(pattern)}
-            found |= names.of(_slug(row.pattern), place, figures)
+            found |= _named(_slug(row.pattern), place, figures, taken)
         heading = f"{report.network.name} on {report.chip.name}, {row.pattern}, {row.execution}"
         kinds: dict[str, str | None] = {**draw_row(row, heading)}
         if can_be_drawn and not report.network.is_spiking and row.status == "mapped":
             kinds["timeline"] = draw_timeline(row, report.chip)
-        found |= names.of(f"{_slug(row.pattern)}-{_slug(row.execution)}", place, kinds)
+        found |= _named(f"{_slug(row.pattern)}-{_slug(row.execution)}", place, kinds, taken)
     return {name: standalone(picture) for name, picture in found.items() if picture is not None}
 
 
-class _Names:
-    """Unique file names, even on case-insensitive file systems."""
-
-    def __init__(self, taken: Mapping[str, object]) -> None:
-        self._taken = {name.casefold() for name in taken}
-
-    def of(self, name: str, number: int, figures: Mapping[str, str | None]) -> dict[str, str | None]:
-        stem = name
-        while any(f"{stem}-{kind}.svg".casefold() in self._taken for kind in KINDS):
-            stem = f"{name}-{number}"
-            number += 1
-        found = {f"{stem}-{kind}.svg": picture for kind, picture in figures.items()}
-        self._taken |= {file.casefold() for file in found}
-        return found
+def _named(name: str, number: int, figures: Mapping[str, str | None], taken: set[str]) -> dict[str, str | None]:
+    """Give files names that are unique, even on case-insensitive file systems."""
+    stem = name
+    while any(f"{stem}-{kind}.svg".casefold() in taken for kind in KINDS):
+        stem = f"{name}-{number}"
+        number += 1
+    found = {f"{stem}-{kind}.svg": picture for kind, picture in figures.items()}
+    taken |= {file.casefold() for file in found}
+    return found
 
 
 def save_figures(report: LatencyReport, folder: str | Path) -> list[Path]:
@@ -232,17 +219,17 @@ def draw_raster(raster: SpikeRaster, heading: str = "", *, sent: str = "spike", 
 
 def _band(
     raster: SpikeRaster, k: int, name: str, y: float, height: float, step: float, left: float, sent: str, narrow: bool
-) -> list[str]:
+) -> Iterator[str]:
     mine, right = raster.node == k, left + step * raster.n_ticks
     rows = -(-raster.sizes[k] // raster.every[k])
     line = height / rows
     ticks, lines = raster.tick[mine], raster.neuron[mine] // raster.every[k]
-    parts = [element("rect", x=left, y=y, width=right - left, height=height, class_="band")]
+    yield element("rect", x=left, y=y, width=right - left, height=height, class_="band")
     columns = raster.samples[k]
     if np.diff(columns).max(initial=1) > 1:
-        boxes = "".join(f"M{number(left + step * t)} {number(y)}h{number(step)}v{number(height)}h-{number(step)}z"
-                        for t in columns.tolist())  # fmt: skip
-        parts.append(element("path", d=boxes, class_="sampled"))
+        box = f"{number(y)}h{number(step)}v{number(height)}h-{number(step)}z"
+        boxes = "".join(f"M{number(left + step * t)} {box}" for t in columns.tolist())
+        yield element("path", d=boxes, class_="sampled")
     marks = "".join(
         f"M{number(left + step * t + 1)} {number(round(y + line * (n + 0.5), 1))}h{number(max(1.0, step - 2))}"
         for t, n in zip(ticks.tolist(), lines.tolist(), strict=True)
@@ -254,19 +241,14 @@ def _band(
     shade = " pale" if k // COLOURS % 2 else ""
     width = min(6.0, max(1.0, 0.8 * line))
     if marks:
-        parts.append(
-            element("path", d=marks, class_=f"spike colour-{k % COLOURS + 1}{shade}", title=tip, stroke_width=width)
-        )
+        class_ = f"spike colour-{k % COLOURS + 1}{shade}"
+        yield element("path", d=marks, class_=class_, title=tip, stroke_width=width)
     middle = y + height / 2
-    parts.append(label(left - 12, middle + 4.5, shorten(name, 10), "name", anchor="end", title=tip))
+    yield label(left - 12, middle + 4.5, shorten(name, 10), "name", anchor="end", title=tip)
     rate = np.float64(len(ticks)) / max(1, rows * raster.n_ticks)
     written = f"{100 * rate:.2g} %" if narrow else f"{100 * rate:.3g} %"
-    parts.append(label(right + 6, middle - 2, written, "small", anchor="start", title=_RATE.format(sent)))
-    if not narrow:
-        parts.append(
-            label(right + 6, middle + 13, f"{sent} per tick", "small", anchor="start", title=_RATE.format(sent))
-        )
-    return parts
+    for y, text in ((middle - 2, written), *([] if narrow else [(middle + 13, f"{sent} per tick")])):
+        yield label(right + 6, y, text, "small", anchor="start", title=_RATE.format(sent))
 
 
 _RATE = "part of the neurons that are shown which send a {} in a tick, on average over these ticks"
@@ -295,21 +277,15 @@ def draw_shade(cores: CoreMap, figure: CoreFigure, heading: str = "", *, narrow:
     mean = np.bincount(each, values) / np.bincount(each) if len(values) else values
     most = float(mean.max(initial=0.0))
     levels = np.ceil(SHADES * mean / most * (1 - 1e-12)).astype(np.int64) if most else np.zeros(len(mean), np.int64)
-    parts = [label(grid.left, 20, heading, "heading", anchor="start")] if heading else []
-    parts += grid.frame()
-    parts += _squares(square, mean, levels, grid, figure)
-    key = _key(figure, levels, most, grid)
-    inset, bottom = grid.inset(key.y + 14)
-    description = f"Cores in use by {figure.name}"
-    return drawing(grid.width, grid.height(bottom - grid.top), [*parts, *key.parts, *inset], description)
+    parts, key = _squares(square, mean, levels, grid, figure), _key(figure, levels, most, grid)
+    return grid.picture(heading, parts, key, f"Cores in use by {figure.name}")
 
 
 def _squares(
     square: NDArray[np.int64], mean: NDArray[np.float64], levels: NDArray[np.int64], grid: BoardGrid, figure: CoreFigure
-) -> list[str]:
+) -> Iterator[str]:
     gap = min(1.0, grid.side / 12)
     side = number(grid.side - 2 * gap)
-    parts: list[str] = []
     paths: dict[int, list[str]] = defaultdict(list)
     for k, value, level in zip(square.tolist(), mean.tolist(), levels.tolist(), strict=True):
         column, row = k % grid.columns, k // grid.columns
@@ -319,8 +295,9 @@ def _squares(
             paths[level].append(path)
             continue
         tip = f"core {grid.place(column, row)}: {value:.4g}{figure.unit} {figure.name}"
-        parts.append(element("path", d=path, class_=f"core shade-{level}", title=tip))
-    return parts + [element("path", d="".join(paths[k]), class_=f"core shade-{k}") for k in sorted(paths)]
+        yield element("path", d=path, class_=f"core shade-{level}", title=tip)
+    for k in sorted(paths):
+        yield element("path", d="".join(paths[k]), class_=f"core shade-{k}")
 
 
 def _key(figure: CoreFigure, levels: NDArray[np.int64], most: float, grid: BoardGrid) -> Key:

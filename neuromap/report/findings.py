@@ -6,7 +6,7 @@ Every sentence compares rows of one execution only, as each execution is a time 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -36,7 +36,8 @@ def findings(report: LatencyReport) -> tuple[Finding, ...]:
     found: list[Finding] = []
     for execution in dict.fromkeys(row.execution for row in report.rows):
         rows = [row for row in report.rows if row.execution == execution and row.status == "mapped"]
-        found += _of_execution(execution, rows, report.chip)
+        said = [(by, _compared(rows, by, report.chip)) for by in _COMPARISONS]
+        found += [Finding(execution, text + by.note(rows), by.kind) for by, text in said if text]
     found += _accuracy(report)
     refused = [row for row in report.rows if row.status != "mapped"]
     if refused:
@@ -129,11 +130,6 @@ _COMPARISONS = (
 )
 
 
-def _of_execution(execution: str, rows: Sequence[ReportRow], chip: ChipSpec) -> list[Finding]:
-    said = [(by, _compared(rows, by, chip)) for by in _COMPARISONS]
-    return [Finding(execution, text + by.note(rows), by.kind) for by, text in said if text]
-
-
 def _compared(rows: Sequence[ReportRow], by: _Comparison, chip: ChipSpec) -> str:
     """State which rows have the least value, and those of the others; empty if no row has one."""
     known: dict[Time | float, list[str]] = {}
@@ -170,8 +166,7 @@ def _compared(rows: Sequence[ReportRow], by: _Comparison, chip: ChipSpec) -> str
     return f"{text}; {', '.join(f'{_names(known[value])} {by.write(value, chip)}' for value in others)}"
 
 
-def _accuracy(report: LatencyReport) -> list[Finding]:
-    found = []
+def _accuracy(report: LatencyReport) -> Iterator[Finding]:
     for execution in dict.fromkeys(row.execution for row in report.rows if row.accuracy is not None):
         rows = [row for row in report.rows if row.accuracy is not None and row.execution == execution]
         at = partial(moment_text, is_timed=report.chip.is_timed)
@@ -189,8 +184,7 @@ def _accuracy(report: LatencyReport) -> list[Finding]:
         again = f"; the best is {_percent(most)}, of {_names(first)} {at(begin)}"
         if best == again or best.startswith((f"{again};", f"{again} and ")):  # it was just said
             best = f", the best at any time{best.removeprefix(again).replace(' and falls', '; it falls', 1)}"
-        found.append(Finding(execution, f"{text}{best}", "accuracy"))
-    return found
+        yield Finding(execution, f"{text}{best}", "accuracy")
 
 
 def _best_ever(rows: Sequence[ReportRow], end: float, trained: object, at: Callable[[float], str]) -> str:

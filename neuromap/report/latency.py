@@ -97,7 +97,7 @@ def run_sweep(
         keys = {key for _, its_keys in planned for key in its_keys}
         n_done = sum(key in done for key in keys)
         progress(spec.name, n_done, len(keys))
-        with job_runner(measure_runs, work_of(spec), workers.at_most(len(keys) - n_done), "sweep") as runner:
+        with job_runner(measure_runs, (__version__, spec), workers.at_most(len(keys) - n_done), "sweep") as runner:
             for batch in runner.results(_jobs(planned, done)):
                 outcomes = [keyed for ended in batch for keyed in _outcomes(ended)]
                 kept.add(outcomes)
@@ -140,11 +140,6 @@ def _outcomes(done: DoneJob[_Job, tuple[RunOutcome, ...]]) -> list[tuple[str, Ru
 Work = tuple[str, SweepSpec]
 
 
-def work_of(spec: SweepSpec) -> Work:
-    """Return what :func:`measure_runs` shares between its jobs."""
-    return __version__, spec
-
-
 def measure_runs(work: Work, keyed: _Job) -> tuple[RunOutcome, ...]:
     """Do the runs of a job."""
     version, spec = work
@@ -178,20 +173,17 @@ def _simulated(spec: SweepSpec, mapped: MappedRollout, known: ReportRow, seed: i
 def _ended(stage: str, error: Exception) -> RunOutcome:
     """Return the outcome of a run in which a stage raised; other runs go on, even after a fault of ours."""
     if isinstance(error, NeuromapError):
-        return RunOutcome(_status(stage, error), stage, error.exit_code, _line(str(error)))
+        is_invalid = isinstance(error, PatternError) or (stage == "schedule" and isinstance(error, InputError))
+        status: RunStatus = "invalid" if is_invalid else "failed"
+        if isinstance(error, DoesNotFitError):
+            status = "does not fit"
+        return RunOutcome(status, stage, error.exit_code, _line(str(error)))
     if isinstance(error, MemoryError):
         return RunOutcome("failed", stage, NeuromapError.exit_code, "out of memory; use fewer processes")
     where = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{where.filename.rpartition('/')[2]}, line {where.lineno}"
     line = f"internal error, please report it: {type(error).__name__}: {error} ({place})"
     return RunOutcome("failed", stage, NeuromapError.exit_code, _line(line))
-
-
-def _status(stage: str, error: NeuromapError) -> RunStatus:
-    if isinstance(error, DoesNotFitError):
-        return "does not fit"
-    is_invalid = isinstance(error, PatternError) or (stage == "schedule" and isinstance(error, InputError))
-    return "invalid" if is_invalid else "failed"
 
 
 def _line(text: str) -> str:
@@ -449,17 +441,9 @@ def latency_report(network: Network, asked: ReportOptions) -> LatencyReport:
             known = row_of_program(mapped.rollout, mapped.program, tilings)
             row = make_row(mapped.rollout, mapped.program, stimuli, choice, known)
             if asked.images is not None:
-                found = accuracy_on_chip(
-                    mapped.rollout,
-                    mapped.program,
-                    asked.images,
-                    asked.n_accuracy_frames,
-                    seed=asked.seed,
-                    engine=choice.engine,
-                    threads=choice.threads,
-                    noise_seed=choice.noise_seed,
-                )
-                row = replace(row, accuracy=found)
+                how = {name: getattr(asked, name) for name in ("seed", "engine", "threads", "noise_seed")}
+                shown = (asked.images, asked.n_accuracy_frames)
+                row = replace(row, accuracy=accuracy_on_chip(mapped.rollout, mapped.program, *shown, **how))
             rows.append(row)
     progress("done", total, total)
     return _report(network, spec, rows, stimulus, summary)
@@ -512,10 +496,7 @@ def _report(
     network: Network, chip: ChipSpec, rows: list[ReportRow], stimulus: dict[str, Any], summary: MostSequential | None
 ) -> LatencyReport:
     count, proven = (None, None) if summary is None else (summary.count, summary.proven)
-    patterns = [
-        RolloutPattern.from_streaming_edges(network, row.streaming_edges, bridging=dict(row.bridging_edges))
-        for row in rows
-    ]
+    patterns = [row.pattern_of(network) for row in rows]
     numbers = class_numbers(network, patterns)
     numbered = [
         replace(row, behaviour_class=number) for row, number in zip(rows, numbers.of_patterns(patterns), strict=True)

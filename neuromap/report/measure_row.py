@@ -25,9 +25,7 @@ from neuromap.proof.prove import is_proven
 from neuromap.report.figures.row import (
     CoreMap,
     EnergyFigures,
-    EnergyTermFigures,
     LateFigures,
-    LinkFigure,
     MeshFigures,
     NodeTimeFigures,
     OutputResponses,
@@ -38,16 +36,16 @@ from neuromap.report.figures.row import (
     TickTimeFigures,
     WorkFigures,
     over_outputs,
+    taken,
 )
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.node_times import frame_time
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.activity import Activity, node_times
-from neuromap.simulation.cost.steady_figures import SteadyActivity, count_steady_activity, spread_of, steady_window
+from neuromap.simulation.cost.steady_figures import SteadyActivity, count_steady_activity, steady_window
 from neuromap.simulation.cost.tick_times import ResponseSeconds
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.noc.delivery import find_late_spikes
-from neuromap.simulation.noc.traffic import LinkLoad
 from neuromap.simulation.run.tick_run import run_ticks, ticks_to_run
 from neuromap.simulation.stimulus import check_frames
 from neuromap.verification.law import difference_of_runs, extend_frames, hold_against_reference
@@ -55,97 +53,18 @@ from neuromap.verification.wave import measure
 
 
 def _tick_times(steady: SteadyActivity, program: ChipProgram) -> TickTimeFigures | None:
-    times, frames = steady.activity.times, steady.seconds
-    if times is None or frames is None:
+    times = steady.activity.times
+    if times is None:
         return None
     core = int(times.critical.argmax())
     nodes = program.neuron_node[core]
     nodes = nodes[(nodes >= 0) & ~program.is_relay[core]]
-    periods = frames.frame_period().tolist()
-    return TickTimeFigures(
-        mean_seconds=float(frames.measured.mean()),
-        longest_seconds=float(frames.measured.max()),
-        bound_seconds=float(frames.bound.mean()),
-        barrier_seconds=times.barrier,
-        frame_period_seconds=spread_of(periods, sum(periods) / len(periods)),
-        frame_period_bound_seconds=float(frames.frame_period("bound").mean()),
+    return taken(
+        TickTimeFigures,
+        steady,
         slowest_core=tuple(program.coordinates[core].tolist()),
         slowest_core_share=float(times.critical[core] / times.critical.sum()),
         slowest_node=program.nodes[np.bincount(nodes).argmax()].name if len(nodes) else None,
-    )
-
-
-def _mesh(steady: SteadyActivity, late: LateFigures | None) -> MeshFigures:
-    wires, traffic, chip = steady.wires, steady.activity.traffic, steady.chip
-    n, port = steady.counts.ticks, traffic.port_seconds
-    return MeshFigures(
-        n_ticks=n,
-        n_frames=steady.total_frames,
-        spikes=wires.spikes,
-        hops=wires.hops,
-        spikes_per_tick=wires.spikes / n,
-        spikes_per_frame=steady.per_frame(wires.spikes),
-        hops_per_frame=steady.hops_per_frame,
-        hops_per_spike=wires.hops / wires.spikes if wires.spikes else None,
-        busiest_link=_link(traffic.busiest_link),
-        busiest_core_link=_link(traffic.busiest_core_link),
-        hop_cycles=traffic.clock.hop_cycles,
-        cycle_seconds=traffic.clock.cycle_seconds,
-        shortest_tick_cycles=traffic.shortest_tick_cycles,
-        shortest_tick_at=traffic.shortest_tick_at,
-        shortest_tick_seconds=traffic.shortest_tick_seconds,
-        safe_tick_cycles=traffic.safe_tick_cycles,
-        safe_tick_seconds=traffic.safe_tick_seconds,
-        safe_tick_any_stimulus_cycles=traffic.safe_tick_any_cycles,
-        safe_tick_any_stimulus_seconds=traffic.safe_tick_any_seconds,
-        longest_cycle_seconds=None if chip.is_timed else traffic.longest_cycle_seconds,
-        late=late,
-        crossings_per_frame=steady.crossings_per_frame,
-        host_spikes_per_frame=steady.per_frame(wires.host_spikes),
-        host_spikes_per_second=wires.host_spikes / steady.energy.seconds,
-        readout_spikes_per_frame=steady.per_frame(wires.readout_spikes),
-        port_spikes_per_tick=traffic.peak_port_spikes,
-        port_spikes_per_second_limit=traffic.boundary_spikes_per_second,
-        port_seconds=port,
-        port_share_of_tick=None if port is None or chip.is_timed else port / chip.tick_seconds,
-        ports_exceed_tick=None if port is None or chip.is_timed else port > chip.tick_seconds,
-    )
-
-
-def _link(load: LinkLoad | None) -> LinkFigure | None:
-    return None if load is None else LinkFigure(load.link.x, load.link.y, load.link.direction, load.spikes, load.tick)
-
-
-def _work(steady: SteadyActivity) -> WorkFigures:
-    work, n = steady.activity.work, steady.counts.ticks
-    return WorkFigures(
-        synaptic_events_per_tick=steady.counts.synaptic_events / n,
-        synaptic_events_per_frame=steady.synaptic_events_per_frame,
-        largest_core_events_per_tick=int(work.peak_core_events.max(initial=0)),
-        firing_neurons_per_tick=steady.firing / n,
-    )
-
-
-def _energy(steady: SteadyActivity) -> EnergyFigures:
-    energy = steady.energy
-    terms = {}
-    for term in energy.terms:
-        terms[term.key] = EnergyTermFigures(
-            counted=term.title,
-            count_per_frame=steady.per_frame(term.count),
-            joules_each=term.joules_each,
-            joules_per_frame=None if term.joules is None else steady.per_frame(term.joules),
-            watts=None if term.joules is None else term.joules / energy.seconds,
-            included_in=term.included_in,
-        )
-    return EnergyFigures(
-        joules_per_tick=energy.joules_per_tick,
-        joules_per_frame=steady.joules_per_frame,
-        joules_per_frame_spread=steady.joules_spread,
-        watts=energy.watts(),
-        terms=terms,
-        absent=energy.absent,
-        average_joules_per_synaptic_event=energy.average_joules_each,
     )
 
 
@@ -216,10 +135,14 @@ def make_row(
     per_step = _ticks_per_step(rollout, program)
     scale = per_step or 1
     found = measure(program)
-    steady = count_steady_activity(program, each, choice) if _on_board(program) else None
+    place, board = program.coordinates, (program.chip.columns, program.chip.rows)
+    is_on_board = bool((place >= 0).all() and (place < board).all())  # else spikes have no routes
+    steady = count_steady_activity(program, each, choice) if is_on_board else None
     clock = ResponseSeconds(program, None if steady is None else steady.seconds)
-    stimulus, onset = _onset(rollout, program, checked, scale)
-    observed = difference_of_runs(program, stimulus, onset, choice)
+    # frames that fill the network before an onset, and cover the full response after it
+    longest = max(full.steps for full in rollout.full_responses.values()) * scale
+    onset = math.ceil(longest / program.period) + 1
+    observed = difference_of_runs(program, extend_frames(checked, 2 * onset + 2), onset, choice)
     is_period = verification.rollout_period_ticks == program.period  # else the wait for a sample is unknown
     outputs = {}
     for name in rollout.network.outputs:
@@ -252,9 +175,9 @@ def make_row(
             energy=steady.energy,
             seconds=steady.seconds,
             figures=RunFigures(
-                _mesh(steady, _late(steady.activity, program, checked, choice)),
-                _work(steady),
-                _energy(steady),
+                taken(MeshFigures, steady, late=_late(steady.activity, program, checked, choice)),
+                taken(WorkFigures, steady),
+                taken(EnergyFigures, steady),
                 _node_times(steady.activity, steady.chip, rollout.pattern),
                 _tick_times(steady, program),
             ),
@@ -273,12 +196,9 @@ def make_row(
 def row_of_program(rollout: Rollout, program: ChipProgram, tilings: Tilings | None = None) -> ReportRow:
     """Make the part of a row that no stimulus changes: what the program takes, and bounds for any program."""
     per_step = _ticks_per_step(rollout, program)
-    return ReportRow(
-        pattern=rollout.pattern.name,
-        execution=rollout.execution,
-        status="mapped",
-        streaming_edges=rollout.pattern.streaming_edges,
-        bridging_edges=tuple(rollout.pattern.bridging_edges.items()),
+    return ReportRow.of(
+        rollout.pattern,
+        rollout.execution,
         frame_period_ticks=program.period,
         ticks_per_step=per_step,
         sampling_frequency_hz=sampling_frequency(program),
@@ -297,12 +217,10 @@ def _ticks_per_step(rollout: Rollout, program: ChipProgram) -> int | None:
 
 def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | DoesNotFitError) -> ReportRow:
     """Make the row of a pattern that is invalid or was not mapped."""
-    row = ReportRow(
-        pattern=pattern.name,
-        execution=execution,
-        status="does not fit" if isinstance(error, DoesNotFitError) else "invalid",
-        streaming_edges=pattern.streaming_edges,
-        bridging_edges=tuple(pattern.bridging_edges.items()),
+    row = ReportRow.of(
+        pattern,
+        execution,
+        "does not fit" if isinstance(error, DoesNotFitError) else "invalid",
         message=str(error),
         cycle=pattern.cycle,
         infeasibility=getattr(error, "infeasibility", None),
@@ -318,9 +236,6 @@ def refused_row(pattern: RolloutPattern, execution: str, error: PatternError | D
             predicted=Responses(
                 first_response_steps=rollout.first_response(name), full_response_steps=rollout.full_response(name)
             ),
-            measured=Responses(),
-            observed_first_difference_ticks=None,
-            worst_case_reaction_ticks=None,
             full_response_exact=rollout.full_response_is_exact(name),
         )
         for name in pattern.network.outputs
@@ -345,12 +260,6 @@ def _overall(row: ReportRow, rollout: Rollout, outputs: Mapping[str, OutputRespo
     )
 
 
-def _on_board(program: ChipProgram) -> bool:
-    """Return whether all cores lie on the board; else spikes have no routes."""
-    place, chip = program.coordinates, program.chip
-    return bool((place >= 0).all() and (place < (chip.columns, chip.rows)).all())
-
-
 def _late(
     activity: Activity, program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], choice: EngineChoice
 ) -> LateFigures | None:
@@ -365,16 +274,6 @@ def _late(
     return LateFigures(len(late), late.n_overdue, str(late.named(1)[0]))
 
 
-def _onset(
-    rollout: Rollout, program: ChipProgram, frames: Mapping[str, NDArray[np.bool_]], scale: int
-) -> tuple[dict[str, NDArray[np.bool_]], int]:
-    """Extend frames to fill the network before an onset and cover the full response after it; return both."""
-    period = program.period
-    ticks = max(rollout.full_response(name) for name in rollout.network.outputs) * scale
-    span = math.ceil(ticks / period) + 1
-    return extend_frames(frames, 2 * span + 2), span
-
-
 def _core_bound(rollout: Rollout, program: ChipProgram, scale: int, known: dict[bytes, CoreBound]) -> CoreBound | None:
     if program.is_part is not None and program.is_part.any():
         return None  # bounds hold for mappings that compute every neuron from all its sources at once
@@ -383,13 +282,12 @@ def _core_bound(rollout: Rollout, program: ChipProgram, scale: int, known: dict[
     try:
         network = keep_nodes(legalise(rollout, program.chip, ticks_per_step=scale), kept)
         name = digest_of(network)
-        if name is None:
-            return core_bound(network, program.chip)
-        if name not in known:
-            known[name] = core_bound(network, program.chip)
-        return known[name]
+        found = (name and known.get(name)) or core_bound(network, program.chip)
     except DoesNotFitError:  # a program that was not mapped from this schedule
         return None
+    if name is not None:
+        known[name] = found
+    return found
 
 
 # The first ticks of a run, as a raster of spikes.
@@ -480,15 +378,9 @@ def core_map(program: ChipProgram) -> CoreMap:
         np.zeros(n_cores, np.int64) if marks is None else marks.sum(axis=1)
         for marks in (program.is_splitter, program.is_part)
     )
-    chip = program.chip
-    return CoreMap(
-        names=tuple(port.name for port in program.nodes),
-        cores=chip.cores,
-        chips=chip.chips,
-        tile=chip.tile,
-        places=chip.neurons,
-        dead=tuple(sorted({*chip.defects.cores, *chip.defects.routers})),
-        coordinates=program.coordinates,
+    return taken(
+        CoreMap,
+        program,
         neurons=held.sum(axis=1),
         main=np.where(main_neurons > 0, main, -1),
         second=np.where(second_neurons > 0, second, -1),

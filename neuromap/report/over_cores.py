@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,10 +177,7 @@ def seconds_over_cores(
     if not network.is_spiking:
         shortest = path_first(network, _shortest_path(network, output or network.outputs[0]))
         rollouts["shortest path first", shortest.execution] = shortest
-    rows = [
-        CoresRow(pattern, execution, tuple(work.seconds(rollout, n, output) for n in numbers))
-        for (pattern, execution), rollout in rollouts.items()
-    ]
+    rows = [CoresRow(*name, tuple(work.seconds(one, n, output) for n in numbers)) for name, one in rollouts.items()]
     if not network.is_spiking and (best_of_all := _best_of_all(work, executions, numbers, output)):
         every = [best_of_all, *(row.figures for row in rows)]
         rows.append(CoresRow(BEST, "", tuple(map(_least, *every))))
@@ -238,10 +236,7 @@ SECONDS = record(
         record(
             pattern=PATTERN,
             execution=EXECUTION,
-            **{
-                figure: each(NUMBER)(at=lambda row, figure=figure: [getattr(one, figure) for one in row.figures])
-                for figure in FIGURES
-            },
+            **{figure: each(NUMBER.by(attrgetter(figure)))(at="figures") for figure in FIGURES},
         )
     ),
     leads=each(record(figure=TEXT, ahead=TEXT, other=TEXT, ranges=each(pair(POSITIVE)))),
@@ -250,14 +245,8 @@ SECONDS = record(
 
 def tables(over: SecondsOverCores, figures: Sequence[str] = ("first", "period")) -> Iterator[tuple[str, Table[Any]]]:
     """Make a table for each figure: a line for every number of cores, a column for every rollout."""
-    headers = [
-        "cores",
-        *(
-            f"{row.pattern},\n{row.execution}" if row.execution else row.pattern.replace(" of ", " of\n")
-            for row in over.rows
-        ),
-    ]
-    spread = _spread(over.work.network)
+    spread, names = _spread(over.work.network), [(row.pattern, row.execution) for row in over.rows]
+    headers = ["cores", *(f"{name},\n{kind}" if kind else name.replace(" of ", " of\n") for name, kind in names)]
     for figure in figures:
         lines = [
             [str(n), *(with_unit(getattr(row.figures[k], figure)) for row in over.rows)]

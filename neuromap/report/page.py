@@ -21,39 +21,7 @@ from neuromap.hardware.program.usage import NodeCopies, Usage
 from neuromap.mapping.bounds.lower_bounds import BOUND
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import RESERVED_PATTERNS, Network
-from neuromap.render.document import (
-    AMOUNT,
-    BIG_COUNT,
-    CHIP,
-    COUNT,
-    FLAG,
-    GRADED,
-    INTEGER,
-    INTERVALS,
-    NETWORK,
-    NULL,
-    NUMBER,
-    OBJECT,
-    PART,
-    POSITIVE,
-    SENT,
-    STIMULUS,
-    TEXT,
-    TIME_AXIS,
-    Shape,
-    another,
-    any_of,
-    by_name,
-    define,
-    document,
-    each,
-    enum,
-    json_text,
-    members,
-    pair,
-    record,
-    record_of,
-)
+from neuromap.render import document as doc
 from neuromap.render.numbers import joules, mean_period_lines, percent, plain, seconds
 from neuromap.render.page import page_script, render_page, saved_forms
 from neuromap.render.table import Column, Table, csv_text, data_frame, sentence
@@ -62,7 +30,7 @@ from neuromap.report import text
 from neuromap.report.drawings.draw_accuracy import draw_accuracy
 from neuromap.report.drawings.draw_network import MOST_EDGES, WINDOW, draw_network, layout, window_of
 from neuromap.report.drawings.draw_timeline import draw_overview, draw_timeline
-from neuromap.report.figure_files import draw_row, row_pattern
+from neuromap.report.figure_files import draw_row
 from neuromap.report.figures.latency_report import LatencyReport
 from neuromap.report.figures.row import (
     EnergyFigures,
@@ -88,88 +56,93 @@ from neuromap.verification.verdict import Mismatch, Stray, Verification
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-_REAL = {"float": AMOUNT}
-_SECONDS = AMOUNT.or_null
-_OPTIONAL_COUNT, _AT_LEAST_1 = COUNT.or_null, POSITIVE.or_null
+_REAL = {"float": doc.AMOUNT}
+_SECONDS = doc.AMOUNT.or_null
+_OPTIONAL_COUNT, _AT_LEAST_1 = doc.COUNT.or_null, doc.POSITIVE.or_null
 # Terms that not every report has; hops are one term, or one along x and one along y.
 _OF_SOME_CHIPS = {*OF_SOME_CHIPS, "hop_joules", "hop_x_joules", "hop_y_joules"}
-_RESPONSES = define(
-    "responses", record_of(Responses, first_response_ticks=INTEGER.or_null, full_response_ticks=INTEGER.or_null)
+_RESPONSES = doc.define(
+    "responses",
+    doc.record_of(Responses, first_response_ticks=doc.INTEGER.or_null, full_response_ticks=doc.INTEGER.or_null),
 )
-_OBSERVED = COUNT.or_null
-_OUTPUT = define(
+_OBSERVED = doc.COUNT.or_null
+_OUTPUT = doc.define(
     "output",
-    record_of(
+    doc.record_of(
         OutputResponses,
         predicted=_RESPONSES,
         measured=_RESPONSES,
         observed_first_difference_ticks=_OBSERVED,
-        best_input_reaction_ticks=COUNT.or_null.added,
-        reaction_ticks_by_input=by_name(COUNT).added,
+        best_input_reaction_ticks=doc.COUNT.or_null.added,
+        reaction_ticks_by_input=doc.by_name(doc.COUNT).added,
     ),
 )
-_VERIFICATION = define(
+_VERIFICATION = doc.define(
     "verification",
-    record_of(
+    doc.record_of(
         Verification,
-        n_frames=INTEGER(minimum=2),
-        first_mismatch=any_of(
-            NULL, record_of(Mismatch, frame=INTEGER, neuron=INTEGER, tick=INTEGER, chip=SENT, reference=SENT)
+        n_frames=doc.INTEGER(minimum=2),
+        first_mismatch=doc.any_of(
+            doc.NULL,
+            doc.record_of(
+                Mismatch, frame=doc.INTEGER, neuron=doc.INTEGER, tick=doc.INTEGER, chip=doc.SENT, reference=doc.SENT
+            ),
         ),
-        first_stray=any_of(NULL, record_of(Stray, tick=INTEGER, neuron=INTEGER)),
-        frame_period_ticks=NUMBER(minimum=1),
-        rollout_period_ticks=NUMBER.or_null(minimum=1),
-        is_graded=GRADED,
-        message=TEXT,
+        first_stray=doc.any_of(doc.NULL, doc.record_of(Stray, tick=doc.INTEGER, neuron=doc.INTEGER)),
+        frame_period_ticks=doc.NUMBER(minimum=1),
+        rollout_period_ticks=doc.NUMBER.or_null(minimum=1),
+        is_graded=doc.GRADED,
+        message=doc.TEXT,
     ),
 )
-_LINK = any_of(
-    define("link", record_of(LinkFigure, direction=enum("east", "west", "north", "south", "in", "out"))), NULL
+_LINK = doc.any_of(
+    doc.define("link", doc.record_of(LinkFigure, direction=doc.enum("east", "west", "north", "south", "in", "out"))),
+    doc.NULL,
 )
-_LATE = define("late", record_of(LateFigures))
-_NETWORK_ON_CHIP = record_of(
+_LATE = doc.define("late", doc.record_of(LateFigures))
+_NETWORK_ON_CHIP = doc.record_of(
     MeshFigures,
     (),
     _REAL,
-    n_ticks=POSITIVE,
-    n_frames=POSITIVE,
+    n_ticks=doc.POSITIVE,
+    n_frames=doc.POSITIVE,
     busiest_link=_LINK,
     busiest_core_link=_LINK,
-    hop_cycles=POSITIVE,
-    late=any_of(_LATE, NULL),
+    hop_cycles=doc.POSITIVE,
+    late=doc.any_of(_LATE, doc.NULL),
 )
-_WORK = record_of(WorkFigures, (), _REAL)
-_TERM = define("energy_term", record_of(EnergyTermFigures, (), _REAL, included_in=enum("fit", None)))
-_SPREAD = record_of(Spread, (), _REAL, n=POSITIVE)
-_ENERGY = record_of(
+_WORK = doc.record_of(WorkFigures, (), _REAL)
+_TERM = doc.define("energy_term", doc.record_of(EnergyTermFigures, (), _REAL, included_in=doc.enum("fit", None)))
+_SPREAD = doc.record_of(Spread, (), _REAL, n=doc.POSITIVE)
+_ENERGY = doc.record_of(
     EnergyFigures,
     (),
     _REAL,
     joules_per_frame_spread=_SPREAD.or_null,
-    terms=record({key: _TERM.added if key in _OF_SOME_CHIPS else _TERM for key in ENERGY_TERM_KEYS}).by(
+    terms=doc.record({key: _TERM.added if key in _OF_SOME_CHIPS else _TERM for key in ENERGY_TERM_KEYS}).by(
         lambda terms: {key: _TERM.write(term) for key, term in terms.items()}
     ),
-    absent=each(enum(*ENERGY_TERM_KEYS), uniqueItems=True),
-    average_joules_per_synaptic_event=AMOUNT.or_null,
+    absent=doc.each(doc.enum(*ENERGY_TERM_KEYS), uniqueItems=True),
+    average_joules_per_synaptic_event=doc.AMOUNT.or_null,
 )
-_NODE_TIMES = record_of(
+_NODE_TIMES = doc.record_of(
     NodeTimeFigures,
     (),
     _REAL,
-    nodes=by_name(record(synaptic_events=COUNT(at="events"), arrival_cycles=COUNT, seconds=_SECONDS)),
+    nodes=doc.by_name(doc.record(synaptic_events=doc.COUNT(at="events"), arrival_cycles=doc.COUNT, seconds=_SECONDS)),
 )
-_TICK_TIMES = record_of(
+_TICK_TIMES = doc.record_of(
     TickTimeFigures,
     ("slowest_core",),
     _REAL,
     frame_period_seconds=_SPREAD,
-    slowest_node=TEXT.or_null,
-    slowest_core=pair(INTEGER),
+    slowest_node=doc.TEXT.or_null,
+    slowest_core=doc.pair(doc.INTEGER),
 )
 
 
-def _run(name: str, shape: Shape) -> Shape:
-    return any_of(define(name, shape), NULL)(at=f"figures.{name}")
+def _run(name: str, shape: doc.Shape) -> doc.Shape:
+    return doc.any_of(doc.define(name, shape), doc.NULL)(at=f"figures.{name}")
 
 
 _RUN = {
@@ -181,66 +154,66 @@ _RUN = {
 }
 
 
-_SHARE = {"neuron_utilisation": PART, "axon_utilisation": PART, "synapse_memory_utilisation": PART.or_null}
-_LATER = {"parts": POSITIVE.or_null.added, "compartments": COUNT.or_null.added}
+_SHARE = {"neuron_utilisation": doc.PART, "axon_utilisation": doc.PART, "synapse_memory_utilisation": doc.PART.or_null}
+_LATER = {"parts": doc.POSITIVE.or_null.added, "compartments": doc.COUNT.or_null.added}
 # What a row uses of its chip; the head of the report describes the chip.
 _USED = {
     key: (shape if "null" in shape.rules["type"] else shape.or_null)(at=f"usage.{key}")
-    for key, shape in members(Usage, ("cores_of_chip", "usable_cores"), _REAL, **_SHARE, **_LATER).items()
+    for key, shape in doc.members(Usage, ("cores_of_chip", "usable_cores"), _REAL, **_SHARE, **_LATER).items()
 }
 
-_ROW = record(
-    pattern=TEXT,
-    execution=TEXT(pattern="^(windowed|pipelined(:([1-9][0-9]{0,6}|best))?)$"),
-    status=enum("mapped", "invalid", "does not fit"),
-    message=TEXT.or_null(at=lambda row: row.message or None),
-    cycle=each(TEXT, minItems=1).or_null(at=lambda row: row.cycle or None),
-    infeasibility=any_of(
-        NULL,
-        record(
-            limit=TEXT,
-            node=TEXT.or_null,
-            demand=INTEGER,
-            bound=INTEGER,
-            gap=INTEGER,
-            message=TEXT,
-            remedies=each(OBJECT),
+_ROW = doc.record(
+    pattern=doc.TEXT,
+    execution=doc.TEXT(pattern="^(windowed|pipelined(:([1-9][0-9]{0,6}|best))?)$"),
+    status=doc.enum("mapped", "invalid", "does not fit"),
+    message=doc.TEXT.or_null(at=lambda row: row.message or None),
+    cycle=doc.each(doc.TEXT, minItems=1).or_null(at=lambda row: row.cycle or None),
+    infeasibility=doc.any_of(
+        doc.NULL,
+        doc.record(
+            limit=doc.TEXT,
+            node=doc.TEXT.or_null,
+            demand=doc.INTEGER,
+            bound=doc.INTEGER,
+            gap=doc.INTEGER,
+            message=doc.TEXT,
+            remedies=doc.each(doc.OBJECT),
         )(additionalProperties=None).by(lambda found: found.to_dict()),
     )(at=lambda row: row.infeasibility if hasattr(row.infeasibility, "to_dict") else None),
-    streaming_edges=each(pair(TEXT)),
-    bridging_edges=each(record(edge=pair(TEXT)(at=0), frames=INTEGER(minimum=2, at=1)))(
+    streaming_edges=doc.each(doc.pair(doc.TEXT)),
+    bridging_edges=doc.each(doc.record(edge=doc.pair(doc.TEXT)(at=0), frames=doc.INTEGER(minimum=2, at=1)))(
         at=lambda row: row.bridging_edges or None
     ).optional,
     behaviour_class=_AT_LEAST_1,
     inference_factor=_AT_LEAST_1,
-    schedule=enum("steps", "ticks"),
-    frame_period_steps=NUMBER.or_null(minimum=1),
-    frame_period_ticks=NUMBER.or_null(minimum=1),
-    intervals=INTERVALS,
+    schedule=doc.enum("steps", "ticks"),
+    frame_period_steps=doc.NUMBER.or_null(minimum=1),
+    frame_period_ticks=doc.NUMBER.or_null(minimum=1),
+    intervals=doc.INTERVALS,
     ticks_per_step=_AT_LEAST_1,
-    sampling_frequency_hz=NUMBER.or_null(exclusiveMinimum=0),
+    sampling_frequency_hz=doc.NUMBER.or_null(exclusiveMinimum=0),
     predicted=_RESPONSES,
     measured=_RESPONSES,
     observed_first_difference_ticks=_OBSERVED,
-    worst_case_reaction_ticks=COUNT.or_null,
+    worst_case_reaction_ticks=doc.COUNT.or_null,
     worst_case_reaction_seconds=_SECONDS,
-    full_response_exact=FLAG.or_null,
-    outputs=by_name(_OUTPUT),
-    nodes_on_chip=each(record_of(NodeCopies, parts=COUNT.added))(at="copies"),
-    left_out=by_name(POSITIVE).or_null(at=lambda row: row.left_out if row.usage else None),
-    core_bound=any_of(define("core_bound", BOUND), NULL),
+    full_response_exact=doc.FLAG.or_null,
+    outputs=doc.by_name(_OUTPUT),
+    nodes_on_chip=doc.each(doc.record_of(NodeCopies, parts=doc.COUNT.added))(at="copies"),
+    left_out=doc.by_name(doc.POSITIVE).or_null(at=lambda row: row.left_out if row.usage else None),
+    core_bound=doc.any_of(doc.define("core_bound", BOUND), doc.NULL),
     **_USED,
     **_RUN,
-    accuracy=record(
-        data=TEXT,
-        part=TEXT(enum=["train", "validation", "test"]),
-        images=POSITIVE(at="n_images"),
-        ticks=each(COUNT)(at=lambda found: [frame.tick for frame in found.frames]),
-        fraction=each(PART)(at=lambda found: [frame.accuracy for frame in found.frames]),
+    accuracy=doc.record(
+        data=doc.TEXT,
+        part=doc.TEXT(enum=["train", "validation", "test"]),
+        images=doc.POSITIVE(at="n_images"),
+        ticks=doc.each(doc.COUNT)(at=lambda found: [frame.tick for frame in found.frames]),
+        fraction=doc.each(doc.PART)(at=lambda found: [frame.accuracy for frame in found.frames]),
     ).or_null,
-    verified=FLAG.or_null,
-    proven=FLAG.or_null.added,
-    verification=any_of(NULL, _VERIFICATION),
+    verified=doc.FLAG.or_null,
+    proven=doc.FLAG.or_null.added,
+    verification=doc.any_of(doc.NULL, _VERIFICATION),
 )
 
 
@@ -264,21 +237,21 @@ _WHERE_NOT = _are("null", "verified network_on_chip work energy node_times") | _
 _ROW = _ROW.where({"properties": {"status": {"const": "mapped"}}}, _WHERE_MAPPED, {"properties": _WHERE_NOT})
 
 _FORMAT, _FORMAT_WITH_FAULTS = "neuromap-latency-report-7", "neuromap-latency-report-8"
-_REPORT = record(
-    format=enum(_FORMAT, _FORMAT_WITH_FAULTS)(
+_REPORT = doc.record(
+    format=doc.enum(_FORMAT, _FORMAT_WITH_FAULTS)(
         at=lambda report: _FORMAT if report.faults is None else _FORMAT_WITH_FAULTS
     ),
-    neuromap_version=TEXT(at="version"),
-    network=NETWORK,
-    chip=CHIP,
-    stimulus=STIMULUS,
-    time_axis=TIME_AXIS(at=lambda report: time_axes(row.execution for row in report.rows)).by(dict),
-    most_sequential_patterns=BIG_COUNT.or_null(at="most_sequential"),
-    most_sequential_proven=FLAG.or_null,
-    class_numbers_are_of_network=FLAG(at="classes_are_of_network"),
-    verified=FLAG,
-    rows=each(define("row", _ROW)),
-    faults=another(
+    neuromap_version=doc.TEXT(at="version"),
+    network=doc.NETWORK,
+    chip=doc.CHIP,
+    stimulus=doc.STIMULUS,
+    time_axis=doc.TIME_AXIS(at=lambda report: time_axes(row.execution for row in report.rows)).by(dict),
+    most_sequential_patterns=doc.BIG_COUNT.or_null(at="most_sequential"),
+    most_sequential_proven=doc.FLAG.or_null,
+    class_numbers_are_of_network=doc.FLAG(at="classes_are_of_network"),
+    verified=doc.FLAG,
+    rows=doc.each(doc.define("row", _ROW)),
+    faults=doc.another(
         "neuromap-faults-1",
         "Output error, first response and accuracy over fault rates: a document with a schema of its own, "
         "faults.schema.json.",
@@ -286,7 +259,7 @@ _REPORT = record(
     .by(lambda study: form(study, "dict"))
     .optional,
 )
-DOCUMENT = document(
+DOCUMENT = doc.document(
     "report",
     _REPORT.where(
         {"properties": {"format": {"const": _FORMAT_WITH_FAULTS}}},
@@ -336,7 +309,7 @@ def to_json(report: LatencyReport) -> str:
     str
         Indented, with a line feed at the end.
     """
-    return json_text(to_dict(report))
+    return doc.json_text(to_dict(report))
 
 
 # The rows as CSV, or as a table of pandas: one line per pattern and execution.
@@ -561,7 +534,7 @@ def _sections(report: LatencyReport, every: Sequence[ReportRow]) -> list[dict[st
     sections = []
     room, numbers = MOST_PICTURES, count()  # a number identifies a row on the page
     for rows in groups.values():
-        pattern = row_pattern(report, rows[0])
+        pattern = rows[0].pattern_of(network)
         drawn = []
         for row in rows:
             timeline = draw_timeline(row, report.chip) if is_drawn and not network.is_spiking else None

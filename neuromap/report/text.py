@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from neuromap.accuracy.accuracy import Accuracy
+from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import tick_words
 from neuromap.hardware.program.ports import left_out_line
 from neuromap.hardware.program.usage import copies_line
@@ -122,15 +123,6 @@ def latency_table(report: LatencyReport) -> Table[ReportRow]:
     return Table(columns, distinct_rows(report), "", (0, 1), lambda row: styles[row.verified], is_edged=True)
 
 
-def _answer_table(report: LatencyReport) -> Table[ReportRow]:
-    """Make the same table with energy; the console shows the columns that fit."""
-    table = latency_table(report)
-    energy = _run_column("energy\n[µJ per\nframe]", lambda f: scaled(f.energy.joules_per_frame, 1e-6))
-    known = any(row.joules_per_frame is not None for row in report.rows)
-    *others, verdict = table.columns
-    return replace(table, columns=[*others, energy, verdict]) if known else table
-
-
 def print_answers(report: LatencyReport, console: Console, found: Sequence[str], page: str | None) -> None:
     """Print what was found, and the figures that are read first unless there is a page with all of them."""
     print_text(console, _headline(report))
@@ -139,7 +131,10 @@ def print_answers(report: LatencyReport, console: Console, found: Sequence[str],
         print_text(console, line)
     if page is not None:
         return
-    table = _answer_table(report)
+    table = latency_table(report)  # with energy; the console shows the columns that fit
+    if any(row.joules_per_frame is not None for row in report.rows):
+        energy = _run_column("energy\n[µJ per\nframe]", lambda f: scaled(f.energy.joules_per_frame, 1e-6))
+        table = replace(table, columns=[*table.columns[:-1], energy, table.columns[-1]])
     table.print(console, brief=True)
     print_text(console, "Responses from stimulus onset: predicted from the schedule / measured on the program.")
     print_rest(
@@ -278,11 +273,11 @@ def sequential_line(report: LatencyReport) -> str | None:
     if report.most_sequential_proven is None:
         return None
     unproven = "" if report.most_sequential_proven else "; found by a heuristic, not proven to be most sequential"
-    if report.most_sequential is None:
-        return f"sequential: the most sequential patterns were not counted{unproven}."
-    if report.most_sequential == 1:
-        return f"sequential: the only most sequential pattern{unproven}."
-    return f"sequential: the first of {short_count(report.most_sequential)} most sequential patterns{unproven}."
+    most = report.most_sequential
+    said = "the most sequential patterns were not counted" if most is None else "the only most sequential pattern"
+    if most is not None and most != 1:
+        said = f"the first of {short_count(most)} most sequential patterns"
+    return f"sequential: {said}{unproven}."
 
 
 def class_line(report: LatencyReport) -> str:
@@ -328,36 +323,27 @@ def run_table(report: LatencyReport) -> Table[ReportRow] | None:
     found = report.figures
     if not found:
         return None
-    sent = report.sent
-    columns = [
-        *_NAMED,
-        _run_column(f"{sent}s\n[per\nframe]", lambda f: plain(f.network_on_chip.spikes_per_frame)),
-        _run_column(f"hops\nper {sent}", lambda f: plain(f.network_on_chip.hops_per_spike)),
-        _run_column(f"busiest link\n[{sent}s in one\ntick]", _busiest),
-        _run_column("shortest\ntick\n[cycles]", lambda f: plain(f.network_on_chip.shortest_tick_cycles)),
-        _run_column("safe\ntick\n[cycles]", lambda f: plain(f.network_on_chip.safe_tick_any_stimulus_cycles)),
+    sent, has_boundaries = report.sent, report.chip.chips != (1, 1)
+    has_late = any(f.network_on_chip.late is not None for f in found)
+    has_energy = any(f.energy.joules_per_frame is not None for f in found)
+    columns: list[tuple[bool, str, Callable[[RunFigures], str]]] = [
+        (True, f"{sent}s\n[per\nframe]", lambda f: plain(f.network_on_chip.spikes_per_frame)),
+        (True, f"hops\nper {sent}", lambda f: plain(f.network_on_chip.hops_per_spike)),
+        (True, f"busiest link\n[{sent}s in one\ntick]", _busiest),
+        (True, "shortest\ntick\n[cycles]", lambda f: plain(f.network_on_chip.shortest_tick_cycles)),
+        (True, "safe\ntick\n[cycles]", lambda f: plain(f.network_on_chip.safe_tick_any_stimulus_cycles)),
+        (has_late, f"late\n{sent}s\n[on the\nmesh]", _late),
+        (True, f"host\n{sent}s\n[per\nframe]", lambda f: plain(f.network_on_chip.host_spikes_per_frame)),
+        (has_boundaries, "chip\ncrossings\n[per\nframe]", lambda f: plain(f.network_on_chip.crossings_per_frame)),
+        (True, "synaptic\nevents\n[per\nframe]", lambda f: plain(f.work.synaptic_events_per_frame)),
+        (True, "slowest node /\nlongest chain\n[synaptic\nevents]", _chain),
+        (has_energy, "energy\n[µJ per\nframe]", _energy),
+        (has_energy, "without\nstatic\n[µJ per\nframe]", lambda f: scaled(f.energy.active_joules_per_frame, 1e-6)),
+        (has_energy, "power\n[mW]", lambda f: scaled(f.energy.watts, 1e-3)),
     ]
-    if any(f.network_on_chip.late is not None for f in found):
-        columns.append(_run_column(f"late\n{sent}s\n[on the\nmesh]", _late))
-    columns.append(
-        _run_column(f"host\n{sent}s\n[per\nframe]", lambda f: plain(f.network_on_chip.host_spikes_per_frame))
-    )
-    if report.chip.chips != (1, 1):
-        columns.append(
-            _run_column("chip\ncrossings\n[per\nframe]", lambda f: plain(f.network_on_chip.crossings_per_frame))
-        )
-    columns += [
-        _run_column("synaptic\nevents\n[per\nframe]", lambda f: plain(f.work.synaptic_events_per_frame)),
-        _run_column("slowest node /\nlongest chain\n[synaptic\nevents]", _chain),
-    ]
-    if any(f.energy.joules_per_frame is not None for f in found):
-        columns += [
-            _run_column("energy\n[µJ per\nframe]", _energy),
-            _run_column("without\nstatic\n[µJ per\nframe]", lambda f: scaled(f.energy.active_joules_per_frame, 1e-6)),
-            _run_column("power\n[mW]", lambda f: scaled(f.energy.watts, 1e-3)),
-        ]
+    shown = [*_NAMED, *(_run_column(header, cell) for is_shown, header, cell in columns if is_shown)]
     title = "Network-on-chip and energy"
-    return Table(columns, distinct_rows(report), title, (0, 1), is_edged=True, notes=run_lines(report))
+    return Table(shown, distinct_rows(report), title, (0, 1), is_edged=True, notes=run_lines(report))
 
 
 def _busiest(figures: RunFigures) -> str:
@@ -396,48 +382,36 @@ def run_lines(report: LatencyReport) -> list[str]:
         "over the nodes, and the sum along the longest chain of sequential edges.",
         _energy_line(report, found),
     ]
-    for row in report.rows:
-        late = None if row.figures is None else row.figures.network_on_chip.late
-        if late is not None and late.late_spikes:
-            lines.append(
-                f"{row.pattern}, {row.execution}: {late.late_spikes} late {report.sent}s, {late.overdue_spikes} of "
-                f"them overdue; first {late.first_late_spike}."
-            )
-    return lines
+    return lines + [
+        f"{row.pattern}, {row.execution}: {late.late_spikes} late {report.sent}s, {late.overdue_spikes} of them "
+        f"overdue; first {late.first_late_spike}."
+        for row in report.rows
+        if row.figures is not None and (late := row.figures.network_on_chip.late) is not None and late.late_spikes
+    ]
 
 
 def _tick_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
-    network = found[0].network_on_chip
-    hop = "1 cycle" if network.hop_cycles == 1 else f"{network.hop_cycles} cycles"
+    network, tick = found[0].network_on_chip, seconds(report.chip.tick_seconds)
     line = (
         f"shortest tick: the worst {report.sent}'s arrival in the event simulation; safe tick: the bound for any "
-        f"stimulus; in router cycles (a link passes one {report.sent} per cycle, a hop takes {hop})"
+        f"stimulus; in router cycles (a link passes one {report.sent} per cycle, a hop takes "
+        f"{counted(network.hop_cycles, 'cycle')})"
     )
+    # where ports are too slow for the tick, no line may call it safe for the mesh alone
+    is_slow = any(f.network_on_chip.ports_exceed_tick for f in found)
+    of_mesh = "both are of the mesh alone"
     if network.cycle_seconds is not None:
-        line = f"{line} of {seconds(network.cycle_seconds)}"
-        return f"{line}." if report.chip.is_timed else f"{line}; {_safe_tick(report, found)}."
+        line += f" of {seconds(network.cycle_seconds)}"
+        safe = seconds(max(f.network_on_chip.safe_tick_any_stimulus_seconds or 0.0 for f in found))
+        longest = f"the longest safe tick is {safe}, the chip's {tick}"
+        bound = f"{of_mesh}, whose longest bound is {safe}" if is_slow else longest
+        return f"{line}." if report.chip.is_timed else f"{line}; {bound}."
     known = [cycle for f in found if (cycle := f.network_on_chip.longest_cycle_seconds) is not None]
     if not known:
         return f"{line}."
-    return f"{line}, whose length the chip file does not say; {_safe_cycle(report, found, min(known))}."
-
-
-def _safe_tick(report: LatencyReport, found: Sequence[RunFigures]) -> str:
-    safe = max(f.network_on_chip.safe_tick_any_stimulus_seconds or 0.0 for f in found)
-    if _ports_exceed(found):
-        return f"both are of the mesh alone, whose longest bound is {seconds(safe)}"
-    return f"the longest safe tick is {seconds(safe)}, the chip's {seconds(report.chip.tick_seconds)}"
-
-
-def _safe_cycle(report: LatencyReport, found: Sequence[RunFigures], cycle: float) -> str:
-    if _ports_exceed(found):
-        return f"both are of the mesh alone, which drains within the tick with cycles of up to {seconds(cycle)}"
-    return f"the tick of {seconds(report.chip.tick_seconds)} is safe with cycles of up to {seconds(cycle)}"
-
-
-def _ports_exceed(found: Sequence[RunFigures]) -> bool:
-    """Return whether ports are too slow for the tick; then no line may call it safe for the mesh alone."""
-    return any(f.network_on_chip.ports_exceed_tick for f in found)
+    drains = f"{of_mesh}, which drains within the tick" if is_slow else f"the tick of {tick} is safe"
+    cycles = f"with cycles of up to {seconds(min(known))}"
+    return f"{line}, whose length the chip file does not say; {drains} {cycles}."
 
 
 def _port_line(found: Sequence[RunFigures], sent: str) -> str:
@@ -462,15 +436,13 @@ def _energy_line(report: LatencyReport, found: Sequence[RunFigures]) -> str:
     energy = found[0].energy
     names = ", ".join(figures_lacking(report.chip, energy.absent))
     lacking = f"; not published and missing: {names}" if names else ""
+    known = [key for key, term in energy.terms.items() if term.joules_each is not None]
     if energy.joules_per_frame is None:
-        held = [key for key, term in energy.terms.items() if term.joules_each is not None]
-        if not held and "off_chip_bit_joules" in report.chip.energy:
-            return f"energy: no sum{lacking}."
-        if not held:
+        if not known and "off_chip_bit_joules" not in report.chip.energy:
             return f"energy: the chip file of {report.chip.name} has no figures."
-        line = f"energy: no sum, as {', '.join(held)} are held by the fit, which the chip file does not give"
-        return f"{line}{lacking}."
-    added = [key for key, term in energy.terms.items() if term.joules_each is not None and term.included_in is None]
+        why = f", as {', '.join(known)} are held by the fit, which the chip file does not give" if known else ""
+        return f"energy: no sum{why}{lacking}."
+    added = [key for key in known if energy.terms[key].included_in is None]
     held = [key for key, term in energy.terms.items() if term.included_in is not None]
     spread = energy.joules_per_frame_spread
     several = spread is not None and spread.half_width is not None

@@ -15,24 +15,22 @@ from neuromap.arrays.times import Time
 from neuromap.errors import NeuromapError
 from neuromap.faults.edited_program import links_in_use
 from neuromap.hardware.chip.chip_file import list_chips
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.hardware.program.usage import sampling_frequency
 from neuromap.render.numbers import plain, seconds
 from neuromap.render.page import page_environment
 from neuromap.render.value import Card
 from neuromap.report.drawings.draw_network import draw_network, draw_window
 from neuromap.report.drawings.draw_timeline import draw_timeline
+from neuromap.report.figures.row import ReportRow
 from neuromap.report.measure_row import core_map
+from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.run.live_run import OutputFrame
 from neuromap.simulation.run.tick_run import TickSpikes, spikes_by_core
 from neuromap.studio.scene.commands import SPEEDS, Session, picture_shape
-from neuromap.studio.scene.player import (
-    EXECUTIONS,
-    ChipFigures,
-    PlayedRun,
-    ScheduleFigures,
-    schedule_figures,
-    timeline_row,
-)
+from neuromap.studio.scene.player import EXECUTIONS, Mapped, PlayedRun
 from neuromap.studio.scene.scene import SceneRun, Shown
 
 
@@ -42,7 +40,7 @@ class Viewer:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._version = (-1, -1)
-        self._writer = PartsWriter(session)
+        self._drawn: dict[int, tuple[tuple[Any, ...], dict[str, str]]] = {}
         self._parts: dict[str, str] = {}
         self._runs: tuple[PlayedRun, ...] = ()
         self._since: int = 0
@@ -71,13 +69,43 @@ class Viewer:
             return found
 
     def _changed_parts(self) -> dict[str, Any]:
-        parts = self._writer.parts()
+        parts = self._all_parts()
         changed = {name: part for name, part in parts.items() if self._parts.get(name) != part}
         self._parts = parts
         scene = self._session.stage.scene
         title = f"{scene.network.name} on {scene.chip.name}"
         tick = "as long as its work" if scene.chip.is_timed else seconds(scene.chip.tick_seconds)
         return {"kind": "parts", "title": title, "runs": len(scene.runs), "tick": tick, "parts": changed}
+
+    def _all_parts(self) -> dict[str, str]:
+        """Write all parts as HTML, by the id of their element; those that only mapping changes are cached."""
+        session = self._session
+        scene, macros = session.stage.scene, _templates().get_template("parts.html.jinja").module
+        names = list(session.offer.networks)
+        chips = [chip.name for chip in list_chips()]
+        parts = {
+            "setup": macros.setup(names, _chosen(session), chips, scene.chip.name, len(scene.runs) > 1),
+            "input": _input(session, macros),
+        }
+        for k, run in enumerate(scene.runs):
+            parts |= self._of_mapping(k, run, macros)
+            parts[f"edits-{k}"] = _edits(session, k, macros)
+        return {name: str(part) for name, part in parts.items()}
+
+    def _of_mapping(self, k: int, run: SceneRun, macros: Any) -> dict[str, str]:
+        """Write the parts that depend on a rollout and its mapping."""
+        stage = self._session.stage
+        kinds = tuple(dict.fromkeys((*EXECUTIONS, run.execution)))
+        played = stage.runs[k] if k < len(stage.runs) else None
+        key = (run, played, *(stage.mapped.get((k, kind)) for kind in kinds))
+        if k not in self._drawn or self._drawn[k][0] != key:
+            names = stage.scene.network.pattern_names
+            parts = {f"pattern-{k}": macros.pattern(k, "AB"[k], names, run.pattern.name, run.execution, kinds)}
+            parts |= _drawings(self._session, k, run)
+            parts[f"figures-{k}"] = _figures(self._session, k, run, macros)
+            parts[f"forms-{k}"] = _forms(self._session, k, macros)
+            self._drawn[k] = key, parts
+        return self._drawn[k][1]
 
     def _layout(self, k: int) -> dict[str, Any]:
         program = self._runs[k].program
@@ -87,8 +115,8 @@ class Viewer:
 
     def _classes(self, k: int) -> list[str] | None:
         """Return the names of the classes that outputs vote for; None if the images do not fit this network."""
-        images, network = self._session.offer.images, self._session.stage.scene.network
-        if images is None or not any(self._session.stage.takes(name, images.shape) for name in network.inputs):
+        images = self._session.offer.images
+        if images is None or not self._session.stage.world.takers(images.shape):
             return None
         sizes = [port.size for port in self._runs[k].program.nodes if port.kind == "output"]
         return list(images.classes) if all(size % len(images.classes) == 0 for size in sizes) else None
@@ -125,7 +153,7 @@ class Viewer:
     def _with_runs(self, look: dict[str, Any]) -> dict[str, Any]:
         classes = [self._classes(k) for k in range(len(self._runs))]
         runs = [
-            vars(look_at(run, raster_rows(run.program), self._since, None if known is None else len(known)))
+            look_at(run, raster_rows(run.program), self._since, None if known is None else len(known))
             for run, known in zip(self._runs, classes, strict=True)
         ]
         self._since = self._session.stage.now
@@ -163,11 +191,6 @@ class RasterRows(Card):
     sizes: tuple[int, ...]  # number of neurons
     rows: tuple[int, ...]  # number of rows of each
 
-    @property
-    def n_rows(self) -> int:
-        """Number of all rows."""
-        return sum(self.rows)
-
 
 def raster_rows(program: ChipProgram) -> RasterRows:
     """Lay out the raster of a program."""
@@ -179,37 +202,26 @@ def raster_rows(program: ChipProgram) -> RasterRows:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Look(Card):
-    """Current state of a run, sent by the names of its fields."""
-
-    now: int  # the tick that runs next
-    cores: tuple[float, ...]  # spikes per tick of every core, averaged over the last ``CHIP_TICKS`` ticks
-    # spikes per tick of every node of the raster, over the same ticks; copies of a neuron count once
-    nodes: tuple[float, ...]
-    last: tuple[int, ...]  # spikes of every node of the raster in the last tick
-    # ticks not seen yet, and the rows of the raster that spike in them
-    columns: tuple[tuple[int, tuple[int, ...]], ...]
-    # output frames not seen yet: node, frame, tick, votes, whether these are values, and the predicted class
-    outputs: tuple[dict[str, Any], ...]
-    strays: int  # output spikes since tick 0 that belong to no frame
-
-
-def look_at(run: PlayedRun, rows: RasterRows, since: int, classes: int | None) -> Look:
-    """Return the current state of a run."""
+def look_at(run: PlayedRun, rows: RasterRows, since: int, classes: int | None) -> dict[str, Any]:
+    """Return the current state of a run, as the browser reads it."""
     # run: must be paused meanwhile
     live, shown = run.live, list(rows.positions)
     last = live.history[-CHIP_TICKS:]
     ticks = max(1, len(last))
-    return Look(
-        now=live.now,
-        cores=tuple(np.round(spikes_by_core(run.program, last) / ticks, 2).tolist()),
-        nodes=tuple(np.round(run.labels.by_node(last)[shown] / ticks, 2).tolist()),
-        last=tuple(run.labels.by_node(last[-1:])[shown].tolist()),
-        columns=_columns(run, rows, tuple(sent for sent in live.history if sent.tick >= since)),
-        outputs=tuple(_output(out, classes) for out in live.outputs if out.tick >= since),
-        strays=live.n_strays,
-    )
+    return {
+        "now": live.now,  # the tick that runs next
+        # spikes per tick of every core, averaged over the last ``CHIP_TICKS`` ticks
+        "cores": tuple(np.round(spikes_by_core(run.program, last) / ticks, 2).tolist()),
+        # spikes per tick of every node of the raster, over the same ticks; copies of a neuron count once
+        "nodes": tuple(np.round(run.labels.by_node(last)[shown] / ticks, 2).tolist()),
+        # spikes of every node of the raster in the last tick
+        "last": tuple(run.labels.by_node(last[-1:])[shown].tolist()),
+        # ticks not seen yet, and the rows of the raster that spike in them
+        "columns": _columns(run, rows, tuple(sent for sent in live.history if sent.tick >= since)),
+        # output frames not seen yet: node, frame, tick, votes, whether these are values, and the predicted class
+        "outputs": tuple(_output(out, classes) for out in live.outputs if out.tick >= since),
+        "strays": live.n_strays,  # output spikes since tick 0 that belong to no frame
+    }
 
 
 def _columns(run: PlayedRun, rows: RasterRows, ticks: Sequence[TickSpikes]) -> tuple[tuple[int, tuple[int, ...]], ...]:
@@ -267,44 +279,6 @@ def page_html(name: str) -> str:
     return str(_templates().get_template("page.html.jinja").render(name=name, sheets=SHEETS, speeds=SPEEDS))
 
 
-class PartsWriter:
-    """Writes all parts of a session's page; parts that only mapping changes are cached."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._drawn: dict[int, tuple[tuple[Any, ...], dict[str, str]]] = {}
-
-    def parts(self) -> dict[str, str]:
-        """Write all parts as HTML, by the id of their element."""
-        session = self._session
-        scene, macros = session.stage.scene, _templates().get_template("parts.html.jinja").module
-        names = list(session.offer.networks)
-        chips = [chip.name for chip in list_chips()]
-        parts = {
-            "setup": macros.setup(names, _chosen(session), chips, scene.chip.name, len(scene.runs) > 1),
-            "input": _input(session, macros),
-        }
-        for k, run in enumerate(scene.runs):
-            parts |= self._of_mapping(k, run, macros)
-            parts[f"edits-{k}"] = _edits(session, k, macros)
-        return {name: str(part) for name, part in parts.items()}
-
-    def _of_mapping(self, k: int, run: SceneRun, macros: Any) -> dict[str, str]:
-        """Write the parts that depend on a rollout and its mapping."""
-        stage = self._session.stage
-        kinds = tuple(dict.fromkeys((*EXECUTIONS, run.execution)))
-        played = stage.runs[k] if k < len(stage.runs) else None
-        key = (run, played, *(stage.mapped.get((k, kind)) for kind in kinds))
-        if k not in self._drawn or self._drawn[k][0] != key:
-            names = stage.scene.network.pattern_names
-            parts = {f"pattern-{k}": macros.pattern(k, "AB"[k], names, run.pattern.name, run.execution, kinds)}
-            parts |= _drawings(self._session, k, run)
-            parts[f"figures-{k}"] = _figures(self._session, k, run, macros)
-            parts[f"forms-{k}"] = _forms(self._session, k, macros)
-            self._drawn[k] = key, parts
-        return self._drawn[k][1]
-
-
 def _chosen(session: Session) -> str:
     """Return the name under which the network was chosen, or its own."""
     network = session.stage.scene.network
@@ -314,7 +288,7 @@ def _chosen(session: Session) -> str:
 def _input(session: Session, macros: Any) -> str:
     shown, images, network = session.stage.shown, session.offer.images, session.stage.scene.network
     image = None
-    if images is not None and any(session.stage.takes(name, images.shape) for name in network.inputs):
+    if images is not None and session.stage.world.takers(images.shape):
         found = shown.label.partition(" image ")[2].partition(",")[0]
         last = len(images.images) - 1
         number = min(last, int(found)) if found.isascii() and found.isdigit() else 0
@@ -337,18 +311,20 @@ def _drawings(session: Session, k: int, run: SceneRun) -> dict[str, str]:
     mapped = session.stage.mapped.get((k, run.execution))
     line = "<p>It is drawn when the network is mapped.</p>"
     if mapped is not None and mapped.program is not None and mapped.rollout is not None:
-        row = timeline_row(mapped.rollout, mapped.program)
-        line = draw_timeline(row, mapped.program.chip) or "<p>Too long to be drawn.</p>"
+        rollout, program = mapped.rollout, mapped.program
+        scheduled: dict[str, Any] = {"frame_period_ticks": program.period, "ports": program.nodes, "rollout": rollout}
+        row = ReportRow.of(rollout.pattern, rollout.execution, **scheduled)
+        line = draw_timeline(row, program.chip) or "<p>Too long to be drawn.</p>"
     return {**found, f"timeline-{k}": line}
 
 
 def _figures(session: Session, k: int, run: SceneRun, macros: Any) -> str:
     columns, problems = [], []
     for execution in dict.fromkeys((*EXECUTIONS, run.execution)):
-        schedule, mapped = schedule_figures(run.pattern, execution), session.stage.mapped.get((k, execution))
-        waiting = "mapping…" if mapped is None and not schedule.problem else "–"
-        columns.append(figure_texts(schedule, None if mapped is None else mapped.figures, waiting))
-        if mapped is not None and mapped.problem and not schedule.problem:
+        mapped = session.stage.mapped.get((k, execution))
+        texts, is_scheduled = figure_texts(run.pattern, execution, mapped)
+        columns.append(texts)
+        if mapped is not None and mapped.problem and is_scheduled:
             problems.append(f"{execution}: {mapped.problem}")
     pattern = run.pattern
     if pattern.is_valid:
@@ -395,31 +371,44 @@ ROWS = (
 )
 
 
-def figure_texts(schedule: ScheduleFigures, chip: ChipFigures | None, waiting: str) -> dict[str, str]:
-    """Write the figures of one execution."""
-    bound = "" if schedule.is_exact else "at most "
-    texts = {
-        "name": schedule.execution,
-        "factor": _number(schedule.inference_factor),
-        "period": _number(schedule.frame_period),
-        "first": _number(schedule.first_response),
-        "full": bound + _number(schedule.full_response) if schedule.full_response is not None else "–",
+def figure_texts(pattern: RolloutPattern, execution: str, mapped: Mapped | None) -> tuple[dict[str, str], bool]:
+    """Write the figures of one execution; also return whether the pattern can be scheduled in it."""
+    bound, period, first, full = "", None, None, None
+    try:
+        rollout = Rollout(pattern.network, pattern, execution)
+        bound = "" if all(found.is_exact for found in rollout.full_responses.values()) else "at most "
+        period, (first, full) = rollout.frame_period, _responses(rollout)
+    except NeuromapError:
+        pass
+    texts = dict.fromkeys(dict(ROWS), "mapping…" if mapped is None and period is not None else "–")
+    texts |= {
+        "name": execution,
+        "factor": _number(pattern.inference_factor if pattern.is_valid else None),
+        "period": _number(period),
+        "first": _number(first),
+        "full": bound + _number(full),
     }
-    if chip is None:
-        return {**{key: waiting for key, _ in ROWS}, **texts}
-    length = chip.tick_seconds
-    return {
-        **texts,
-        "period_ticks": _in_time(chip.frame_period, length),
-        "first_ticks": _in_time(chip.first_response, length),
-        "full_ticks": bound + _in_time(chip.full_response, length),
-        "sampling": "–" if chip.sampling_hz is None else f"{chip.sampling_hz:.4g}",
-        "cores": str(chip.cores),
-    }
+    if mapped is not None and mapped.program is not None and mapped.rollout is not None:
+        program, sampling = mapped.program, sampling_frequency(mapped.program)
+        scale = 1 if mapped.rollout.is_tick_level else program.ticks_per_step
+        first, full = (scale * steps for steps in _responses(mapped.rollout))
+        texts |= {
+            "period_ticks": _in_time(program.period, program.chip),
+            "first_ticks": _in_time(first, program.chip),
+            "full_ticks": bound + _in_time(full, program.chip),
+            "sampling": "–" if sampling is None else f"{sampling:.4g}",
+            "cores": str(program.n_cores),
+        }
+    return texts, period is not None
 
 
-def _in_time(ticks: Time, length: float | None) -> str:
-    return _number(ticks) + ("" if length is None else f" ({seconds(float(ticks) * length)})")
+def _responses(rollout: Rollout) -> tuple[int, int]:
+    """Return the least first and the greatest full response over outputs."""
+    return min(rollout.first_responses.values()), max(full.steps for full in rollout.full_responses.values())
+
+
+def _in_time(ticks: Time, chip: ChipSpec) -> str:
+    return _number(ticks) + ("" if chip.is_timed else f" ({seconds(float(ticks) * chip.tick_seconds)})")
 
 
 def _number(value: Time | None) -> str:

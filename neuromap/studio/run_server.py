@@ -29,8 +29,8 @@ from neuromap.studio.scene.scene_file import (
     MOST_WEIGHT_BYTES,
     Document,
     check_size,
-    network_from_bytes,
     parse_json,
+    read_network,
     read_scene,
     scene_bytes,
 )
@@ -159,11 +159,9 @@ MOST_MESSAGE = 2**21
 # Seconds between two updates.
 _BEAT = 0.08
 _STATIC = {
-    "colours.css": ("neuromap.render", "templates"), "style.css": ("neuromap.render", "templates"),
-    "drawing.css": ("neuromap.render", "templates"), "studio.css": ("neuromap.studio", "static"),
-    "studio.js": ("neuromap.studio", "static"), "pictures.js": ("neuromap.studio", "static"),
-    "input.js": ("neuromap.studio", "static"),
-}  # fmt: skip
+    **dict.fromkeys(("colours.css", "style.css", "drawing.css"), ("neuromap.render", "templates")),
+    **dict.fromkeys(("studio.css", "studio.js", "pictures.js", "input.js"), ("neuromap.studio", "static")),
+}
 _KINDS = {
     "css": "text/css",
     "js": "text/javascript",
@@ -307,8 +305,7 @@ def take_upload(session: Session, kind: str, data: bytes) -> None:
 
 def _network(session: Session, data: bytes) -> Scene:
     body = Document(parse_json(data, "upload", 2 * (MOST_TOML_BYTES + MOST_WEIGHT_BYTES)), "upload")
-    weights = body.raw("weights", MOST_WEIGHT_BYTES) if "weights" in body else None
-    network = network_from_bytes(body.text("toml", MOST_TOML_BYTES).encode(), weights, "network file")
+    network = read_network(body, "network file")
     check_size(network, "network file")
     return scene_of_network(network, session.stage.scene)
 

@@ -67,15 +67,6 @@ class Sessions:
     @contextmanager
     def looked_at(self, name: str, *, begins: bool = False) -> Iterator[Session]:
         """Hold a session open within the context: the running one, the saved one, or a new one if it ``begins``."""
-        found = self._enter(name, begins)
-        try:
-            yield found.session
-        finally:
-            with self._lock:
-                found.viewers -= 1
-                found.empty_since = time.monotonic()
-
-    def _enter(self, name: str, begins: bool) -> _Open:
         with self._lock:
             found = self._open.get(name)
             if found is None:
@@ -97,7 +88,12 @@ class Sessions:
                     "the studio's first page for a session of your own"
                 )
             found.viewers += 1
-            return found
+        try:
+            yield found.session
+        finally:
+            with self._lock:
+                found.viewers -= 1
+                found.empty_since = time.monotonic()
 
     def _keep(self) -> None:
         while not self._ended.wait(_SAVE_EVERY):
@@ -198,8 +194,7 @@ class KeptSessions:
         path = self._path(name)
         if _is_free(path):
             return None
-        if not _is_written_over(path):
-            raise InputError(_foreign(path))
+        _require_own(path)
         head = _head(name)
         try:
             data = read_bytes(path, "session", MOST_BYTES + len(head) + len(_TAIL), InputError)
@@ -211,8 +206,8 @@ class KeptSessions:
         """Save a session atomically, and remove the oldest ones beyond the limit."""
         path = self._path(name)
         is_new = _is_free(path)
-        if not is_new and not _is_written_over(path):
-            raise InputError(_foreign(path))
+        if not is_new:
+            _require_own(path)
         write_whole(path, _head(name) + data + _TAIL)
         if is_new:
             path.chmod(0o600)
@@ -259,15 +254,12 @@ def _kept_at(path: Path) -> float | None:
     return time if found == head else None
 
 
-def _is_written_over(path: Path) -> bool:
-    """Whether a session may be saved to a path, that is, would only overwrite itself, in any version."""
+def _require_own(path: Path) -> None:
+    """Refuse to save a session to a path where it would overwrite more than itself, in any version."""
     head = _head(path.stem)
     _, found = _begins(path, max(len(head), len(SCENE_HEAD)))
-    return found.startswith((head, SCENE_HEAD))
-
-
-def _foreign(path: Path) -> str:
-    return (
-        f"session {path.stem[:8]!r}: {path.name} in the folder of sessions is none that the studio kept; move it away, "
-        "or give --sessions FOLDER"
-    )
+    if not found.startswith((head, SCENE_HEAD)):
+        raise InputError(
+            f"session {path.stem[:8]!r}: {path.name} in the folder of sessions is none that the studio kept; move it "
+            "away, or give --sessions FOLDER"
+        )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import neuromap as nm
-from neuromap.bench.bench import bench, open_session, require_equal_totals
+from neuromap.bench.bench import Session, bench, require_equal_totals
 from neuromap.bench.bench_report import (
     Activity,
     Bandwidth,
@@ -147,7 +147,7 @@ def test_the_fast_engine_tells_its_footprint_and_visits():
     (run,) = found.runs
     assert [t.threads for t in run.timings] == [1, 2]
     assert run.activity.visits == 4, "resting cores are skipped"
-    footprint = open_session(program, "fast", 1).footprint
+    footprint = Session(program, "fast", 1).footprint
     assert run.hot_bytes == footprint.hot_bytes >= program.crossbar.nbytes
     assert run.bytes_per_tick == pytest.approx(
         4 * footprint.visit_bytes
@@ -180,8 +180,8 @@ def test_caches_within_which_reads_are_fast():
 
 
 def test_what_was_compiled_once_comes_from_the_cache():
-    open_session(network(), "fast", 1)
-    assert open_session(network(seed=1), "fast", 1).compile_seconds == 0
+    Session(network(), "fast", 1)
+    assert Session(network(seed=1), "fast", 1).compile_seconds == 0
 
 
 def test_rounds_are_no_more_than_ticks():
@@ -240,7 +240,7 @@ def test_every_program_and_thread_count_is_measured_and_progress_ends():
 
 
 def test_sessions_that_differ_are_refused():
-    one, other = (open_session(network(seed=seed), "numpy", 1) for seed in (0, 1))
+    one, other = (Session(network(seed=seed), "numpy", 1) for seed in (0, 1))
     require_equal_totals([one, one])
     for session in (one, other):
         session.warm_up(40)

@@ -14,7 +14,7 @@ import pytest
 
 import neuromap as nm
 from neuromap.errors import InputError, NeuromapError
-from neuromap.report.latency import measure_runs, row_figures, run_sweep, work_of
+from neuromap.report.latency import measure_runs, row_figures, run_sweep
 from neuromap.sweep.sweep_spec import load_sweep, runs_of
 
 killed = pytest.importorskip(
@@ -102,7 +102,7 @@ def test_a_job_for_another_version_is_refused(spec):
     asked = load_sweep(spec)
     job, _ = next(runs_of(asked))
     with pytest.raises(NeuromapError, match=r"a worker has neuromap .*, this command 0\.0"):
-        measure_runs(("0.0", work_of(asked)[1]), job)
+        measure_runs(("0.0", asked), job)
 
 
 def test_processes_and_a_scheduler_are_not_both(spec, tmp_path):

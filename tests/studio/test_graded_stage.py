@@ -41,7 +41,7 @@ def test_a_picture_is_shown_as_pixels_less_the_zero_point(stage):
         expected = nm.reference(nm.Rollout(stage.scene.network, run.pattern), {"I": values})["O"][-1]
         out = played.live.outputs[-1]
         assert np.array_equal(out.spikes, expected)
-        seen = look_at(played, raster_rows(played.program), 0, 4).outputs[-1]
+        seen = look_at(played, raster_rows(played.program), 0, 4)["outputs"][-1]
         assert (seen["votes"], seen["named"], seen["values"]) == (expected.tolist(), int(expected.argmax()), True)
         line = frame_line(output_seen(out, 4))
         assert f"{np.count_nonzero(expected)} message" in line

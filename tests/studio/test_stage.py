@@ -12,9 +12,9 @@ import neuromap as nm
 from neuromap.errors import InputError, NeuromapError, StimulusError
 from neuromap.faults.edited_program import SilentCore, ThresholdEdit, WeightEdit
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.studio.messages import CHIP_TICKS, look_at, raster_rows
-from neuromap.studio.scene.player import Stage, schedule_figures
-from neuromap.studio.scene.scene import Change, SceneRun, Shown, World, WorldSource
+from neuromap.studio.messages import CHIP_TICKS, figure_texts, look_at, raster_rows
+from neuromap.studio.scene.player import Stage
+from neuromap.studio.scene.scene import Change, SceneRun, Shown, World, world_source
 from neuromap.studio.scene.scene_file import read_scene, scene_bytes
 
 NUMPY = EngineChoice("numpy")
@@ -38,7 +38,7 @@ def test_runs_side_by_side_are_runs_of_the_library_on_the_same_input(scene, cros
     for run, played in zip(scene.runs, stage.runs, strict=True):
         program = nm.map_rollout(nm.Rollout(scene.network, run.pattern), scene.chip)
         assert np.array_equal(program.crossbar, played.program.crossbar)
-        source = WorldSource(world, program, lambda: cross)
+        source = world_source(world, program, lambda: cross)
         frames = {"I": np.stack([source(i)["I"] for i in range(30)])}
         trace = nm.simulate(program, frames, engine="numpy")
         found = [(out.frame, out.spikes.tolist()) for out in played.live.outputs]
@@ -146,7 +146,9 @@ def test_a_pattern_that_is_invalid_or_does_not_fit_says_why(scene, small_network
     stage = staged(replace(scene, runs=(ring,)))
     assert not stage.is_ready
     assert "H" in stage.mapped[0, "windowed"].problem
-    assert schedule_figures(ring.pattern, "windowed").problem
+    texts, is_scheduled = figure_texts(ring.pattern, "windowed", stage.mapped[0, "windowed"])
+    assert not is_scheduled
+    assert texts["first"] == texts["cores"] == "–"
     stale = Stage(scene, NUMPY)
     stale.set_scene(replace(scene, runs=(scene.runs[1],)))
     assert stale.map()
@@ -158,14 +160,14 @@ def test_figures_are_those_of_the_rollout(scene):
     for k, run in enumerate(scene.runs):
         for execution in ("windowed", "pipelined"):
             rollout = nm.Rollout(scene.network, run.pattern, execution)
-            found, chip = schedule_figures(run.pattern, execution), stage.mapped[k, execution].figures
-            assert found.frame_period == rollout.frame_period
-            assert (found.first_response, found.full_response) == (
-                rollout.first_response("O"),
-                rollout.full_response("O"),
-            )
-            assert chip.frame_period == found.frame_period * chip.ticks_per_step
-            assert chip.cores == nm.map_rollout(rollout, scene.chip).n_cores
+            program = nm.map_rollout(rollout, scene.chip)
+            found, is_scheduled = figure_texts(run.pattern, execution, stage.mapped[k, execution])
+            steps = (rollout.frame_period, rollout.first_response("O"), rollout.full_response("O"))
+            assert is_scheduled
+            assert tuple(found[key] for key in ("period", "first", "full")) == tuple(map(str, steps))
+            for key, number in zip(("period_ticks", "first_ticks", "full_ticks"), steps, strict=True):
+                assert found[key].startswith(f"{number * program.ticks_per_step} (")
+            assert found["cores"] == str(program.n_cores)
 
 
 def test_a_look_tells_cores_nodes_rasters_and_votes(scene, cross):
@@ -176,17 +178,19 @@ def test_a_look_tells_cores_nodes_rasters_and_votes(scene, cross):
     rows = raster_rows(run.program)
     first = look_at(run, rows, 0, 2)
     stage.advance(12)
-    second = look_at(run, rows, first.now, 2)
+    second = look_at(run, rows, first["now"], 2)
     history = run.live.history
     total = sum(np.bincount(s.cores, minlength=run.program.n_cores) for s in history[-CHIP_TICKS:])
-    assert second.cores == tuple(np.round(total / CHIP_TICKS, 2).tolist())
-    assert [tick for tick, _ in first.columns + second.columns] == list(range(21))
-    outs = list(first.outputs + second.outputs)
+    assert second["cores"] == tuple(np.round(total / CHIP_TICKS, 2).tolist())
+    assert [tick for tick, _ in first["columns"] + second["columns"]] == list(range(21))
+    outs = list(first["outputs"] + second["outputs"])
     assert [out["frame"] for out in outs] == [out.frame for out in run.live.outputs]
     for shown, out in zip(outs, run.live.outputs, strict=True):
         assert shown["votes"] == [int(out.spikes[:2].sum()), int(out.spikes[2:].sum())]
         assert shown["sent"] == int(out.spikes.sum())
         named = int(np.argmax(shown["votes"])) if out.spikes.any() else None
         assert shown["named"] == named
-        rows_of_o = [r for t, column in first.columns + second.columns for r in column if t == out.tick and r >= 6]
+        rows_of_o = [
+            r for t, column in first["columns"] + second["columns"] for r in column if t == out.tick and r >= 6
+        ]
         assert sorted(rows_of_o) == (6 + np.flatnonzero(out.spikes)).tolist()

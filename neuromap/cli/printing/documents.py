@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.usage import NodeCopies, Usage
-from neuromap.mapping.bounds.lower_bounds import PopulationBound
+from neuromap.hardware.program.usage import NodeCopies, Usage, sampling_frequency
+from neuromap.mapping.bounds.lower_bounds import BOUND, PopulationBound
 from neuromap.mapping.options.infeasibility import INFEASIBILITY
+from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
-from neuromap.render.document import (
-    COUNT,
-    EXECUTION,
-    FILE,
-    FLAG,
-    GAPS,
-    GRADED,
-    INTEGER,
-    NULL,
-    NUMBER,
-    OBJECT,
-    PATTERN,
-    PERIOD,
-    SENT,
-    TEXT,
-    any_of,
-    by_name,
-    const,
-    define,
-    document,
-    each,
-    enum,
-    kind,
-    members,
-    pair,
-    record,
-    record_of,
-)
-from neuromap.render.numbers import intervals
+from neuromap.render import document as doc
+from neuromap.render.numbers import intervals, json_count
 from neuromap.report.over_cores import SECONDS
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.verification.verdict import Mismatch, Stray, Verification
@@ -53,194 +31,240 @@ def labels_of(network: Network, rollout: Rollout, program: ChipProgram) -> dict[
 
 # These labels for people.
 TITLE = "{network} ({pattern}, {execution}) on {chip}"
-_LABELS = {"network": TEXT, "chip": TEXT, "pattern": PATTERN, "execution": EXECUTION}
-_POPULATION = record_of(PopulationBound)
-ERROR = document(
+_LABELS = {"network": doc.TEXT, "chip": doc.TEXT, "pattern": doc.PATTERN, "execution": doc.EXECUTION}
+_POPULATION = doc.record_of(PopulationBound)
+ERROR = doc.document(
     "error",
-    error=record(
-        kind=TEXT,
-        message=TEXT,
-        exit_code=INTEGER(minimum=1, maximum=255),
+    error=doc.record(
+        kind=doc.TEXT,
+        message=doc.TEXT,
+        exit_code=doc.INTEGER(minimum=1, maximum=255),
         infeasibility=INFEASIBILITY.optional,
-        cycle=each(TEXT).optional,
+        cycle=doc.each(doc.TEXT).optional,
     ),
 )
-MAP = document(
+_BOUND = doc.record(
+    total=doc.COUNT,
+    by=doc.TEXT,
+    neurons=doc.COUNT.optional,
+    axons=doc.COUNT.optional,
+    populations=doc.each(_POPULATION).optional,
+).by(BOUND.write)
+_PROGRAM = {
+    "network": doc.TEXT(at="program.name"),
+    "chip": doc.TEXT(at="program.chip.name"),
+    "pattern": doc.PATTERN(at="program.pattern"),
+    "execution": doc.EXECUTION(at="program.execution"),
+    **doc.members(Usage),
+    "core_bound": doc.define("bound", doc.any_of(_BOUND, doc.NULL)),
+    "frame_period_ticks": doc.PERIOD(at="program.period"),
+    "intervals": doc.GAPS(at=lambda of: intervals(of["program"].period).get("intervals")),
+    "ticks_per_step": doc.COUNT(at="program.ticks_per_step"),
+    "sampling_frequency_hz": doc.NUMBER.or_null(at=lambda of: sampling_frequency(of["program"])),
+}
+# A program's use of its chip: from the members of ``Usage``, the program and a bound on its cores.
+PROGRAM = doc.record(_PROGRAM)
+MAP = doc.document(
     "map",
-    _LABELS | members(Usage),
-    core_bound=define(
-        "bound",
-        any_of(
-            record(
-                total=COUNT,
-                by=TEXT,
-                neurons=COUNT.optional,
-                axons=COUNT.optional,
-                populations=each(_POPULATION).optional,
-            ),
-            NULL,
-        ),
-    ),
-    frame_period_ticks=PERIOD,
-    intervals=GAPS,
-    ticks_per_step=COUNT,
-    sampling_frequency_hz=NUMBER.or_null,
-    nodes_on_chip=each(record_of(NodeCopies)),
-    schedule=enum("steps", "ticks"),
-    split_edges=each(TEXT),
-    left_out=by_name(COUNT),
-    cut_short=each(TEXT),
-    phases=record(neurons=COUNT, neurons_before=COUNT, is_proven=FLAG, is_taken=FLAG).or_null,
-    file=FILE,
+    _PROGRAM,
+    nodes_on_chip=doc.each(doc.record_of(NodeCopies)),
+    schedule=doc.enum("steps", "ticks"),
+    split_edges=doc.each(doc.TEXT),
+    left_out=doc.by_name(doc.COUNT),
+    cut_short=doc.each(doc.TEXT),
+    phases=doc.record(neurons=doc.COUNT, neurons_before=doc.COUNT, is_proven=doc.FLAG, is_taken=doc.FLAG).or_null,
+    file=doc.FILE,
 )
-_TIMES = record(
-    frame_period=NUMBER,
-    delays=by_name(NUMBER),
-    first_response=by_name(NUMBER),
-    full_response=by_name(NUMBER),
-    full_response_is_exact=by_name(FLAG),
-    worst_case_reaction=by_name(NUMBER),
-    best_input_reaction=by_name(NUMBER).added,
-    first_inputs=by_name(each(TEXT)).added,
+
+
+def _by_edge(values: Mapping[EdgeKey, Any]) -> dict[str, Any]:
+    return {" -> ".join(key): value for key, value in values.items()}
+
+
+def _of_outputs(shape: doc.Shape, of: Callable[[Rollout, str], Any]) -> doc.Shape:
+    """Describe a figure of every output of a rollout."""
+    return doc.by_name(shape)(at=lambda rollout: {name: of(rollout, name) for name in rollout.network.outputs})
+
+
+_TIMES = doc.record(
+    frame_period=doc.NUMBER,
+    delays=doc.by_name(doc.NUMBER)(at=lambda rollout: _by_edge(rollout.delays)),
+    first_response=_of_outputs(doc.NUMBER, Rollout.first_response),
+    full_response=_of_outputs(doc.NUMBER, Rollout.full_response),
+    full_response_is_exact=_of_outputs(doc.FLAG, Rollout.full_response_is_exact),
+    worst_case_reaction=_of_outputs(doc.NUMBER, Rollout.worst_case_reaction),
+    best_input_reaction=_of_outputs(doc.NUMBER, Rollout.best_input_reaction).added,
+    first_inputs=_of_outputs(doc.each(doc.TEXT), Rollout.first_inputs).added,
 ).or_null
-_PATTERN = record(
-    name=TEXT,
-    streaming_edges=each(TEXT),
-    bridging_edges=by_name(INTEGER).optional,
-    valid=FLAG,
-    cycle=each(TEXT),
-    inference_factor=NUMBER.or_null,
-    equally_model_parallel_to_streaming=FLAG,
-    behaviour_class=COUNT.or_null,
-    equivalent_to_streaming=FLAG.or_null,
-    shift_from_streaming=by_name(INTEGER).or_null,
-    executions=record(windowed=_TIMES, pipelined=_TIMES),
-)
-_COUNTED = kind("integer", "string", "null")
-_COUNTS = ("forward_bound", "cycle_bound", "upper_bound", "most_sequential", "behaviour_classes")
-ROLLOUTS = document(
-    "rollouts",
-    network=TEXT,
-    nodes=COUNT,
-    inputs=each(TEXT),
-    outputs=each(TEXT),
-    counts=record(
-        {"edges": COUNT, "self_edges": COUNT, "valid": _COUNTED, "valid_log2": NUMBER.or_null},
-        **{key: part for name in _COUNTS for key, part in ((name, _COUNTED), (f"{name}_log2", NUMBER.or_null))},
+# Of a pattern, streaming and the shift between them, its behaviour class, and its rollouts by execution.
+PATTERN_FIGURES = doc.record(
+    name=doc.TEXT(at="pattern.name"),
+    streaming_edges=doc.each(doc.TEXT.by(" -> ".join))(at="pattern.streaming_edges"),
+    bridging_edges=doc.by_name(doc.INTEGER).optional(at=lambda of: _by_edge(of["pattern"].bridging_edges) or None),
+    valid=doc.FLAG(at="pattern.is_valid"),
+    cycle=doc.each(doc.TEXT)(at="pattern.cycle"),
+    inference_factor=doc.NUMBER.or_null(
+        at=lambda of: of["pattern"].inference_factor if of["pattern"].is_valid else None
     ),
-    proven=record(valid=FLAG, cycle_bound=FLAG, most_sequential=FLAG, behaviour_classes=FLAG),
-    listed=COUNT,
-    complete=FLAG,
-    class_numbers_are_of_network=FLAG,
-    patterns=each(define("pattern", _PATTERN)),
-    work_per_tick=COUNT.optional,
+    equally_model_parallel_to_streaming=doc.FLAG(at=lambda of: of["pattern"].equally_model_parallel(of["streaming"])),
+    behaviour_class=doc.COUNT.or_null,
+    equivalent_to_streaming=doc.FLAG.or_null(at=lambda of: of["shift"] is not None if of["pattern"].is_valid else None),
+    shift_from_streaming=doc.by_name(doc.INTEGER).or_null(at="shift"),
+    executions=doc.record(windowed=_TIMES, pipelined=_TIMES),
+)
+_COUNTED = doc.kind("integer", "string", "null").by(json_count)
+_LOG2 = doc.NUMBER.or_null.by(lambda number: math.log2(number) if number else None)
+
+
+def count_members(name: str, at: str) -> dict[str, doc.Shape]:
+    """Describe a count, a decimal string from 2^53 on, and its logarithm; ``None`` if it was not counted."""
+    return {name: _COUNTED(at=at), f"{name}_log2": _LOG2(at=at)}
+
+
+_NETWORK_COUNTS = {
+    "network": doc.TEXT(at="network.name"),
+    "nodes": doc.COUNT(at=lambda of: len(of["network"].nodes)),
+    "inputs": doc.each(doc.TEXT)(at="network.inputs"),
+    "outputs": doc.each(doc.TEXT)(at="network.outputs"),
+    "counts": doc.record(
+        edges=doc.COUNT(at=lambda of: len(of["network"].edges)),
+        self_edges=doc.COUNT(at=lambda of: len(of["network"].self_edges)),
+        **count_members("valid", "valid.value"),
+        **count_members("forward_bound", "bounds.forward_bound"),
+        **count_members("cycle_bound", "bounds.cycle_bound"),
+        **count_members("upper_bound", "bounds.upper_bound"),
+        **count_members("most_sequential", "sequential.count"),
+        **count_members("behaviour_classes", "classes"),
+    )(at=lambda of: of),
+    "proven": doc.record(
+        valid=doc.FLAG(at="valid.proven"),
+        cycle_bound=doc.FLAG(at="bounds.cycle_bound_proven"),
+        most_sequential=doc.FLAG(at="sequential.proven"),
+        behaviour_classes=doc.FLAG(at=lambda of: of["classes"] is not None),
+    )(at=lambda of: of),
+}
+# Of a network and what was counted of its patterns.
+NETWORK_COUNTS = doc.record(_NETWORK_COUNTS)
+ROLLOUTS = doc.document(
+    "rollouts",
+    _NETWORK_COUNTS,
+    listed=doc.COUNT,
+    complete=doc.FLAG,
+    class_numbers_are_of_network=doc.FLAG,
+    patterns=doc.each(doc.define("pattern", PATTERN_FIGURES)),
+    work_per_tick=doc.COUNT.optional,
     seconds=SECONDS.optional,
 )
-_RANGE = pair(INTEGER)
-_CHIP = define(
+_RANGE = doc.pair(doc.INTEGER)
+_CHIP = doc.define(
     "chip",
-    record(
-        format=const(1),
-        name=TEXT,
-        grid=record(cores=_RANGE, chips=_RANGE, reach=pair(INTEGER.or_null).optional)(additionalProperties=True),
-        core=by_name(kind("integer", "number", "string", "boolean", "array"))(
+    doc.record(
+        format=doc.const(1),
+        name=doc.TEXT,
+        grid=doc.record(cores=_RANGE, chips=_RANGE, reach=doc.pair(doc.INTEGER.or_null).optional)(
+            additionalProperties=True
+        ),
+        core=doc.by_name(doc.kind("integer", "number", "string", "boolean", "array"))(
             required=["axons", "neurons", "weight_bits"]  # all others depend on the kind of core
         ),
-        time=record(
-            tick_seconds=NUMBER,
+        time=doc.record(
+            tick_seconds=doc.NUMBER,
             delay=_RANGE,
-            ticks=const("timed").optional,
-            barrier_seconds=each(pair(NUMBER)).optional,
-        )(additionalProperties=NUMBER),
-        derived=record(
-            n_cores=COUNT,
+            ticks=doc.const("timed").optional,
+            barrier_seconds=doc.each(doc.pair(doc.NUMBER)).optional,
+        )(additionalProperties=doc.NUMBER),
+        derived=doc.record(
+            n_cores=doc.COUNT,
             weight_range=_RANGE,
             leak_range=_RANGE.optional,
             threshold_range=_RANGE.optional,
             potential_range=_RANGE.optional,
         ),
-        description=TEXT.optional,
-        source=TEXT.optional,
-        neuron=OBJECT.optional,
-        router=by_name(NUMBER).optional,
-        energy=by_name(kind("number", "array")).optional,
-        defects=OBJECT.optional,
+        description=doc.TEXT.optional,
+        source=doc.TEXT.optional,
+        neuron=doc.OBJECT.optional,
+        router=doc.by_name(doc.NUMBER).optional,
+        energy=doc.by_name(doc.kind("number", "array")).optional,
+        defects=doc.OBJECT.optional,
     ),
 )
-CHIPS = document(
-    "chips",
-    any_of(record(chips=each(_CHIP)), _CHIP),
-)
-_RUN = define(
+CHIPS = doc.document("chips", doc.any_of(doc.record(chips=doc.each(_CHIP)), _CHIP))
+_RUN = doc.define(
     "run",
-    record(
-        size=COUNT,
-        spikes=COUNT,
-        spikes_per_frame=each(COUNT),
-        spiking_neurons_per_frame=each(each(COUNT)).or_null,
-        values_per_frame=each(each(INTEGER)).optional,
-        stray_spikes=COUNT,
-        frame_0_tick=INTEGER,
+    doc.record(
+        size=doc.COUNT,
+        spikes=doc.COUNT,
+        spikes_per_frame=doc.each(doc.COUNT),
+        spiking_neurons_per_frame=doc.each(doc.each(doc.COUNT)).or_null,
+        values_per_frame=doc.each(doc.each(doc.INTEGER)).optional,
+        stray_spikes=doc.COUNT,
+        frame_0_tick=doc.INTEGER,
     ),
 )
-_BATCH = define(
-    "batch", record(size=COUNT, spikes=COUNT, spikes_per_neuron=each(each(COUNT)), stray_spikes=each(COUNT))
+_BATCH = doc.define(
+    "batch",
+    doc.record(
+        size=doc.COUNT,
+        spikes=doc.COUNT,
+        spikes_per_neuron=doc.each(doc.each(doc.COUNT)),
+        stray_spikes=doc.each(doc.COUNT),
+    ),
 )
 _SHOWN = _LABELS | {
-    "frame_period_ticks": PERIOD,
-    "intervals": GAPS,
-    "tick_seconds": NUMBER.or_null,
-    "frames": COUNT,
-    "ticks": COUNT,
-    "file": FILE,
+    "frame_period_ticks": doc.PERIOD,
+    "intervals": doc.GAPS,
+    "tick_seconds": doc.NUMBER.or_null,
+    "frames": doc.COUNT,
+    "ticks": doc.COUNT,
+    "file": doc.FILE,
 }
-PROVE = document(
+PROVE = doc.document(
     "prove",
     _LABELS,
-    proven=FLAG,
-    lemmas=by_name(COUNT),
-    n_faults=COUNT,
-    explanations=each(TEXT),
-    counterexample=record(
-        node=TEXT,
-        frame=COUNT.or_null,
-        index=COUNT,
-        core=COUNT.or_null,
-        neuron=COUNT.or_null,
-        tick=INTEGER,
-        chip=FLAG,
-        network=FLAG,
-        n_frames=COUNT,
-        spikes=by_name(each(pair(COUNT))),
-        frames=FILE,
+    proven=doc.FLAG,
+    lemmas=doc.by_name(doc.COUNT),
+    n_faults=doc.COUNT,
+    explanations=doc.each(doc.TEXT),
+    counterexample=doc.record(
+        node=doc.TEXT,
+        frame=doc.COUNT.or_null,
+        index=doc.COUNT,
+        core=doc.COUNT.or_null,
+        neuron=doc.COUNT.or_null,
+        tick=doc.INTEGER,
+        chip=doc.FLAG,
+        network=doc.FLAG,
+        n_frames=doc.COUNT,
+        spikes=doc.by_name(doc.each(doc.pair(doc.COUNT))),
+        frames=doc.FILE,
     ).or_null,
-    certificate=FILE,
-    n_sequences=COUNT,
-    why=TEXT,
-    message=TEXT,
+    certificate=doc.FILE,
+    n_sequences=doc.COUNT,
+    why=doc.TEXT,
+    message=doc.TEXT,
 )
-SIMULATE = document(
+SIMULATE = doc.document(
     "simulate",
-    any_of(
-        record(_SHOWN, outputs=by_name(_RUN), hidden=by_name(_RUN), recorded_spikes=COUNT),
-        record(_SHOWN, outputs=by_name(_BATCH), hidden=by_name(_BATCH), stimuli=COUNT),
+    doc.any_of(
+        doc.record(_SHOWN, outputs=doc.by_name(_RUN), hidden=doc.by_name(_RUN), recorded_spikes=doc.COUNT),
+        doc.record(_SHOWN, outputs=doc.by_name(_BATCH), hidden=doc.by_name(_BATCH), stimuli=doc.COUNT),
     ),
 )
-SWEEP = document(
+SWEEP = doc.document(
     "sweep",
-    any_of(
-        record(name=TEXT, runs=COUNT, left=COUNT, store=TEXT.or_null),
-        record(store=TEXT, runs=COUNT, counts=by_name(COUNT), verified=COUNT),
+    doc.any_of(
+        doc.record(name=doc.TEXT, runs=doc.COUNT, left=doc.COUNT, store=doc.TEXT.or_null),
+        doc.record(store=doc.TEXT, runs=doc.COUNT, counts=doc.by_name(doc.COUNT), verified=doc.COUNT),
     ),
 )
-_VERIFICATION = members(
+_VERIFICATION = doc.members(
     Verification,
-    first_mismatch=record_of(Mismatch, chip=SENT, reference=SENT, tick=INTEGER).or_null,
-    first_stray=record_of(Stray).or_null,
-    frame_period_ticks=PERIOD,
-    is_graded=GRADED,
-    intervals=GAPS(at=lambda found: intervals(found.frame_period_ticks).get("intervals")),
-    message=TEXT,
+    first_mismatch=doc.record_of(Mismatch, chip=doc.SENT, reference=doc.SENT, tick=doc.INTEGER).or_null,
+    first_stray=doc.record_of(Stray).or_null,
+    frame_period_ticks=doc.PERIOD,
+    is_graded=doc.GRADED,
+    intervals=doc.GAPS(at=lambda found: intervals(found.frame_period_ticks).get("intervals")),
+    message=doc.TEXT,
 )
-VERIFICATION = record(_VERIFICATION)
-VERIFY = document("verify", _LABELS | _VERIFICATION)
+VERIFICATION = doc.record(_VERIFICATION)
+VERIFY = doc.document("verify", _LABELS | _VERIFICATION)

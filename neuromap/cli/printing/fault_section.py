@@ -59,10 +59,8 @@ class FaultSection(Given[None]):
         progress: Callable[..., object],
     ) -> nm.report.LatencyReport:
         """Return the report with a study of all mapped rows as a section; unchanged if none was mapped."""
-        from neuromap.report.figure_files import row_pattern
-
         mapped = [row for row in report.rows if row.status == "mapped"]
-        rollouts = [nm.Rollout(report.network, row_pattern(report, row), row.execution) for row in mapped]
+        rollouts = [nm.Rollout(report.network, row.pattern_of(report.network), row.execution) for row in mapped]
         if not rollouts:
             return report
         asked = {**self.arguments(), **shown, "options": options, "choice": choice}

@@ -9,24 +9,22 @@ import neuromap as nm
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import Time, largest_gap
 from neuromap.files.messages import counted
-from neuromap.render.numbers import as_number, intervals, seconds
+from neuromap.render.numbers import seconds
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.mapping.bounds.lower_bounds import CoreBound
 
 
-# Descriptions beside figures in the table.
+# Figures in the table, and descriptions beside them.
 UNITS = {
     "cores": "of {usable_cores}",
     "shared_cores": "hold neurons of several nodes",
     "neurons": "in use",
-    "compartments": "in use, one for each current of a neuron",
     "copies": "neurons that repeat another",
     "replicas": "neurons with copies in several cores",
     "splitters": "neurons that fan out",
     "relays": "neurons that lengthen a delay",
-    "parts": "neurons that hold parts of sums wider than a core",
     "axons": "fed by a neuron or the host",
     "bias_axons": "of them carry a constant",
     "synapses": "crossings that are set",
@@ -41,6 +39,8 @@ UNITS = {
     "chip_crossings": "chip boundaries on the ways to all targets",
     "output_axons": "pairs of a neuron and a core that it feeds",
     "synapse_memory_utilisation": "of the memory for synapses of the cores in use",
+    "parts": "neurons that hold parts of sums wider than a core",
+    "compartments": "in use, one for each current of a neuron",
     "frame_period_ticks": "ticks",
     "ticks_per_step": "ticks",
     "sampling_frequency_hz": "frames per second",
@@ -54,44 +54,25 @@ _ON_LISTS: Mapping[str, str] = ReadOnlyMapping(
 # Figures that only apply if a neuron sends to one axon.
 _OF_CROSSBARS = ("copies", "replicas", "splitters")
 
-_NOT_IN_TABLE = frozenset(
-    {"intervals", "network", "chip", "pattern", "execution", "cores_of_chip", "usable_cores", "core_bound"}
-)
-
 
 def program_figures(program: ChipProgram, bound: CoreBound | None = None) -> dict[str, Any]:
     """Return the figures of a program's use of its chip."""
-    # returns labels; the members of ``Usage``; with a bound, ``core_bound``, an object;
-    # frame period and ticks per step in ticks, sampling frequency in frames per second
-    from dataclasses import asdict
+    from neuromap.cli.printing.documents import PROGRAM
+    from neuromap.hardware.program.usage import count_usage
 
-    from neuromap.hardware.program.usage import count_usage, sampling_frequency
-    from neuromap.mapping.bounds.lower_bounds import BOUND
-
-    return {
-        "network": program.name,
-        "chip": program.chip.name,
-        "pattern": program.pattern,
-        "execution": program.execution,
-        **asdict(count_usage(program)),
-        **({} if bound is None else {"core_bound": BOUND.write(bound)}),
-        "frame_period_ticks": as_number(program.period),
-        **intervals(program.period),
-        "ticks_per_step": program.ticks_per_step,
-        "sampling_frequency_hz": sampling_frequency(program),
-    }
+    found: dict[str, Any] = PROGRAM.write({**vars(count_usage(program)), "program": program, "core_bound": bound})
+    return found
 
 
 def figure_rows(figures: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Format figures for people."""
     rows, has_lists = [], figures["compartments"] is not None
     bound, gaps = figures.get("core_bound"), figures.get("intervals")
-    for key, value in figures.items():
-        if key in _NOT_IN_TABLE or value is None:
+    for key, unit in UNITS.items():
+        value = figures[key]
+        if value is None or (has_lists and key in _OF_CROSSBARS and not value):
             continue
-        if has_lists and key in _OF_CROSSBARS and not value:
-            continue
-        shown, unit = _shown(key, value), UNITS.get(key, "").format(**figures)
+        shown, unit = _shown(key, value), unit.format(**figures)
         if has_lists:
             unit = _ON_LISTS.get(key, unit)
         if key == "cores" and bound is not None:
@@ -111,10 +92,9 @@ def main_rows(figures: dict[str, Any], rollout: nm.Rollout, program: ChipProgram
     # cores, neurons, hops, frame period in ticks, and the responses predicted by the schedule, in ticks: the least
     # first and the greatest full response over outputs
     scale = 1 if rollout.is_tick_level else program.ticks_per_step
-    outputs = rollout.network.outputs
-    first = scale * min(rollout.first_response(name) for name in outputs)
-    full = scale * max(rollout.full_response(name) for name in outputs)
-    at_most = "" if all(rollout.full_response_is_exact(name) for name in outputs) else "≤ "
+    responses = rollout.full_responses.values()
+    first, full = scale * min(rollout.first_responses.values()), scale * max(one.steps for one in responses)
+    at_most = "" if all(one.is_exact for one in responses) else "≤ "
     value = {name: (value, unit) for name, value, unit in figure_rows(figures)}
     chip = program.chip
     sampling = f"sampling at {value['sampling frequency'][0]} Hz" if "sampling frequency" in value else _TIMED
@@ -122,11 +102,7 @@ def main_rows(figures: dict[str, Any], rollout: nm.Rollout, program: ChipProgram
         ("cores", *value["cores"]),
         ("neurons", value["neurons"][0], _neurons_line(figures)),
         ("mean hops", value["mean hops"][0], "from a neuron to its target"),
-        (
-            "frame period",
-            f"{program.period}",
-            f"{_ticks(program.period, chip)}{_apart(program.period)}, {sampling}",
-        ),
+        ("frame period", f"{program.period}", f"{_ticks(program.period, chip)}{_apart(program.period)}, {sampling}"),
         ("first response", f"{first}", f"{_ticks(first, chip)}, from stimulus onset"),
         ("full response", f"{at_most}{full}", f"{_ticks(full, chip)}, from stimulus onset"),
     ]

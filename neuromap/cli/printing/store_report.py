@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import neuromap as nm
 from neuromap.cli.arguments.command import Given
@@ -13,9 +13,6 @@ from neuromap.cli.printing.text_output import fail, give_shown, write_forms
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.options import COMMON, option
-
-if TYPE_CHECKING:
-    from neuromap.sweep.grouped_runs import RunsOver
 
 
 class StoreOptions(Given[None]):
@@ -56,6 +53,7 @@ class StoreOptions(Given[None]):
 
 def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, *, every: bool, as_json: bool) -> None:
     """Write the requested files, and print the runs, or a figure over parameters."""
+    from neuromap.sweep.grouped_runs import DEFAULT_FIGURE, runs_over
     from neuromap.sweep.over_forms import print_over
     from neuromap.sweep.run_forms import print_runs
 
@@ -63,21 +61,15 @@ def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, 
     journals = {f"journal of the store ({end})": f"{kept.store}{end}" for end in ("-wal", "-shm", "-lock")}
     check_destinations(written, {"store": kept.store, **journals})
     table = nm.sweep.load_runs(kept.store or "")
-    over = _over(table, kept)
+    over = None
+    if kept.over is not None:
+        names = [name.strip() for name in kept.over.split(",")]
+        over = runs_over(table, names, DEFAULT_FIGURE if kept.figure is None else kept.figure)
     drawn = [] if over is None else [(kept.svg, over.to_svg)]
     paths = write_forms((csv, table.to_csv), (kept.parquet, table.to_parquet), (json_file, table.to_json), *drawn)
     show = partial(print_runs, table, every=every) if over is None else partial(print_over, over, every=every)
     give_shown(table, show, *paths, as_json=as_json)
     leave_with(table)
-
-
-def _over(table: nm.sweep.RunTable, kept: StoreOptions) -> RunsOver | None:
-    from neuromap.sweep.grouped_runs import DEFAULT_FIGURE, runs_over
-
-    if kept.over is None:
-        return None
-    names = [name.strip() for name in kept.over.split(",")]
-    return runs_over(table, names, DEFAULT_FIGURE if kept.figure is None else kept.figure)
 
 
 def leave_with(table: nm.sweep.RunTable) -> None:

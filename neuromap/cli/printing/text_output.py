@@ -35,12 +35,7 @@ def progress_bar(description: str) -> Iterator[Callable[..., None]]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=None)
         notes = _Notes(bar.console)
@@ -171,13 +166,8 @@ def give_sweep(sweep: ChipSweep, files: Mapping[str, str | None], *, every: bool
     """Write the requested files, print the table, and set the exit code by whether it fits any chip."""
     from neuromap.sweep.chip_sweep import print_sweep
 
-    forms: dict[str, Callable[[], str]] = {"html": sweep.to_html, "csv": sweep.to_csv, "json": sweep.to_json}
-    written = write_forms(*((path, forms[name]) for name, path in files.items()))
+    written = write_forms(*((path, getattr(sweep, f"to_{name}")) for name, path in files.items()))
     give_shown(sweep, lambda console: print_sweep(sweep, console, every=every), *written, as_json=as_json)
-    _leave(sweep)
-
-
-def _leave(sweep: ChipSweep) -> None:
     if not sweep.exit_code:
         return
     if sweep.failed:
@@ -229,10 +219,5 @@ def error_object(error: BaseException, message: str, exit_code: int) -> dict[str
     kind = type(error).__name__
     if not isinstance(error, (NeuromapError, OSError)) and exit_code == 2:
         kind = "UsageError"  # instead of typer's class name
-    fields: dict[str, Any] = {"kind": kind, "message": message, "exit_code": exit_code}
-    infeasibility = getattr(error, "infeasibility", None)
-    if infeasibility is not None:
-        fields["infeasibility"] = infeasibility
-    if getattr(error, "cycle", ()):
-        fields["cycle"] = list(error.cycle)  # type: ignore[attr-defined]
-    return {"error": fields}
+    more = {name: found for name in ("infeasibility", "cycle") if (found := getattr(error, name, None))}
+    return {"error": {"kind": kind, "message": message, "exit_code": exit_code, **more}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,13 +16,13 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.render.numbers import plain, seconds
 from neuromap.render.table import printable_line
 from neuromap.simulation.run.live_run import LiveRun, OutputFrame
-from neuromap.simulation.run.tick_run import TickSpikes
-from neuromap.simulation.trace.recording import node_labels
+from neuromap.simulation.run.tick_run import SpikeLabels, spikes_by_core
 from neuromap.simulation.trace.trace import FrameClock
 
 if TYPE_CHECKING:
     from rich.console import Console, Group, RenderableType
     from rich.table import Table
+    from rich.text import Text
 
 # Width of text below which bars are short and table columns are close together.
 _NARROW = 80
@@ -45,17 +46,15 @@ class Pace(NamedTuple):
 _TIMED = ", ticks as long as their work"
 
 
-def head_lines(program: ChipProgram) -> list[str]:
+def head_lines(program: ChipProgram) -> Iterator[str]:
     """Describe the program and its sampling of frames, one line each."""
     label = f" ({program.pattern}, {program.execution})" if program.pattern else ""
     period = program.period
     every = "tick" if period == 1 else f"{period} ticks" + (" in the mean" if period.denominator > 1 else "")
     chip = program.chip
     sampling = f": {plain(1 / (float(period) * chip.tick_seconds))} Hz in its time"
-    return [
-        f"{program.name}{label} on {program.chip.name}",
-        f"takes in a frame every {every} of the chip{_TIMED if chip.is_timed else sampling}",
-    ]
+    yield f"{program.name}{label} on {program.chip.name}"
+    yield f"takes in a frame every {every} of the chip{_TIMED if chip.is_timed else sampling}"
 
 
 def frame_line(shown: OutputSeen) -> str:
@@ -83,11 +82,17 @@ def _tables(program: ChipProgram, look: Look, console: Console) -> list[Renderab
     from rich.measure import Measurement
     from rich.table import Table
 
-    width, neurons = console.width, program.chip.neurons
+    width, remembered = console.width, counted(look.n_remembered, "tick")
     sent = "spikes" if program.value_ranges is None else "messages"
+    of_nodes = _node_lines(look.nodes)
+    of_cores = [
+        ((f"{core.core}", f"{core.x}, {core.y}", f"{core.spikes:.1f}"), core.spikes / max(1, program.chip.neurons))
+        for core in look.cores
+    ]
     for parts in (2, 3):  # stacked tables: each has a header of two lines, a rule, a last line and a blank
         rows = max(_LEAST_ROWS, (console.height - 6 - 5 * parts) // parts)
-        nodes, cores = _node_table(look.nodes, rows, width, sent), _core_table(look, neurons, rows, width, sent)
+        nodes = _ranked(("node", "neurons", f"{sent},\nlast frame", "mean per\nframe"), of_nodes, rows, width)
+        cores = _ranked(("core", "x, y", f"{sent} per tick,\nlast {remembered}"), of_cores, rows, width)
         wide = sum(
             Measurement.get(console, console.options.update(max_width=_LONGEST), t).maximum for t in (nodes, cores)
         )
@@ -98,7 +103,7 @@ def _tables(program: ChipProgram, look: Look, console: Console) -> list[Renderab
     return [nodes, "", cores, "", _output_table(look.outputs, rows, width)]
 
 
-def _clock_lines(program: ChipProgram, look: Look, pace: Pace) -> list[RenderableType]:
+def _clock_lines(program: ChipProgram, look: Look, pace: Pace) -> Iterator[RenderableType]:
     tick, is_timed = program.chip.tick_seconds, program.chip.is_timed
     chip = "" if is_timed else f", {seconds(look.n_ticks * tick)} of the chip"
     strays = f"; {counted(look.n_strays, 'output spike')} of no frame" if look.n_strays else ""
@@ -110,32 +115,29 @@ def _clock_lines(program: ChipProgram, look: Look, pace: Pace) -> list[Renderabl
     else:
         against = "" if is_timed else f", {pace.measured * tick:.3g} x the chip's pace"
         speed = f"runs {pace.measured:.3g} ticks/s of wall time{against} ({wanted})"
-    return [
-        _line(f"{counted(look.n_ticks, 'tick')}{chip}; frame {look.n_frames} shown{strays}", ""),
-        _line(speed, "green" if pace.plays else "yellow"),
-    ]
+    yield _line(f"{counted(look.n_ticks, 'tick')}{chip}; frame {look.n_frames} shown{strays}", "")
+    yield _line(speed, "green" if pace.plays else "yellow")
 
 
-def _node_table(nodes: list[NodeSeen], rows: int, width: int, sent: str) -> Table:
-    table = _table(width, "node", "neurons", f"{sent},\nlast frame", "mean per\nframe", "of its neurons")
-    for node in nodes[:rows]:
+def _ranked(headers: Sequence[str], lines: Sequence[tuple[Sequence[str], float]], rows: int, width: int) -> Table:
+    """Draw the first lines, each with the part of its neurons that spike as a bar."""
+    from rich.text import Text
+
+    table = _table(width, *headers, "of its neurons")
+    for cells, part in lines[:rows]:
+        table.add_row(*_texts(cells), Text(_bar(part, width), style="cyan"))
+    if len(lines) > rows:
+        table.caption, table.caption_justify = f"and {len(lines) - rows} more", "left"
+    return table
+
+
+def _node_lines(nodes: Sequence[NodeSeen]) -> list[tuple[Sequence[str], float]]:
+    lines: list[tuple[Sequence[str], float]] = []
+    for node in nodes:
         mean = "-" if node.mean is None else f"{node.mean:.1f}"
-        name = printable_line(node.name, _LONGEST_NAME)
-        cells = (f"{name} ({node.kind})", f"{node.size}", f"{node.spikes}", mean)
-        _row(table, *cells, bar=_bar(node.spikes / max(1, node.size), width))
-    _say_more(table, len(nodes) - rows)
-    return table
-
-
-def _core_table(look: Look, neurons: int, rows: int, width: int, sent: str) -> Table:
-    table = _table(
-        width, "core", "x, y", f"{sent} per tick,\nlast {counted(look.n_remembered, 'tick')}", "of its neurons"
-    )
-    for core in look.cores[:rows]:
-        cells = (f"{core.core}", f"{core.x}, {core.y}", f"{core.spikes:.1f}")
-        _row(table, *cells, bar=_bar(core.spikes / max(1, neurons), width))
-    _say_more(table, len(look.cores) - rows)
-    return table
+        name = f"{printable_line(node.name, _LONGEST_NAME)} ({node.kind})"
+        lines.append(((name, f"{node.size}", f"{node.spikes}", mean), node.spikes / max(1, node.size)))
+    return lines
 
 
 def _output_table(outputs: list[OutputSeen], rows: int, width: int) -> Table:
@@ -156,12 +158,9 @@ def _output_table(outputs: list[OutputSeen], rows: int, width: int) -> Table:
         some = [str(neuron) for neuron in shown.neurons[:width]]
         if shown.values is not None:
             some = [f"{neuron}: {value}" for neuron, value in zip(some, shown.values.tolist(), strict=False)]
-        _row(table, *line, _cut(", ".join(some), width - taken))
+        text, most = ", ".join(some), width - taken
+        table.add_row(*_texts([*line, text if len(text) <= most else f"{text[: max(0, most - 4)]} ..."]))
     return table
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: max(0, most - 4)]} ..."
 
 
 def _table(width: int, *headers: str) -> Table:
@@ -176,11 +175,6 @@ def _table(width: int, *headers: str) -> Table:
     return table
 
 
-def _say_more(table: Table, n_more: int) -> None:
-    if n_more > 0:
-        table.caption, table.caption_justify = f"and {n_more} more", "left"
-
-
 def _bar(part: float, width: int) -> str:
     """Draw a fraction as a bar, to an eighth of a column."""
     columns = 16 if width >= _NARROW else 8
@@ -189,11 +183,10 @@ def _bar(part: float, width: int) -> str:
     return f"{bar:{columns}} {100 * part:3.0f} %"
 
 
-def _row(table: Table, *cells: str, bar: str = "") -> None:
+def _texts(cells: Sequence[str]) -> list[Text]:
     from rich.text import Text
 
-    drawn = [Text(bar, style="cyan")] if bar else []
-    table.add_row(*(Text(printable_line(cell, _LONGEST)) for cell in cells), *drawn)
+    return [Text(printable_line(cell, _LONGEST)) for cell in cells]
 
 
 def _line(text: str, style: str) -> RenderableType:
@@ -270,12 +263,7 @@ class Watcher:
 
     def __init__(self, program: ChipProgram, classes: int | None = None, remembered: int = 256) -> None:
         self._program, self._classes = program, classes
-        node, index = node_labels(program)
-        sizes = np.array([port.size for port in program.nodes], np.int64)
-        starts = np.append(np.cumsum(sizes) - sizes, sizes.sum())  # the last place is for neurons of no node
-        self._place = starts[node] + np.where(node >= 0, index, 0)
-        self._node_of = np.repeat(np.arange(len(sizes) + 1), np.append(sizes, 1))
-        self._spiked = np.zeros(len(self._node_of), np.bool_)
+        self._labels = SpikeLabels(program)
         # the last two frames of every node are among them
         self._turn, self._clock = program.period.numerator, FrameClock.of(program.nodes, program.period, 0)
         self._counted: deque[_Counted] = deque(maxlen=max(remembered, 2 * self._turn))
@@ -283,7 +271,12 @@ class Watcher:
     def look(self, run: LiveRun) -> Look:
         """Return the state of a run after any number of further ticks."""
         last = self._counted[-1].tick if self._counted else -1
-        self._counted.extend(self._count(sent) for sent in run.history if sent.tick > last)
+        # nodes: without copies, relays and parts of sums; cores: all
+        self._counted.extend(
+            _Counted(sent.tick, self._labels.by_node([sent]), spikes_by_core(self._program, [sent]))
+            for sent in run.history
+            if sent.tick > last
+        )
         shown = [output_seen(one, self._classes) for one in run.outputs[: -_FRAMES_KEPT - 1 : -1]]
         return Look(
             n_ticks=run.now,
@@ -294,13 +287,6 @@ class Watcher:
             outputs=shown,
             n_strays=run.n_strays,
         )
-
-    def _count(self, sent: TickSpikes) -> _Counted:
-        """Count the spikes of a tick: for nodes, without copies, relays and parts of sums; for cores, all."""
-        self._spiked[:] = False
-        self._spiked[self._place[sent.cores, sent.neurons]] = True
-        nodes = np.bincount(self._node_of[self._spiked], minlength=len(self._program.nodes) + 1)[:-1]
-        return _Counted(sent.tick, nodes, np.bincount(sent.cores, minlength=self._program.n_cores))
 
     def _nodes(self, run: LiveRun) -> list[NodeSeen]:
         period, counted = self._program.period, list(self._counted)

@@ -50,9 +50,11 @@ def draw_accuracy(rows: Sequence[ReportRow], *, narrow: bool = False) -> str | N
     parts += [p for place, k in enumerate(lit) for p in _staircase(curves[k], str(place), axes)]
     shown, height = [curves[k] for k in lit], _TOP + _HEIGHT + 46
     parts += _best(shown, axes)
-    parts += _key(shown, height) if narrow else _names(shown, axes)
-    if narrow:
-        height += _LINE * len(shown)
+    if not narrow:
+        parts += _names(shown, axes)
+    for k, curve in enumerate(shown if narrow else ()):  # names below each other, each behind a sample of its line
+        parts += line_key(curve.name, k, 0, height + 10, _LONGEST)
+        height += _LINE
     if len(curves) > len(lit):
         said = f"grey: {counted(len(curves) - len(lit), 'curve')} more, in the table"
         at = (0.0, height + 8) if narrow else (left + width + 34, _TOP + _HEIGHT + 18)
@@ -112,17 +114,15 @@ class _Axes(NamedTuple):
         return [k * step for k in range(int(self.last / step) + 1)]
 
 
-def _staircase(curve: _Curve, class_: str, axes: _Axes) -> list[str]:
+def _staircase(curve: _Curve, class_: str, axes: _Axes) -> Iterator[str]:
     first, *others = (frame for frame in curve.frames if frame.moment < axes.last)
     path = f"M{number(axes.x(first.moment))} {number(axes.y(first.accuracy))}"
     for frame in others:
         path += f"H{number(axes.x(frame.moment))}V{number(axes.y(frame.accuracy))}"
     path += f"H{number(axes.x(axes.last))}"
     dot = {"cx": axes.x(first.moment), "cy": axes.y(first.accuracy), "r": 3.5}
-    return [
-        element("path", d=path, class_=f"accuracy line{class_}", title=curve.name),
-        element("circle", class_=f"dot{class_}", title=curve.name, **dot),
-    ]
+    yield element("path", d=path, class_=f"accuracy line{class_}", title=curve.name)
+    yield element("circle", class_=f"dot{class_}", title=curve.name, **dot)
 
 
 def _best(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
@@ -135,21 +135,13 @@ def _best(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
     return [label(at, axes.y(best.accuracy) - 7, text, "small halo", anchor="end" if near_end else "start")]
 
 
-def _names(curves: Sequence[_Curve], axes: _Axes) -> list[str]:
+def _names(curves: Sequence[_Curve], axes: _Axes) -> Iterator[str]:
     """Write names at the ends of the curves, moved apart where they would overlap."""
     ends = [axes.y(next(f for f in reversed(c.frames) if f.moment < axes.last).accuracy) for c in curves]
     order = sorted(range(len(curves)), key=lambda k: ends[k])
-    right, parts = axes.left + axes.width, []
+    right = axes.left + axes.width
     for k, y in zip(order, spread([ends[k] for k in order], [_LINE] * len(order)), strict=True):
         way = f"M{number(right)} {number(ends[k])}L{number(right + 22)} {number(y)}h6"
-        parts.append(element("path", d=way, class_=f"accuracy line{k}"))
-        parts.append(
-            label(right + 34, y + 4, shorten(curves[k].name, _LONGEST), "small", anchor="start", title=curves[k].name)
-        )
-    return parts
-
-
-def _key(curves: Sequence[_Curve], top: float) -> list[str]:
-    """Write names below each other, each behind a sample of its line."""
-    entries = (line_key(curve.name, k, 0, top + _LINE * k + 10, _LONGEST) for k, curve in enumerate(curves))
-    return [part for entry in entries for part in entry]
+        name = curves[k].name
+        yield element("path", d=way, class_=f"accuracy line{k}")
+        yield label(right + 34, y + 4, shorten(name, _LONGEST), "small", anchor="start", title=name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,14 +32,8 @@ def draw_chip(cores: CoreMap, heading: str = "", *, narrow: bool = False) -> str
     # :data:`neuromap.report.drawings.draw_chip.MOST_SQUARES` cores is drawn in squares of several cores, each with the
     # node that most of its cores hold
     grid = board_grid(cores.region, cores.board, cores.cores, heading=bool(heading), narrow=narrow)
-    parts = [label(grid.left, 20, heading, "heading", anchor="start")] if heading else []
-    parts += grid.frame()
-    parts += _blocks(cores, grid) if grid.block > 1 else _cores(cores, grid)
-    parts += _dead(cores, grid)
-    key = _key(cores, grid)
-    inset, bottom = grid.inset(key.y + 14)
-    description = "Chip map: cores in use by node"
-    return drawing(grid.width, grid.height(bottom - grid.top), [*parts, *key.parts, *inset], description)
+    parts = _blocks(cores, grid) if grid.block > 1 else _cores(cores, grid)
+    return grid.picture(heading, [*parts, *_dead(cores, grid)], _key(cores, grid), "Chip map: cores in use by node")
 
 
 def node_class(node: int) -> str:
@@ -48,8 +43,7 @@ def node_class(node: int) -> str:
     return f"core colour-{node % COLOURS + 1}" + (" pale" if node // COLOURS % 2 else "")
 
 
-def _cores(cores: CoreMap, grid: BoardGrid) -> list[str]:
-    parts: list[str] = []
+def _cores(cores: CoreMap, grid: BoardGrid) -> Iterator[str]:
     paths: dict[int, list[str]] = defaultdict(list)
     marks: dict[str, list[str]] = {"relay-mark": [], "splitter-mark": []}
     gap = min(1.0, grid.side / 12)
@@ -72,7 +66,7 @@ def _cores(cores: CoreMap, grid: BoardGrid) -> list[str]:
             if grid.side >= _NAMED_SIDE and main >= 0:
                 at = (left + side / 2, top + side / 2 - 1) if second < 0 else (left + side / 2 - 3, top + side / 2 - 4)
                 inside.append(label(*at, shorten(cores.names[main], int(side / 8.5)), "cell on-colour"))
-            parts.append(element("g", *inside, title=_tooltip(cores, k, x, y)))
+            yield element("g", *inside, title=_tooltip(cores, k, x, y))
         if cores.relays[k]:
             length = min(12.0, 0.34 * side)
             bar = f"M{number(left + 0.14 * side)} {number(top + 0.84 * side)}h{number(length)}"
@@ -82,12 +76,11 @@ def _cores(cores: CoreMap, grid: BoardGrid) -> list[str]:
     for node in sorted(paths, key=lambda n: (n < -1, n)):
         shown = node if node >= -1 else -2 - node
         tip = "" if shown < 0 else cores.names[shown]
-        parts.append(element("path", d="".join(paths[node]), class_=node_class(shown), title=tip))
+        yield element("path", d="".join(paths[node]), class_=node_class(shown), title=tip)
     for class_, pieces in marks.items():
         if pieces:
             width = {"stroke_width": min(2.6, max(0.8, 0.1 * side))} if class_ == "relay-mark" else {}
-            parts.append(element("path", d="".join(pieces), title="", class_=class_, **width))
-    return parts
+            yield element("path", d="".join(pieces), title="", class_=class_, **width)
 
 
 def _blocks(cores: CoreMap, grid: BoardGrid) -> list[str]:
@@ -127,17 +120,10 @@ def _tooltip(cores: CoreMap, k: int, x: int, y: int) -> str:
     if second >= 0:
         text += f", {cores.names[second]} ({counted(cores.second_neurons[k], 'neuron')})"
     if (more := int(cores.n_nodes[k]) - 2) > 0:
-        text += f" and {more} more node" + "s" * (more > 1)
-    notes = [
-        f"{n} {what}"
-        for n, what in (
-            (cores.relays[k], "relays"),
-            (cores.splitters[k], "splitters"),
-            (cores.parts[k], "parts of sums"),
-        )
-        if n
-    ]
-    return text + ("; of them " + " and ".join(notes) if notes else "")
+        text += f" and {counted(more, 'more node')}"
+    kinds = {"relays": cores.relays[k], "splitters": cores.splitters[k], "parts of sums": cores.parts[k]}
+    notes = " and ".join(f"{n} {what}" for what, n in kinds.items() if n)
+    return text + (f"; of them {notes}" if notes else "")
 
 
 def _key(cores: CoreMap, grid: BoardGrid) -> Key:
@@ -146,27 +132,25 @@ def _key(cores: CoreMap, grid: BoardGrid) -> Key:
     for node in nodes[:_MOST_NAMED]:
         name = "without labels" if node < 0 else cores.names[node]
         count = int((cores.main < 0).sum() if node < 0 else cores.cores_of_node[node])
-        text = f"{shorten(name, 18)}: {count} core{'s' * (count != 1)}"
+        text = f"{shorten(name, 18)}: {counted(count, 'core')}"
         key.square(node_class(node), text, f"{name}: neurons in {counted(count, 'core')}")
     if len(nodes) > _MOST_NAMED:
         key.write(f"and {len(nodes) - _MOST_NAMED} more nodes")
     if grid.block > 1:
         key.write(f"a square: up to {grid.block} × {grid.block} cores,", "coloured by the node of most of them")
         return key
-    notes = []
-    if (cores.second >= 0).any():
-        square = element("rect", x=0, y=-7, width=14, height=14, class_="core unlabelled")
-        corner = element("path", d="M14 -3v10h-10z", class_="core shared-key")
-        notes.append((square + corner, "shared by nodes (two colours)"))
-    if cores.relays.any():
-        notes.append((element("path", d="M2 0h10", class_="relay-mark key", stroke_width=2.4), "with relays"))
-    if cores.splitters.any():
-        notes.append((element("path", d=_diamond(7, 0, 4.5), class_="splitter-mark key"), "with splitters"))
-    if cores.dead:
-        notes.append((element("path", d="M3 -4l8 8m0 -8l-8 8", class_="dead-mark"), "dead core"))
-    for mark, text in notes:
-        key.parts.append(element("g", mark, transform=f"translate({number(key.left)} {number(key.y + 7)})"))
-        key.write(text, indent=22)
+    square = element("rect", x=0, y=-7, width=14, height=14, class_="core unlabelled")
+    corner, diamond = element("path", d="M14 -3v10h-10z", class_="core shared-key"), _diamond(7, 0, 4.5)
+    bar = element("path", d="M2 0h10", class_="relay-mark key", stroke_width=2.4)
+    for is_shown, mark, text in (
+        ((cores.second >= 0).any(), square + corner, "shared by nodes (two colours)"),
+        (cores.relays.any(), bar, "with relays"),
+        (cores.splitters.any(), element("path", d=diamond, class_="splitter-mark key"), "with splitters"),
+        (cores.dead, element("path", d="M3 -4l8 8m0 -8l-8 8", class_="dead-mark"), "dead core"),
+    ):
+        if is_shown:
+            key.parts.append(element("g", mark, transform=f"translate({number(key.left)} {number(key.y + 7)})"))
+            key.write(text, indent=22)
     return key
 
 
@@ -252,53 +236,43 @@ class BoardGrid:
         last = min(x + self.block, self.board[0]) - 1, min(y + self.block, self.board[1]) - 1
         return f"({x}, {y}) to ({last[0]}, {last[1]})"
 
-    def frame(self, squares: bool = True, of: str = "cores") -> list[str]:
+    def picture(self, heading: str, parts: Iterable[str], key: Key, description: str) -> str:
+        """Draw cores in the frame, with a key and the whole board beside them."""
+        head = [label(_LEFT, 20, heading, "heading", anchor="start")] if heading else []
+        inset, bottom = self.inset(key.y + 14)
+        every = [*head, *self.frame(), *parts, *key.parts, *inset]
+        return drawing(self.width, self.height(bottom - self.top), every, description)
+
+    def frame(self, squares: bool = True, of: str = "cores") -> Iterator[str]:
         """Draw the squares' grid or only its outline, chip boundaries and axes."""
+        left, top, right, bottom = map(number, (self.left, self.top, self.right, self.bottom))
+        lines = f"M{left} {top}H{right}V{bottom}H{left}z"
         if squares:
-            lines = self._lines()
-        else:
-            lines = f"M{number(self.left)} {number(self.top)}H{number(self.right)}V{number(self.bottom)}"
-            lines += f"H{number(self.left)}z"
-        parts = [element("path", d=lines, class_="grid fine" if squares and self.side < 10 else "grid")]
-        if boundaries := self._chip_boundaries():
-            parts.append(element("path", d=boundaries, class_="chip-boundary", title="boundary between two chips"))
+            across, up = (range(n + 1) for n in (self.columns, self.rows))
+            lines = "".join(f"M{number(self.left + self.side * k)} {top}V{bottom}" for k in across)
+            lines += "".join(f"M{left} {number(self.top + self.side * k)}H{right}" for k in up)
+        yield element("path", d=lines, class_="grid fine" if squares and self.side < 10 else "grid")
+        columns, rows = (
+            [
+                self.side * (k - first) / self.block
+                for k in range((first // chip + 1) * chip, first + count * self.block, chip)
+            ]
+            for first, count, chip in ((self.x, self.columns, self.chip[0]), (self.y, self.rows, self.chip[1]))
+        )
+        if columns or rows:
+            boundaries = "".join(f"M{number(self.left + along)} {top}V{bottom}" for along in columns)
+            boundaries += "".join(f"M{left} {number(self.bottom - along)}H{right}" for along in rows)
+            yield element("path", d=boundaries, class_="chip-boundary", title="boundary between two chips")
         step = _step(26 / self.side * self.block)
         for x in _labels(self.x, self.columns * self.block, step):
             at = self.left + self.side * ((x - self.x) // self.block + 0.5)
-            parts.append(label(at, self.bottom + 17, str(x), "small"))
+            yield label(at, self.bottom + 17, str(x), "small")
         for y in _labels(self.y, self.rows * self.block, step):
             at = self.bottom - self.side * ((y - self.y) // self.block + 0.5)
-            parts.append(label(self.left - 8, at + 4, str(y), "small", anchor="end"))
+            yield label(self.left - 8, at + 4, str(y), "small", anchor="end")
         middle = (self.left + self.right) / 2
-        parts.append(label(middle, self.bottom + 36, f"x (columns of {of})", "small"))
-        turned = element(
-            "text", "y", x=self.left - 40, y=(self.top + self.bottom) / 2 + 4, class_="small", text_anchor="middle"
-        )
-        return [*parts, turned]
-
-    def _lines(self) -> str:
-        return "".join(
-            f"M{number(self.left + self.side * k)} {number(self.top)}V{number(self.bottom)}"
-            for k in range(self.columns + 1)
-        ) + "".join(
-            f"M{number(self.left)} {number(self.top + self.side * k)}H{number(self.right)}"
-            for k in range(self.rows + 1)
-        )
-
-    def _chip_boundaries(self) -> str:
-        found = []
-        for axis, (first, count, chip) in enumerate(
-            ((self.x, self.columns, self.chip[0]), (self.y, self.rows, self.chip[1]))
-        ):
-            start = (first // chip + 1) * chip
-            for k in range(start, first + count * self.block, chip):
-                along = self.side * (k - first) / self.block
-                found.append(
-                    f"M{number(self.left + along)} {number(self.top)}V{number(self.bottom)}"
-                    if axis == 0
-                    else f"M{number(self.left)} {number(self.bottom - along)}H{number(self.right)}"
-                )
-        return "".join(found)
+        yield label(middle, self.bottom + 36, f"x (columns of {of})", "small")
+        yield label(self.left - 40, (self.top + self.bottom) / 2 + 4, "y", "small")
 
     def inset(self, y: float) -> tuple[list[str], float]:
         """Draw the whole board with the part that the picture shows; also return its lower edge."""
@@ -412,9 +386,8 @@ def draw_links(
     bounds = load_bounds(most)
     above = [label(grid.left, 20, heading, "heading", anchor="start")] if heading else []
     own, of = ("core", "cores") if cores.tile == (1, 1) else ("cores", "routers")
-    parts = grid.frame(grid.side >= _ARROW_SIDE, of)
-    parts += _routers(routers, own, loads, grid)
-    parts += _links(loads, grid, bounds)
+    frame = grid.frame(grid.side >= _ARROW_SIDE, of)
+    parts = [*frame, *_routers(routers, own, loads, grid), *_links(loads, grid, bounds)]
     busiest = _busiest(np.asarray(peaks)) if most else None
     if busiest is not None:
         parts += _mark(busiest, most, grid)
@@ -435,13 +408,12 @@ def _of_squares(peaks: NDArray[Any], grid: BoardGrid) -> NDArray[np.int64]:
     return found
 
 
-def _routers(routers: NDArray[np.integer], own: str, loads: NDArray[np.int64], grid: BoardGrid) -> list[str]:
+def _routers(routers: NDArray[np.integer], own: str, loads: NDArray[np.int64], grid: BoardGrid) -> Iterator[str]:
     half = (0.17 if grid.side >= _ARROW_SIDE else 0.1) * grid.side
     used = np.zeros((grid.rows, grid.columns), np.bool_)
     square = (routers - (grid.x, grid.y)) // grid.block
     used[square[:, 1], square[:, 0]] = True
     alone = used.size <= MOST_TOOLTIPS
-    parts: list[str] = []
     pieces: dict[str, list[str]] = {"router used": [], "router": []}
     for row, column in np.argwhere(used | (grid.side >= _ARROW_SIDE)).tolist():
         x, y = grid.centre(column, row)
@@ -454,34 +426,31 @@ def _routers(routers: NDArray[np.integer], own: str, loads: NDArray[np.int64], g
         into, out = int(loads[4, row, column]), int(loads[5, row, column])
         what = f"from its {own} {into}, into its {own} {counted(out, 'spike')} per tick, most in one tick"
         tip = f"router {grid.place(column, row)}: {what}" if used[row, column] else f"router {grid.place(column, row)}"
-        parts.append(element("path", d=path, class_=class_, title=tip))
-    return parts + [element("path", d="".join(many), class_=class_) for class_, many in pieces.items() if many]
+        yield element("path", d=path, class_=class_, title=tip)
+    for class_, many in pieces.items():
+        if many:
+            yield element("path", d="".join(many), class_=class_)
 
 
-def _links(loads: NDArray[np.int64], grid: BoardGrid, bounds: list[int]) -> list[str]:
+def _links(loads: NDArray[np.int64], grid: BoardGrid, bounds: list[int]) -> Iterator[str]:
     """Draw the links, the least loads first: few of them with a tooltip each, many as one path per class."""
     reach = _within(loads.shape, grid)
     alone = int((loads[:4] > 0).sum()) <= MOST_TOOLTIPS
     classes = np.where(loads[:4] > 0, np.searchsorted(bounds or [0], loads[:4]) + 1, 0)
-    parts: list[str] = []
     for level in range(_lowest(grid), len(bounds) + 1):
-        paths: dict[str, list[str]] = defaultdict(list)
-        for direction, row, column in np.argwhere((classes == level) & reach).tolist():
-            path = _line(direction, column, row, level, grid)
-            if level and alone:
-                load = int(loads[direction, row, column])
-                where = f"{grid.place(column, row)} {DIRECTIONS[direction]}"
-                tip = f"{where}: {counted(load, 'spike')} per tick, most in one tick"
-                parts.append(
-                    element("path", d=path, class_=_class(level, bounds, grid), title=tip, **_stroke(level, grid))
-                )
-            else:
-                paths["link"].append(path)
-        if paths:
-            tip = f"{_range(level, bounds)} spikes per tick, most in one tick" if level else "never used"
-            class_ = _class(level, bounds, grid)
-            parts.append(element("path", d="".join(paths["link"]), class_=class_, title=tip, **_stroke(level, grid)))
-    return parts
+        places = np.argwhere((classes == level) & reach).tolist()
+        drawn = [(_line(direction, column, row, level, grid), "") for direction, row, column in places]
+        per_tick = "per tick, most in one tick"
+        if level and alone:
+            loaded = [(f"{grid.place(x, y)} {DIRECTIONS[k]}", int(loads[k, y, x])) for k, y, x in places]
+            tips = [f"{where}: {counted(load, 'spike')} {per_tick}" for where, load in loaded]
+            drawn = [(path, tip) for (path, _), tip in zip(drawn, tips, strict=True)]
+        elif drawn:
+            tip = f"{_range(level, bounds)} spikes {per_tick}" if level else "never used"
+            drawn = [("".join(path for path, _ in drawn), tip)]
+        class_, stroke = _class(level, bounds, grid), _stroke(level, grid)
+        for path, tip in drawn:
+            yield element("path", d=path, class_=class_, title=tip, **stroke)
 
 
 def _lowest(grid: BoardGrid) -> int:
@@ -533,23 +502,16 @@ def _busiest(peaks: NDArray[Any]) -> LinkName:
     return LinkName(x, y, DIRECTIONS[direction])
 
 
-def _mark(busiest: LinkName, most: int, grid: BoardGrid) -> list[str]:
-    x, y = _middle(busiest, grid)
+def _mark(busiest: LinkName, most: int, grid: BoardGrid) -> Iterator[str]:
+    x, y = grid.centre((busiest.x - grid.x) // grid.block, (busiest.y - grid.y) // grid.block)
+    dx, dy = _STEPS[DIRECTIONS.index(busiest.direction)]
+    along, aside = grid.side / (2 if grid.block == 1 else 4), _ASIDE * grid.side
+    x, y = x + dx * along - dy * aside, y + dy * along + dx * aside
     radius = max(6.0, min(18.0, 0.34 * grid.side))
     at = min(max(x, grid.left + 36), max(grid.right - 36, grid.left + 36))
     above = y - radius - 5
-    return [
-        element("circle", cx=x, cy=y, r=radius, class_="busiest", title=_name(busiest)),
-        label(at, above if above > 12 else y + radius + 14, f"busiest: {most}", "small halo", title=_name(busiest)),
-    ]
-
-
-def _middle(link: LinkName, grid: BoardGrid) -> Point:
-    x, y = grid.centre((link.x - grid.x) // grid.block, (link.y - grid.y) // grid.block)
-    dx, dy = _STEPS[DIRECTIONS.index(link.direction)]
-    along = grid.side / (2 if grid.block == 1 else 4)
-    aside = _ASIDE * grid.side
-    return x + dx * along - dy * aside, y + dy * along + dx * aside
+    yield element("circle", cx=x, cy=y, r=radius, class_="busiest", title=_name(busiest))
+    yield label(at, above if above > 12 else y + radius + 14, f"busiest: {most}", "small halo", title=_name(busiest))
 
 
 def _name(link: LinkName) -> str:

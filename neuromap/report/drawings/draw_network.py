@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from neuromap.files.messages import counted
 from neuromap.network.edge import EdgeKey
@@ -43,13 +44,6 @@ def edge_title(source: str, target: str, streaming: int) -> str:
     return f"{source} -> {target}: {kind} (R = {streaming})"
 
 
-def _delay_title(network: Network, source: str, target: str) -> str:
-    """Tooltip of an edge of a spiking network."""
-    least, greatest = network.edges[source, target].delays
-    span = counted(greatest, "tick") if least == greatest else f"{least} to {greatest} ticks"
-    return f"{source} -> {target}: delay {span}"
-
-
 @dataclass(frozen=True)
 class _Way:
     """Direction of a drawing: layers to the right, or down the page. Places are (along it, across it)."""
@@ -77,16 +71,8 @@ class _Way:
 
     def path(self, start: Point, *pieces: str | Point) -> str:
         """Write an SVG path: commands followed by their places."""
-        text = "M" + self._pair(start)
-        for piece in pieces:
-            if isinstance(piece, str):
-                text += piece
-            else:
-                text += ("" if text[-1].isalpha() else " ") + self._pair(piece)
-        return text
-
-    def _pair(self, place: Point) -> str:
-        return " ".join(map(number, self.point(place)))
+        words = ["M", *(one if isinstance(one, str) else _pair(self.point(one)) for one in (start, *pieces))]
+        return re.sub(" ?([A-Z]) ?", r"\1", " ".join(words))
 
 
 def draw_network(network: Network, pattern: RolloutPattern | None, *, down: bool = False) -> str:
@@ -109,7 +95,9 @@ def draw_network(network: Network, pattern: RolloutPattern | None, *, down: bool
             bends = [way.centre(places.layer[u] + k, y, top) for k, y in enumerate(places.bends[u, v], start=1)]
             path, before, end = _forward(centre[u], centre[v], bends, way)
         if network.is_spiking:
-            title = _delay_title(network, u, v)
+            least, greatest = network.edges[u, v].delays
+            span = counted(greatest, "tick") if least == greatest else f"{least} to {greatest} ticks"
+            title = f"{u} -> {v}: delay {span}"
         else:
             title = f"{u} -> {v}" if pattern is None else edge_title(u, v, r)
         ends = way.point(before), way.point(end)
@@ -252,10 +240,7 @@ def _longest_paths(network: Network, forward: list[EdgeKey]) -> dict[str, int]:
 def _place(
     columns: list[list[_Item]], left: dict[_Item, list[_Item]], right: dict[_Item, list[_Item]]
 ) -> dict[_Item, float]:
-    place: dict[_Item, float] = {}
-    for column in columns:
-        for k, item in enumerate(column):
-            place[item] = 40.0 * (k - (len(column) - 1) / 2)
+    place = {item: 40.0 * (k - (len(column) - 1) / 2) for column in columns for k, item in enumerate(column)}
 
     def wish(item: _Item, *sides: dict[_Item, list[_Item]]) -> float:
         """Return the mean place of the neighbours on some sides."""
@@ -280,9 +265,7 @@ def _place(
 
 def spread(wish: list[float], room: list[float]) -> list[float]:
     """Find the places nearest to the desired ones (least squares) that keep order and room between neighbours."""
-    offset = [0.0]
-    for a, b in pairwise(room):
-        offset.append(offset[-1] + (a + b) / 2)
+    offset = list(accumulate(((a + b) / 2 for a, b in pairwise(room)), initial=0.0))
     blocks: list[tuple[float, int]] = []  # mean and size: pool adjacent violators
     for w, o in zip(wish, offset, strict=False):
         blocks.append((w - o, 1))

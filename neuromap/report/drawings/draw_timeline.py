@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 from neuromap.arrays.times import Time, largest_gap, tick_of_frame
@@ -33,7 +33,7 @@ _NARROW_EDGE, _NARROW_ROW = 14.0, 50.0
 def draw_overview(report: LatencyReport, heading: str = "", *, narrow: bool = False) -> str | None:
     """Draw responses, samples, frame periods and cores, one line per mapped row; words above the line on phones."""
     # returns one ``<svg>`` element; ``None`` if no row was mapped
-    rows = rows_drawn(report)
+    rows = [row for row in report.rows if row.status == "mapped" and row.worst_case_reaction_ticks is not None]
     if not rows:
         return None
     unit = f"{'ticks' if rows[0].seconds is None else 'µs'} since onset"
@@ -56,7 +56,7 @@ def draw_overview(report: LatencyReport, heading: str = "", *, narrow: bool = Fa
 
 
 def _lanes(
-    rows: Sequence[ReportRow], y: float, height: float, left: float, lane: Callable[[ReportRow, float], list[str]]
+    rows: Sequence[ReportRow], y: float, height: float, left: float, lane: Callable[[ReportRow, float], Iterable[str]]
 ) -> tuple[list[str], list[tuple[float, float]], float]:
     """Draw rows, grouped under the name of their execution; also return the extent of each group, and the end."""
     parts: list[str] = []
@@ -73,25 +73,22 @@ def _lanes(
     return parts, reaches, y
 
 
-def _lane(row: ReportRow, y: float, axis: TickAxis, most_cores: int) -> list[str]:
-    parts = [label(_LEFT - 12, y + 4.5, shorten(row.pattern, 17), "name", "end", row.pattern)]
-    parts += row_marks(row, y, axis)
-    parts.append(label(_LEFT + _WIDTH + _PERIOD, y + 4.5, _period(row), "figure", "start"))
+def _lane(row: ReportRow, y: float, axis: TickAxis, most_cores: int) -> Iterator[str]:
+    yield label(_LEFT - 12, y + 4.5, shorten(row.pattern, 17), "name", "end", row.pattern)
+    yield from row_marks(row, y, axis)
+    yield label(_LEFT + _WIDTH + _PERIOD, y + 4.5, _period(row), "figure", "start")
     if row.usage is not None:
         at, length = _LEFT + _WIDTH + _CORES, max(1.5, _BAR * row.usage.cores / most_cores)
         tip = counted(row.usage.cores, "core")
-        parts.append(element("rect", x=at, y=y - 6, width=length, height=12, class_="bar", title=tip))
-        parts.append(label(at + length + 8, y + 4.5, plain(row.usage.cores), "figure", anchor="start"))
-    return parts
+        yield element("rect", x=at, y=y - 6, width=length, height=12, class_="bar", title=tip)
+        yield label(at + length + 8, y + 4.5, plain(row.usage.cores), "figure", anchor="start")
 
 
-def _narrow_lane(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
+def _narrow_lane(row: ReportRow, y: float, axis: TickAxis) -> Iterator[str]:
     cores = "" if row.usage is None else f", {counted(row.usage.cores, 'core')}"
-    return [
-        label(0, y - 8, shorten(row.pattern, 17), "name halo", "start", row.pattern),
-        label(PHONE, y - 8, f"every {_period(row)}{cores}", "small halo", "end"),
-        *row_marks(row, y + 10, axis),
-    ]
+    yield label(0, y - 8, shorten(row.pattern, 17), "name halo", "start", row.pattern)
+    yield label(PHONE, y - 8, f"every {_period(row)}{cores}", "small halo", "end")
+    yield from row_marks(row, y + 10, axis)
 
 
 def _period(row: ReportRow) -> str:
@@ -120,19 +117,12 @@ class TickAxis:
         """Return the place of a tick."""
         return self.left + float(tick) * self.width / self.ticks
 
-    def draw(self, y: float, lanes: Sequence[tuple[float, float]]) -> list[str]:
+    def draw(self, y: float, lanes: Sequence[tuple[float, float]]) -> Iterator[str]:
         """Draw the numbers on the baseline ``y``, and grid lines through lanes, each from top to bottom."""
-        parts = []
         for tick in range(0, self.ticks + 1, self.step):
-            parts.append(label(self.x(tick), y, str(tick), "small"))
+            yield label(self.x(tick), y, str(tick), "small")
             path = "".join(f"M{number(self.x(tick))} {number(top)}V{number(bottom)}" for top, bottom in lanes)
-            parts.append(element("path", d=path, class_="grid"))
-        return parts
-
-
-def rows_drawn(report: LatencyReport) -> list[ReportRow]:
-    """Return the rows that have a place on the axis."""
-    return [row for row in report.rows if row.status == "mapped" and row.worst_case_reaction_ticks is not None]
+            yield element("path", d=path, class_="grid")
 
 
 def axis_of(rows: Iterable[ReportRow], left: float, width: float, steps: int) -> TickAxis:
@@ -142,24 +132,23 @@ def axis_of(rows: Iterable[ReportRow], left: float, width: float, steps: int) ->
     return TickAxis(left, width, step * math.ceil((last + 0.2) / step), step)
 
 
-def row_marks(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
+def row_marks(row: ReportRow, y: float, axis: TickAxis) -> Iterator[str]:
     """Mark when the input takes frames, and when the responses come, around the height ``y``."""
-    parts = _samples(row, y, axis)
+    yield from _samples(row, y, axis)
     first, full = _first(row), _full(row)
     if first is not None and full is not None:
         line = f"M{number(axis.x(first))} {number(y)}H{number(axis.x(full))}"
-        parts.append(element("path", d=line, class_="stem"))
+        yield element("path", d=line, class_="stem")
     if (reaction := _reaction(row)) is not None:
         path = f"M{number(axis.x(reaction))} {number(y - 9)}V{number(y + 9)}"
         tip = f"worst-case reaction {_words(reaction)}"
-        parts.append(element("path", d=path, title=tip, class_="reaction"))
+        yield element("path", d=path, title=tip, class_="reaction")
     if full is not None:
         tip = f"full response {_words(full)}"
-        parts.append(element("circle", title=tip, cx=axis.x(full), cy=y, r=7.0, class_="full-dot"))
+        yield element("circle", title=tip, cx=axis.x(full), cy=y, r=7.0, class_="full-dot")
     if first is not None:
         tip = f"first response {_words(first)}"
-        parts.append(element("circle", title=tip, cx=axis.x(first), cy=y, r=4.5, class_="first-dot"))
-    return parts
+        yield element("circle", title=tip, cx=axis.x(first), cy=y, r=4.5, class_="first-dot")
 
 
 _MICRO = 1e6
@@ -194,15 +183,15 @@ def _every(row: ReportRow) -> Time | float:
     return _timed(row, row.frame_period_ticks, 1 / per_second if per_second else None) or 0
 
 
-def _samples(row: ReportRow, y: float, axis: TickAxis) -> list[str]:
+def _samples(row: ReportRow, y: float, axis: TickAxis) -> Iterator[str]:
     """Mark when the input takes frames, from the onset on."""
     period = _every(row)
     if not period or axis.ticks / period > _MOST_SAMPLES:
-        return []
+        return
     ticks = (k * period if isinstance(period, float) else int(k * period) for k in range(int(axis.ticks / period) + 1))
     marks = "".join(f"M{number(axis.x(tick))} {number(y + 10)}v-5" for tick in ticks)
     tip = f"a frame is taken every {_words(period)}"
-    return [element("path", d=marks, class_="sample", title=tip)]
+    yield element("path", d=marks, class_="sample", title=tip)
 
 
 # Most ticks of a timeline; longer ones are not drawn.
@@ -252,8 +241,8 @@ def draw_timeline(row: ReportRow, chip: ChipSpec) -> str | None:
         return left + (tick - start) * width
 
     height = _GRID_TOP + _GRID_ROW * len(order)
-    parts = _grid(start, end, x, width, height)
-    parts += _marks(clock, order, path, x)  # under the boxes, so that all can be read
+    # the path is under the boxes, so that all can be read
+    parts = [*_grid(start, end, x, width, height), *_marks(clock, order, path, x)]
     for k, name in enumerate(order):
         y = _GRID_TOP + _GRID_ROW * k + (_GRID_ROW - _CELL) / 2
         parts.append(label(left - 12, y + _CELL / 2 + 4.5, shorten(name, 10), "name", anchor="end", title=name))
@@ -265,12 +254,8 @@ def draw_timeline(row: ReportRow, chip: ChipSpec) -> str | None:
     for k, span in enumerate(spans):
         y = height + 22 + 38 * k
         parts.append(_bracket(x(span.start + 0.5), x(span.end + 0.5), y, span, whole - 6.9 * len(span.words)))
-    return drawing(
-        whole,
-        height + 20 + 38 * len(spans),
-        parts,
-        f"Timeline of pattern {row.pattern}, {row.execution} execution, in ticks",
-    )
+    description = f"Timeline of pattern {row.pattern}, {row.execution} execution, in ticks"
+    return drawing(whole, height + 20 + 38 * len(spans), parts, description)
 
 
 class _Clock:
@@ -324,19 +309,19 @@ class _Clock:
 
     def first_response(self) -> tuple[list[_Span], list[tuple[str, int]]]:
         """Make the bracket of the first response, and its path as (node, frame)."""
-        found: list[tuple[int, str, str, int]] = []
-        for u, reach in self.soonest.items():
-            for o in self.network.outputs:
-                if o in reach.frames:
-                    frame = self.onset_frame + reach.frames[o]
-                    found.append((self.tick(o, frame) - self.tick(u, self.onset_frame), u, o, frame))
+        found = [
+            (self.tick(o, self.onset_frame + reach.frames[o]) - self.tick(u, self.onset_frame), u, o)
+            for u, reach in self.soonest.items()
+            for o in self.network.outputs
+            if o in reach.frames
+        ]
         if not found:
             return [], []
-        ticks, u, o, frame = min(found)
-        words = f"first response of {shorten(o, 10)}: {self.words(self.tick(u, self.onset_frame), ticks)}"
-        reach = self.soonest[u]
+        ticks, u, o = min(found)
+        start, reach = self.tick(u, self.onset_frame), self.soonest[u]
+        words = f"first response of {shorten(o, 10)}: {self.words(start, ticks)}"
         path = [(n, self.onset_frame + reach.frames[n]) for n in reach.path(o)]
-        return [_Span(self.tick(u, self.onset_frame), self.tick(o, frame), words, "first")], path
+        return [_Span(start, start + ticks, words, "first")], path
 
     def full_response(self) -> list[_Span]:
         """Make the bracket of the full response, as predicted."""
@@ -374,46 +359,41 @@ def _signed(tick: int) -> str:
     return str(tick).replace("-", "−")
 
 
-def _grid(start: int, end: int, x: _X, width: float, height: float) -> list[str]:
+def _grid(start: int, end: int, x: _X, width: float, height: float) -> Iterator[str]:
     every = next(step for step in (1, 2, 5, 10, 20, 50) if step * width >= 26 or step == 50)
-    parts = [label(x(start) - 12, 46, "tick", "small", anchor="end")]
+    yield label(x(start) - 12, 46, "tick", "small", anchor="end")
     for tick in range(start, end):
         if tick % every == 0:
-            parts.append(label(x(tick + 0.5), 46, _signed(tick), "small"))
+            yield label(x(tick + 0.5), 46, _signed(tick), "small")
     for tick in range(start, end + 1):
-        parts.append(element("path", d=f"M{number(x(tick))} 52V{number(height + 4)}", class_="grid"))
-    parts.append(element("path", d=f"M{number(x(0))} 24V{number(height + 10)}", class_="onset"))
-    parts.append(label(x(0) + 5, 22, "stimulus onset", "small onset-text", anchor="start"))
-    return parts
+        yield element("path", d=f"M{number(x(tick))} 52V{number(height + 4)}", class_="grid")
+    yield element("path", d=f"M{number(x(0))} 24V{number(height + 10)}", class_="onset")
+    yield label(x(0) + 5, 22, "stimulus onset", "small onset-text", anchor="start")
 
 
-def _lengths(clock: _Clock, start: int, end: int, x: _X, y: float) -> list[str]:
+def _lengths(clock: _Clock, start: int, end: int, x: _X, y: float) -> Iterator[str]:
     """Draw the second axis: every tick as wide as it is long, joined to its place among ticks of equal width."""
     each = [clock.seconds(tick) for tick in range(start, end)]
     scale = (x(end) - x(start)) / sum(each)
-    edges = [x(start)]
-    for length in each:
-        edges.append(edges[-1] + length * scale)
+    edges = list(accumulate((length * scale for length in each), initial=x(start)))
     top, bottom = y + 30, y + 46
-    parts = [label(x(start) - 12, bottom - 3, "time", "small", anchor="end")]
+    yield label(x(start) - 12, bottom - 3, "time", "small", anchor="end")
     for k, edge in enumerate(edges):
         line = f"M{number(x(start + k))} {number(y)}L{number(edge)} {number(top)}V{number(bottom)}"
-        parts.append(element("path", d=line, class_="onset" if start + k == 0 else "grid"))
+        yield element("path", d=line, class_="onset" if start + k == 0 else "grid")
     last = edges[0] - 40
     for k, (left, right) in enumerate(pairwise(edges)):
         title = f"tick {_signed(start + k)}: {seconds(each[k])}"
         shape = element("rect", x=left, y=top, width=right - left, height=bottom - top, class_="box")
-        parts.append(element("g", shape, title=title, class_="frame before"))
+        yield element("g", shape, title=title, class_="frame before")
         since = sum(each[1 - start : k + 1])  # what is sampled in tick 0 is computed from tick 1 on
         if start + k >= 0 and right - last >= 56:  # room for the words
-            parts.append(label(right, bottom + 13, seconds(since), "small", anchor="end"))
+            yield label(right, bottom + 13, seconds(since), "small", anchor="end")
             last = right
-    return parts
 
 
-def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, width: float) -> list[str]:
+def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, width: float) -> Iterator[str]:
     """Draw one cell per frame of a node, in the tick in which it is sampled or computed."""
-    parts = []
     frame = clock.frame_from(name, start)
     number_of = list(clock.network.nodes).index(name)
     role = "input" if name in clock.network.inputs else "output" if name in clock.network.outputs else "hidden"
@@ -427,35 +407,27 @@ def _cells(clock: _Clock, name: str, y: float, start: int, end: int, x: _X, widt
         text = label(x(tick + 0.5), y + 15, relative, "cell") if width >= _NARROWEST or len(relative) < 3 else ""
         title = f"{name} {does} frame {relative} in tick {_signed(tick)}; it depends on {knows} of the stimulus"
         at = f"{frame}.{number_of}"
-        parts.append(element("g", box, text, title=title, class_=f"frame {state} {role}", data_at=at))
+        yield element("g", box, text, title=title, class_=f"frame {state} {role}", data_at=at)
         frame += 1
-    return parts
 
 
-def _marks(clock: _Clock, order: tuple[str, ...], path: list[tuple[str, int]], x: _X) -> list[str]:
+def _marks(clock: _Clock, order: tuple[str, ...], path: list[tuple[str, int]], x: _X) -> Iterator[str]:
     """Draw the path of the first response through the nodes."""
-    parts = []
-    points = []
-    for name, frame in path:
-        points.append((x(clock.tick(name, frame) + 0.5), _GRID_TOP + _GRID_ROW * order.index(name) + _GRID_ROW / 2))
+    middle = _GRID_TOP + _GRID_ROW / 2
+    points = [(x(clock.tick(name, frame) + 0.5), middle + _GRID_ROW * order.index(name)) for name, frame in path]
     for (ax, ay), (bx, by) in pairwise(points):
         down = 1 if by > ay else -1
         first, tip = (ax, ay + down * _CELL / 2), (bx, by - down * (_CELL / 2 + 1))
         line = f"M{number(first[0])} {number(first[1])}L{number(tip[0])} {number(tip[1])}"
-        parts.append(arrow(line, first, tip, "way"))
-    return parts
+        yield arrow(line, first, tip, "way")
 
 
 def _bracket(start: float, end: float, y: float, span: _Span, last: float) -> str:
     """Draw a span with its words below, which begin at ``last`` at the latest."""
     line = f"M{number(start)} {number(y - 6)}V{number(y + 6)}M{number(start)} {number(y)}H{number(end)}"
     ends = f"M{number(end)} {number(y - 6)}V{number(y + 6)}"
-    return element(
-        "g",
-        element("path", d=line + ends, class_="line"),
-        label(min(start, last), y + 18, span.words, "small", anchor="start"),
-        class_=f"span {span.class_}",
-    )
+    words = label(min(start, last), y + 18, span.words, "small", anchor="start")
+    return element("g", element("path", d=line + ends, class_="line"), words, class_=f"span {span.class_}")
 
 
 # Which frames of which node an onset reaches, for the timeline.

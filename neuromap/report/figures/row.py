@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields
+from operator import attrgetter, gt, truediv
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,13 +23,30 @@ from neuromap.hardware.program.usage import NodeCopies
 from neuromap.hardware.program.usage import Usage as Usage
 from neuromap.mapping.bounds.lower_bounds import CoreBound
 from neuromap.network.edge import EdgeKey
+from neuromap.network.network import Network
 from neuromap.render.value import Card
+from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.activity import Activity, NodeTime
 from neuromap.simulation.cost.energy import Energy
-from neuromap.simulation.cost.steady_figures import Spread
+from neuromap.simulation.cost.steady_figures import Spread, SteadyActivity, spread_of
 from neuromap.simulation.cost.tick_times import FrameSeconds
+from neuromap.simulation.noc.traffic import LinkLoad
 from neuromap.verification.verdict import Verification
+
+_T = TypeVar("_T")
+
+
+def _of(source: str | Callable[[Any], Any]) -> Any:
+    """Declare a field that :func:`taken` reads from another value: dotted attributes, or a function of it."""
+    return field(metadata={"source": attrgetter(source) if isinstance(source, str) else source})
+
+
+def taken(cls: Callable[..., _T], source: Any, **others: Any) -> _T:
+    """Make a record whose fields say where they come from; ``others`` are those that need more."""
+    mine = [field for field in fields(cls) if "source" in field.metadata]  # type: ignore[arg-type] # a dataclass
+    return cls(**{field.name: field.metadata["source"](source) for field in mine}, **others)
+
 
 # Spikes of a row on the network-on-chip in steady operation, as the report shows them.
 
@@ -48,6 +66,16 @@ class LinkFigure:
         return f"({self.x}, {self.y}) {self.direction}"
 
 
+def _link(load: LinkLoad | None) -> LinkFigure | None:
+    return None if load is None else LinkFigure(load.link.x, load.link.y, load.link.direction, load.spikes, load.tick)
+
+
+def _of_tick(steady: SteadyActivity, compare: Callable[[float, float], Any]) -> Any:
+    """Compare the time that ports need with the tick; ``None`` if either is not known."""
+    port, chip = steady.activity.traffic.port_seconds, steady.chip
+    return None if port is None or chip.is_timed else compare(port, chip.tick_seconds)
+
+
 @dataclass(frozen=True)
 class LateFigures:
     """Spikes that have not arrived by the end of the tick in which they are fired, at the chip's tick length."""
@@ -57,55 +85,61 @@ class LateFigures:
     first_late_spike: str | None  # the first one by name
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MeshFigures(Card):
     """Spikes on the network-on-chip; docs/network-on-chip.md has the definitions."""
 
     # n_ticks, n_frames, spikes, hops: ticks and frames that were counted, over all stimuli; spikes of neurons with a
     # target, links between routers that they cross
-    n_ticks: int
-    n_frames: int
-    spikes: int
-    hops: int
+    n_ticks: int = _of("counts.ticks")
+    n_frames: int = _of("total_frames")
+    spikes: int = _of("wires.spikes")
+    hops: int = _of("wires.hops")
     # spikes_per_tick, spikes_per_frame, hops_per_frame: means over these ticks and frames
-    spikes_per_tick: float
-    spikes_per_frame: float
-    hops_per_frame: float
-    hops_per_spike: float | None  # mean over the spikes actually sent; ``None`` without a spike
+    spikes_per_tick: float = _of(lambda s: s.wires.spikes / s.counts.ticks)
+    spikes_per_frame: float = _of(lambda s: s.per_frame(s.wires.spikes))
+    hops_per_frame: float = _of("hops_per_frame")
+    # mean over the spikes actually sent; ``None`` without a spike
+    hops_per_spike: float | None = _of(lambda s: s.wires.hops / s.wires.spikes if s.wires.spikes else None)
     # busiest_link, busiest_core_link: between two routers, and between a router and its core; ``None`` where no spike
     # takes such a link
-    busiest_link: LinkFigure | None
-    busiest_core_link: LinkFigure | None
-    hop_cycles: int  # router cycles of a hop
+    busiest_link: LinkFigure | None = _of(lambda s: _link(s.activity.traffic.busiest_link))
+    busiest_core_link: LinkFigure | None = _of(lambda s: _link(s.activity.traffic.busiest_core_link))
+    hop_cycles: int = _of("activity.traffic.clock.hop_cycles")  # router cycles of a hop
     # length of a router cycle; ``None`` if the chip file has none, and then so are all figures in seconds
-    cycle_seconds: float | None
+    cycle_seconds: float | None = _of("activity.traffic.clock.cycle_seconds")
     # worst arrival in the event simulation, in router cycles: with a tick of this length no spike is late
-    shortest_tick_cycles: int
-    shortest_tick_at: int | None  # the tick of the run with this arrival
-    shortest_tick_seconds: float | None  # the same in seconds
+    shortest_tick_cycles: int = _of("activity.traffic.shortest_tick_cycles")
+    shortest_tick_at: int | None = _of("activity.traffic.shortest_tick_at")  # the tick of the run with this arrival
+    shortest_tick_seconds: float | None = _of("activity.traffic.shortest_tick_seconds")  # the same in seconds
     # safe_tick_cycles, safe_tick_seconds: bound on it, for any order in which links serve their spikes
-    safe_tick_cycles: int
-    safe_tick_seconds: float | None
+    safe_tick_cycles: int = _of("activity.traffic.safe_tick_cycles")
+    safe_tick_seconds: float | None = _of("activity.traffic.safe_tick_seconds")
     # safe_tick_any_stimulus_cycles, safe_tick_any_stimulus_seconds: bound if every neuron with a target fires in one
     # tick
-    safe_tick_any_stimulus_cycles: int
-    safe_tick_any_stimulus_seconds: float | None
+    safe_tick_any_stimulus_cycles: int = _of("activity.traffic.safe_tick_any_cycles")
+    safe_tick_any_stimulus_seconds: float | None = _of("activity.traffic.safe_tick_any_seconds")
     # longest router cycle with which the chip's tick is a safe one for any stimulus on the mesh; this and what else is
     # compared with the tick is ``None`` if ticks last as long as their work
-    longest_cycle_seconds: float | None
+    longest_cycle_seconds: float | None = _of(
+        lambda s: None if s.chip.is_timed else s.activity.traffic.longest_cycle_seconds
+    )
     # late spikes on the mesh at the chip's tick; ``None`` where the length of a router cycle is not known
     late: LateFigures | None
-    crossings_per_frame: float  # chip boundaries that spikes cross
-    host_spikes_per_frame: float  # spikes from the host to axons, input and bias
-    host_spikes_per_second: float  # the same over time
-    readout_spikes_per_frame: float  # spikes that are read out
-    port_spikes_per_tick: int  # most spikes through the ports of one chip in one tick: host, readout and other chips
-    port_spikes_per_second_limit: float | None  # what the ports of one chip carry together
-    port_seconds: float | None  # time that the ports need for their busiest tick
-    port_share_of_tick: float | None  # the same as a share of the tick
+    crossings_per_frame: float = _of("crossings_per_frame")  # chip boundaries that spikes cross
+    # spikes from the host to axons, input and bias
+    host_spikes_per_frame: float = _of(lambda s: s.per_frame(s.wires.host_spikes))
+    host_spikes_per_second: float = _of(lambda s: s.wires.host_spikes / s.energy.seconds)  # the same over time
+    readout_spikes_per_frame: float = _of(lambda s: s.per_frame(s.wires.readout_spikes))  # spikes that are read out
+    # most spikes through the ports of one chip in one tick: host, readout and other chips
+    port_spikes_per_tick: int = _of("activity.traffic.peak_port_spikes")
+    # what the ports of one chip carry together
+    port_spikes_per_second_limit: float | None = _of("activity.traffic.boundary_spikes_per_second")
+    port_seconds: float | None = _of("activity.traffic.port_seconds")  # time that the ports need for their busiest tick
+    port_share_of_tick: float | None = _of(lambda s: _of_tick(s, truediv))  # the same as a share of the tick
     # whether that is more than the tick, so that spikes come too late there whatever the mesh does; ``None`` if the
     # rate of the ports is unknown
-    ports_exceed_tick: bool | None
+    ports_exceed_tick: bool | None = _of(lambda s: _of_tick(s, gt))
 
 
 @dataclass(frozen=True)
@@ -113,10 +147,12 @@ class WorkFigures(Card):
     """Work of the cores."""
 
     # synaptic_events_per_tick, synaptic_events_per_frame: synapses on axons that are due, over all cores
-    synaptic_events_per_tick: float
-    synaptic_events_per_frame: float
-    largest_core_events_per_tick: int  # most synaptic events of one core in one tick
-    firing_neurons_per_tick: float  # neurons that fire, copies, relays, splitters and those that are read out included
+    synaptic_events_per_tick: float = _of(lambda s: s.counts.synaptic_events / s.counts.ticks)
+    synaptic_events_per_frame: float = _of("synaptic_events_per_frame")
+    # most synaptic events of one core in one tick
+    largest_core_events_per_tick: int = _of(lambda s: int(s.activity.work.peak_core_events.max(initial=0)))
+    # neurons that fire, copies, relays, splitters and those that are read out included
+    firing_neurons_per_tick: float = _of(lambda s: s.firing / s.counts.ticks)
 
 
 @dataclass(frozen=True)
@@ -133,21 +169,35 @@ class EnergyTermFigures:
     included_in: str | None  # "fit" if other terms already include this one: it is shown but not added
 
 
+def _terms(steady: SteadyActivity) -> dict[str, EnergyTermFigures]:
+    return {
+        term.key: EnergyTermFigures(
+            counted=term.title,
+            count_per_frame=steady.per_frame(term.count),
+            joules_each=term.joules_each,
+            joules_per_frame=None if term.joules is None else steady.per_frame(term.joules),
+            watts=None if term.joules is None else term.joules / steady.energy.seconds,
+            included_in=term.included_in,
+        )
+        for term in steady.energy.terms
+    }
+
+
 @dataclass(frozen=True)
 class EnergyFigures(ReadOnly, Card):
     """Energy and power of the whole board, idle chips included; docs/energy.md has the formulas."""
 
     # joules_per_tick, joules_per_frame, watts: sum of the terms that are known and in no other; ``None`` where the chip
     # file has no figure at all
-    joules_per_tick: float | None
-    joules_per_frame: float | None
+    joules_per_tick: float | None = _of("energy.joules_per_tick")
+    joules_per_frame: float | None = _of("joules_per_frame")
     # mean, deviation and confidence interval of the energy per frame over the stimuli
-    joules_per_frame_spread: Spread | None
-    watts: float | None
-    terms: Mapping[str, EnergyTermFigures]  # by the keys of the chip file
-    absent: tuple[str, ...]  # figures that the chip file lacks: missing in the sums
+    joules_per_frame_spread: Spread | None = _of("joules_spread")
+    watts: float | None = _of(lambda s: s.energy.watts())
+    terms: Mapping[str, EnergyTermFigures] = _of(_terms)  # by the keys of the chip file
+    absent: tuple[str, ...] = _of("energy.absent")  # figures that the chip file lacks: missing in the sums
     # published average, everything included: a reference at its own operating point, part of no sum
-    average_joules_per_synaptic_event: float | None
+    average_joules_per_synaptic_event: float | None = _of("energy.average_joules_each")
 
     @property
     def static_share(self) -> float | None:
@@ -189,19 +239,24 @@ class NodeTimeFigures(ReadOnly):
     frame_seconds: float | None
 
 
-@dataclass(frozen=True)
+def _frame_period(steady: Any) -> Spread:
+    periods = steady.seconds.frame_period().tolist()
+    return spread_of(periods, sum(periods) / len(periods))
+
+
+@dataclass(frozen=True, kw_only=True)
 class TickTimeFigures:
     """Ticks that last as long as their work, over all stimuli; docs/timed-ticks.md has the definitions."""
 
     # mean_seconds, longest_seconds, bound_seconds: of a tick in the event simulation, barrier_seconds included, and the
     # mean of what counts bound it by
-    mean_seconds: float
-    longest_seconds: float
-    bound_seconds: float
-    barrier_seconds: float
+    mean_seconds: float = _of(lambda s: float(s.seconds.measured.mean()))
+    longest_seconds: float = _of(lambda s: float(s.seconds.measured.max()))
+    bound_seconds: float = _of(lambda s: float(s.seconds.bound.mean()))
+    barrier_seconds: float = _of("activity.times.barrier")
     # frame_period_seconds, frame_period_bound_seconds: from sample to sample, mean over the stimuli, and its bound
-    frame_period_seconds: Spread
-    frame_period_bound_seconds: float
+    frame_period_seconds: Spread = _of(_frame_period)
+    frame_period_bound_seconds: float = _of(lambda s: float(s.seconds.frame_period("bound").mean()))
     # slowest_core, slowest_core_share, slowest_node: the core that ends most ticks of the first stimulus, the share
     # that it ends, and the node of most of its neurons
     slowest_core: tuple[int, int]
@@ -234,18 +289,19 @@ class RunFigures(Card):
     tick_times: TickTimeFigures | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CoreMap(ReadOnly, Card):
     """Places and contents of the C cores that a program uses; small for any program."""
 
-    names: tuple[str, ...]  # names of the nodes
+    names: tuple[str, ...] = _of(lambda program: tuple(port.name for port in program.nodes))  # names of the nodes
     # cores, chips: columns and rows of cores on a chip, and of chips on the board
-    cores: tuple[int, int]
-    chips: tuple[int, int]
-    tile: tuple[int, int]  # columns and rows of cores that share a router
-    places: int  # neurons that a core has room for
-    dead: tuple[tuple[int, int], ...]  # x and y of cores that cannot be used
-    coordinates: NDArray[np.int32]  # (C, 2): x and y on the board
+    cores: tuple[int, int] = _of("chip.cores")
+    chips: tuple[int, int] = _of("chip.chips")
+    tile: tuple[int, int] = _of("chip.tile")  # columns and rows of cores that share a router
+    places: int = _of("chip.neurons")  # neurons that a core has room for
+    # x and y of cores that cannot be used
+    dead: tuple[tuple[int, int], ...] = _of(lambda p: tuple(sorted({*p.chip.defects.cores, *p.chip.defects.routers})))
+    coordinates: NDArray[np.int32] = _of("coordinates")  # (C, 2): x and y on the board
     neurons: Ints  # (C,): neurons of nodes; relays, splitters and copies included
     # main, second: (C,): positions in ``names`` of the node with most neurons and of the one that follows; -1 for none
     main: Ints
@@ -326,14 +382,8 @@ class Responses(Card):
         in_seconds: Callable[[int | None], float | None],
     ) -> Responses:
         """Convert ticks into the other units; ``None`` stays ``None``. Without ticks per step there are no steps."""
-        return cls(
-            first_response_steps=_steps(first, ticks_per_step),
-            first_response_ticks=first,
-            first_response_seconds=in_seconds(first),
-            full_response_steps=_steps(full, ticks_per_step),
-            full_response_ticks=full,
-            full_response_seconds=in_seconds(full),
-        )
+        steps = [_steps(ticks, ticks_per_step) for ticks in (first, full)]
+        return cls(steps[0], first, in_seconds(first), steps[1], full, in_seconds(full))
 
 
 def _steps(ticks: int | None, ticks_per_step: int | None) -> int | float | None:
@@ -347,13 +397,16 @@ class OutputResponses(Card):
     """Responses of one output node."""
 
     predicted: Responses  # from the schedule
-    measured: Responses  # from the dependency wave on the program; empty where nothing was mapped
+    # from the dependency wave on the program; empty where nothing was mapped
+    measured: Responses = field(default_factory=Responses)
     # ticks from onset to the first output spike that differs between a run with and one without the stimulus
-    observed_first_difference_ticks: int | None
+    observed_first_difference_ticks: int | None = None
     # predicted first response plus frame period minus one tick, of the input that is answered last; none where the
     # program's frame period is not that of the rollout
-    worst_case_reaction_ticks: int | None
-    full_response_exact: bool  # whether the predicted full response is exact; else it is an upper bound
+    worst_case_reaction_ticks: int | None = None
+    full_response_exact: bool = field(
+        kw_only=True
+    )  # whether the predicted full response is exact; else it is an upper bound
     # the same for the input that is answered first, and for every input that reaches the output
     best_input_reaction_ticks: int | None = None
     reaction_ticks_by_input: Mapping[str, int] = field(default_factory=dict)
@@ -502,6 +555,12 @@ class ReportRow(ReadOnly, Card):
     left_out: Mapping[str, int] = field(default_factory=dict)
     accuracy: Accuracy | None = None
 
+    @classmethod
+    def of(cls, pattern: RolloutPattern, execution: str, status: Status = "mapped", **figures: Any) -> ReportRow:
+        """Make the row of a pattern."""
+        streaming, bridging = pattern.streaming_edges, tuple(pattern.bridging_edges.items())
+        return cls(pattern.name, execution, status, streaming, bridging, **figures)
+
     def _facts(self) -> dict[str, object]:
         return {
             "pattern": self.pattern,
@@ -513,6 +572,11 @@ class ReportRow(ReadOnly, Card):
             "cores": "-" if self.usage is None else self.usage.cores,
             "verified": {None: "-", False: "no", True: "proven" if self.proven else "yes"}[self.verified],
         }
+
+    def pattern_of(self, network: Network) -> RolloutPattern:
+        """Return the pattern, of the report's network."""
+        bridging = dict(self.bridging_edges)
+        return RolloutPattern.from_streaming_edges(network, self.streaming_edges, self.pattern, bridging=bridging)
 
     @property
     def joules_per_frame(self) -> float | None:

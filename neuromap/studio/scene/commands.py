@@ -45,8 +45,7 @@ def scene_of_network(network: Network, before: Scene) -> Scene:
 
 def with_input(scene: Scene, images: ImageSet | None) -> Scene:
     """Give a scene an initial input: the first image if an input takes it, else random frames."""
-    world = World(scene.network)
-    takes = [name for name in scene.network.inputs if images is not None and world.takes(name, images.shape)]
+    takes = [] if images is None else World(scene.network).takers(images.shape)
     shown = Shown(kind="random", label="random frames")
     if images is not None and takes:
         picture, label = _picture_of(images, 0)
@@ -62,11 +61,9 @@ def with_runs(scene: Scene, runs: tuple[SceneRun, ...]) -> Scene:
 
 def picture_shape(session: Session, node: str) -> tuple[int, int, int] | None:
     """Return the shape of pictures for an input node: that of the images if they fit, else its own; None if neither."""
-    network = session.stage.scene.network
-    if session.offer.images is not None and session.stage.takes(node, session.offer.images.shape):
-        return session.offer.images.shape
-    shape = network.nodes[node].shape
-    return shape if shape is not None and session.stage.takes(node, shape) else None
+    images, own = session.offer.images, session.stage.scene.network.nodes[node].shape
+    shapes = (own if images is None else images.shape, own)
+    return next((shape for shape in shapes if shape is not None and session.stage.world.takes(node, shape)), None)
 
 
 def _restart(session: Session, _: Document) -> None:
@@ -170,7 +167,7 @@ def _draw(session: Session, command: Document) -> None:
 
 def _image(session: Session, command: Document) -> None:
     images, number = session.offer.images, command.of("value", int)
-    takes = [n for n in session.stage.scene.network.inputs if images and session.stage.takes(n, images.shape)]
+    takes = [] if images is None else session.stage.world.takers(images.shape)
     if images is None or not takes:
         raise InputError("image: no set of images fits an input of this network; draw, or give --data")
     if not 0 <= number < len(images.images):
@@ -363,15 +360,13 @@ class Session:
                 self.is_playing = False
                 self.changed(line_of(error))
 
-    def close(self, keep: Callable[[Scene], object] | None = None) -> None:
+    def close(self) -> None:
         """End the session and free its resources."""
         with self.lock:
             if self.is_closed:
                 return
             self.is_playing, self.is_closed = False, True
             self._wake.set()
-            if keep is not None:
-                keep(self.stage.scene)
             self.stage.set_scene(self.stage.scene)  # releases programs and engines, and stops the mapper
 
 

@@ -11,7 +11,6 @@ from zlib import crc32
 
 import numpy as np
 
-from neuromap.arrays.times import Time
 from neuromap.errors import InputError, NeuromapError
 from neuromap.faults.edited_program import Edit, apply_edits, settled_state
 from neuromap.hardware.chip.chip_spec import ChipSpec
@@ -22,14 +21,12 @@ from neuromap.network.build import require_weights
 from neuromap.network.network import Network
 from neuromap.render.numbers import seconds
 from neuromap.render.value import Card
-from neuromap.report.figures.row import ReportRow
-from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.live_run import LiveRun
 from neuromap.simulation.run.tick_run import SpikeLabels, TickSpikes
-from neuromap.studio.scene.scene import MOST_TICKS, Change, Scene, SceneRun, Shown, World, WorldSource
+from neuromap.studio.scene.scene import MOST_TICKS, Change, Scene, SceneRun, Shown, World, world_source
 
 EXECUTIONS = ("windowed", "pipelined")
 
@@ -40,7 +37,7 @@ class Stage:
     # Actions are recorded as changes of the scene at ticks; since all random numbers depend only on tick and seed, the
     # same changes reproduce the same spikes.
     # now: the tick that runs next
-    # shown: the current input
+    # shown, world: the current input, and how input nodes sample it
     # runs: the runs being played; empty before they are mapped
     # mapped: results of mapping (number of the run, execution), as far as known
     # lock: hold it while reading runs, so that they stand still
@@ -54,15 +51,7 @@ class Stage:
         self.verdict: bool | None = None
         self.turns = 0
         self._generation = 0
-        self._set(scene)
-
-    def _set(self, scene: Scene) -> None:
-        world = World(scene.network, scene.stimulus)  # first, so that a refusal changes nothing
-        self._generation += 1
-        self._scene, self.now, self._applied, self._world = scene, 0, 0, world
-        self.shown = Shown()
-        self.runs: tuple[PlayedRun, ...] = ()
-        self.mapped, self.verdict = {}, None
+        self.set_scene(scene)
 
     @property
     def scene(self) -> Scene:
@@ -104,7 +93,12 @@ class Stage:
     def set_scene(self, scene: Scene) -> None:
         """Replace the scene; the new one must be mapped."""
         with self.lock:
-            self._set(scene)
+            world = World(scene.network, scene.stimulus)  # first, so that a refusal changes nothing
+            self._generation += 1
+            self._scene, self.now, self._applied, self.world = scene, 0, 0, world
+            self.shown = Shown()
+            self.runs: tuple[PlayedRun, ...] = ()
+            self.mapped, self.verdict = {}, None
 
     def map(self, said: Callable[[], object] | None = None) -> bool:
         """Map every run, in its own execution first; slow, and safe to run in another thread."""
@@ -136,7 +130,7 @@ class Stage:
         if len(found) < len(programs):
             return
         self.now, self._applied, self.shown = 0, 0, Shown()
-        self.runs = tuple(PlayedRun(p, self._world, lambda: self.shown, self._choice) for p in found)
+        self.runs = tuple(PlayedRun(p, self.world, lambda: self.shown, self._choice) for p in found)
         self._apply()
 
     def catch_up(self, most: int, seconds: float = math.inf) -> bool:
@@ -152,7 +146,7 @@ class Stage:
             kept = self._scene.changes[: max(0, self._applied - 1)]
             is_cut = len(kept) < len(self._scene.changes)
             if is_cut:
-                self._set(replace(self._scene, changes=kept, ticks=self.now, checksums=()))
+                self.set_scene(replace(self._scene, changes=kept, ticks=self.now, checksums=()))
             return is_cut
 
     def advance(self, n_ticks: int, seconds: float = math.inf) -> int:
@@ -179,10 +173,6 @@ class Stage:
                 self.verdict = sums == self._scene.checksums if self._scene.checksums else None
             return self.now - begin
 
-    def takes(self, node: str, shape: tuple[int, int, int]) -> bool:
-        """Whether pictures of a shape can be shown to an input node."""
-        return self._world.takes(node, shape)
-
     def ticks_to_frame(self) -> int:
         """Count the ticks until every output of the first run has shown a further frame."""
         with self.lock:
@@ -191,7 +181,7 @@ class Stage:
     def show(self, shown: Shown) -> None:
         """Change the input from now on; a replay ends here, and recording continues from here."""
         with self.lock:
-            self._world.check(shown)
+            self.world.check(shown)
             self._record(Change(self.now, shown=shown))
 
     def edit(self, run: int, edits: Sequence[Edit]) -> None:
@@ -225,10 +215,8 @@ class Stage:
     def restart(self) -> None:
         """Restart at tick 0 with the current input and edits, and discard the recording."""
         with self.lock:
-            now = self.scene if not self.is_replaying else replace(self._scene, ticks=self.now)
-            kept = tuple(change for change in now.changes if change.tick <= self.now)
-            self._scene = replace(now, changes=kept).begun_again()
-            self.verdict = None
+            kept = tuple(change for change in self._scene.changes if change.tick <= self.now)
+            self._scene, self.verdict = replace(self._scene, changes=kept).begun_again(), None
             if self.runs:
                 self._begin()
 
@@ -246,88 +234,6 @@ class Stage:
 # One rollout on the stage: its mapping, its live run and the edits in force.
 
 
-# Figures of a rollout, from its schedule immediately and from its program once mapped.
-@dataclass(frozen=True)
-class ScheduleFigures(Card):
-    """Figures known from the schedule alone, in update steps of its execution."""
-
-    execution: str  # the time axis
-    problem: str = ""  # why there is no schedule, in one line; empty if there is
-    inference_factor: int | None = None  # F of the pattern
-    # frame_period, first_response, full_response: in update steps; least first response and greatest full response over
-    # outputs
-    frame_period: Time | None = None
-    first_response: int | None = None
-    full_response: int | None = None
-    is_exact: bool = True  # whether the full response is exact; else it is an upper bound
-
-
-@dataclass(frozen=True)
-class ChipFigures(Card):
-    """Figures of a program, in ticks."""
-
-    cores: int  # cores in use
-    frame_period: Time  # in ticks
-    ticks_per_step: int | None  # None if the schedule is in ticks
-    # first_response, full_response: in ticks, predicted from the schedule that was mapped
-    first_response: int
-    full_response: int
-    tick_seconds: float | None  # length of a tick; None if it lasts as long as its work
-
-    @property
-    def sampling_hz(self) -> float | None:
-        """Input frames per second."""
-        return None if self.tick_seconds is None else float(1 / (self.frame_period * self.tick_seconds))
-
-
-def schedule_figures(pattern: RolloutPattern, execution: str) -> ScheduleFigures:
-    """Compute the figures of a schedule; if there is none, return the problem."""
-    factor = pattern.inference_factor if pattern.is_valid else None
-    try:
-        rollout = Rollout(pattern.network, pattern, execution)
-        outputs = pattern.network.outputs
-        return ScheduleFigures(
-            execution,
-            "",
-            factor,
-            rollout.frame_period,
-            min(rollout.first_response(name) for name in outputs),
-            max(rollout.full_response(name) for name in outputs),
-            all(rollout.full_response_is_exact(name) for name in outputs),
-        )
-    except NeuromapError as error:
-        return ScheduleFigures(execution, str(error), factor)
-
-
-def chip_figures(rollout: Rollout, program: ChipProgram) -> ChipFigures:
-    """Compute the figures of a program."""
-    scale = 1 if rollout.is_tick_level else program.ticks_per_step
-    outputs = rollout.network.outputs
-    return ChipFigures(
-        program.n_cores,
-        program.period,
-        None if rollout.is_tick_level else scale,
-        min(rollout.first_response(name) for name in outputs) * scale,
-        max(rollout.full_response(name) for name in outputs) * scale,
-        None if program.chip.is_timed else program.chip.tick_seconds,
-    )
-
-
-def timeline_row(rollout: Rollout, program: ChipProgram) -> ReportRow:
-    """Make a report row with just the fields that a timeline needs."""
-    pattern = rollout.pattern
-    return ReportRow(
-        pattern=pattern.name,
-        execution=rollout.execution,
-        status="mapped",
-        streaming_edges=pattern.streaming_edges,
-        bridging_edges=tuple(pattern.bridging_edges.items()),
-        frame_period_ticks=program.period,
-        ports=program.nodes,
-        rollout=rollout,
-    )
-
-
 # Number of ticks whose spikes are kept.
 HISTORY = 256
 # Time limit of the mapper's search, in seconds.
@@ -341,7 +247,6 @@ class Mapped(Card):
     problem: str = ""  # why it does not run, in one line; empty if it does
     rollout: Rollout | None = None  # the mapped schedule
     program: ChipProgram | None = None  # program of the chip
-    figures: ChipFigures | None = None  # in ticks
 
 
 def map_run(network: Network, chip: ChipSpec, run: SceneRun, execution: str) -> Mapped:
@@ -349,7 +254,7 @@ def map_run(network: Network, chip: ChipSpec, run: SceneRun, execution: str) -> 
     try:
         rollout = Rollout(network, run.pattern, execution)
         mapped = map_with_stages(rollout, chip, MappingOptions(seconds=_SECONDS))
-        return Mapped("", mapped.rollout, mapped.program, chip_figures(mapped.rollout, mapped.program))
+        return Mapped("", mapped.rollout, mapped.program)
     except NeuromapError as error:
         return Mapped(str(error))
 
@@ -371,7 +276,7 @@ class PlayedRun:
 
     def __init__(self, program: ChipProgram, world: World, shown: Callable[[], Shown], choice: EngineChoice) -> None:
         self.program, self.edits, self.checksum = program, tuple[Edit, ...](), 0
-        self.live = LiveRun(program, WorldSource(world, program, shown), choice, history=HISTORY)
+        self.live = LiveRun(program, world_source(world, program, shown), choice, history=HISTORY)
         self.labels = SpikeLabels(program)
 
     def tick(self) -> TickSpikes:

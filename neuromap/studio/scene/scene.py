@@ -21,6 +21,7 @@ from neuromap.network.network import Network
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.execution import chosen_period
+from neuromap.simulation.run.live_run import FrameSource
 from neuromap.simulation.stimulus import value_ranges
 
 Kind = Literal["picture", "random", "stimulus"]
@@ -172,10 +173,8 @@ class World:
     # shapes: stimulus (n_frames, size)
 
     def __init__(self, network: Network, stimulus: Mapping[str, Bits] | None = None) -> None:
-        self._stimulus = stimulus
-        self._sizes = {name: network.nodes[name].size for name in network.inputs}
-        self._numbers = {name: k for k, name in enumerate(network.inputs)}
-        self._shapes = {name: network.nodes[name].shape for name in network.inputs}
+        self._network, self._stimulus = network, stimulus
+        self._sizes = {name: network.nodes[name].size for name in network.inputs}  # refuses nodes without a shape
         self._ranges = value_ranges(network) or {}
         self._encodings = _encodings(network)
 
@@ -189,14 +188,18 @@ class World:
         for name in self._sizes:
             self.bits(shown, name, 0, 1)
 
+    def takers(self, shape: tuple[int, int, int]) -> list[str]:
+        """List the inputs whose frames can be pictures of a shape."""
+        return [node for node in self._sizes if self.takes(node, shape)]
+
     def takes(self, node: str, shape: tuple[int, int, int]) -> bool:
         """Whether pictures of a shape can be frames of a node."""
         encoding = self._encodings.get(node)
-        return self._shapes[node] == (shape if encoding is None else encoding.frame_shape(shape))
+        return self._network.nodes[node].shape == (shape if encoding is None else encoding.frame_shape(shape))
 
     def bits(self, shown: Shown, node: str, tick: int, frame: int) -> Bits:
         """Return what a node samples at a tick, shape (size,); ``frame`` is the number of its frame."""
-        rng = np.random.default_rng((shown.seed, self._numbers[node], tick + _BEFORE))
+        rng = np.random.default_rng((shown.seed, self._network.inputs.index(node), tick + _BEFORE))
         found = self._clear(shown, node, frame, rng)
         if shown.noise:
             struck = rng.random(len(found)) < shown.noise
@@ -209,7 +212,7 @@ class World:
         return rng.integers(low, high, self._sizes[node], np.int32, endpoint=True)
 
     def _clear(self, shown: Shown, node: str, frame: int, rng: np.random.Generator) -> Bits:
-        size = self._sizes[node]
+        size, shape = self._sizes[node], self._network.nodes[node].shape
         if shown.kind == "random":
             random: Bits = rng.random(size) < shown.density
             return random * self._drawn(node, rng) if node in self._ranges else random
@@ -225,24 +228,21 @@ class World:
         if encoding is not None:
             bits: Bits = encode(encoding, intensities, 1, rng).reshape(-1)
             return bits
-        if picture.shape != self._shapes[node]:
-            raise StimulusError(f"picture of {node}: has shape {picture.shape}; the node has {self._shapes[node]}")
+        if picture.shape != shape:
+            raise StimulusError(f"picture of {node}: has shape {picture.shape}; the node has {shape}")
         drawn: Bits = rng.random(size, np.float32) < intensities.reshape(-1)
         return drawn
 
 
-class WorldSource:
-    """The world as sampled by a run, at the ticks of its clock."""
+def world_source(world: World, program: ChipProgram, shown: Callable[[], Shown]) -> FrameSource:
+    """Return the world as a run samples it, at the ticks of its clock: a frame of every input node by its number."""
+    ports = [port for port in program.nodes if port.kind == "input"]
 
-    def __init__(self, world: World, program: ChipProgram, shown: Callable[[], Shown]) -> None:
-        self._world, self._shown, self._period = world, shown, program.period
-        self._ports = [port for port in program.nodes if port.kind == "input"]
+    def sample(frame: int) -> dict[str, Bits]:
+        seen = shown()
+        return {port.name: world.bits(seen, port.name, port.tick(program.period, frame), frame) for port in ports}
 
-    def __call__(self, frame: int) -> dict[str, Bits]:
-        """Sample a frame of every input node."""
-        shown = self._shown()
-        ticks = ((port.name, port.tick(self._period, frame)) for port in self._ports)
-        return {name: self._world.bits(shown, name, tick, frame) for name, tick in ticks}
+    return sample
 
 
 def _encodings(network: Network) -> dict[str, InputEncoding]:

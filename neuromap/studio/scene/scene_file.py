@@ -72,7 +72,9 @@ def read_scene(data: bytes, what: str = "scene") -> Scene:
     if top.of("format", str) != FORMAT or top.of("version", int) != VERSION:
         raise InputError(f"{what}: is not a {FORMAT} of version {VERSION}; save it again from this studio")
     top.allow(("format", "version", "network", "chip", "runs", "ticks", "checksums", "stimulus", "changes"))
-    network = _network(top.inner("network"), what)
+    inner = top.inner("network")
+    inner.allow(("toml", "weights"))
+    network = read_network(inner, f"{what}.network")
     return Scene(
         network=network,
         chip=_chip(top),
@@ -104,10 +106,10 @@ def _change(change: Change) -> dict[str, Any]:
     return {"tick": change.tick, "shown": {**plain, "pictures": pictures}}
 
 
-def _network(document: Document, what: str) -> Network:
-    document.allow(("toml", "weights"))
+def read_network(document: Document, what: str) -> Network:
+    """Read a network from the members ``toml`` and ``weights``."""
     weights = document.raw("weights", MOST_WEIGHT_BYTES) if "weights" in document else None
-    return network_from_bytes(document.text("toml", MOST_TOML_BYTES).encode(), weights, f"{what}.network")
+    return network_from_bytes(document.text("toml", MOST_TOML_BYTES).encode(), weights, what)
 
 
 def _chip(top: Document) -> ChipSpec:

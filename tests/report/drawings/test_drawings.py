@@ -235,7 +235,7 @@ def timeline_row(network, responses, period, ports):
         ticks_per_step=period,
         predicted=responses,
         full_response_exact=True,
-        outputs={"O": OutputResponses(responses, responses, None, period, True)},
+        outputs={"O": OutputResponses(responses, responses, None, period, full_response_exact=True)},
         rollout=Rollout(network, "streaming"),
         ports=ports,
     )
