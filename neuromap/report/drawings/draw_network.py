@@ -209,11 +209,12 @@ def layout(network: Network) -> Layout:
 
 
 def _back_edges(network: Network) -> frozenset[EdgeKey]:
-    """Find the edges that close a cycle in a depth-first search from the inputs, in file order."""
+    """Find the edges that close a cycle in a depth-first search from the inputs, then other nodes, in file order."""
     import networkx as nx  # slow to import
 
     root = ""  # no node is called that
-    graph: nx.DiGraph[str] = nx.DiGraph([*((root, name) for name in network.inputs), *network.edges])
+    first = (*network.inputs, *network.nodes)  # a bias or a state may drive nodes that no input reaches
+    graph: nx.DiGraph[str] = nx.DiGraph([*((root, name) for name in first), *network.edges])
     on_the_way, back = set[str](), set[EdgeKey]()
     for u, v, step in nx.dfs_labeled_edges(graph, root):
         if step == "forward":

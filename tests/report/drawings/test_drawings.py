@@ -17,6 +17,7 @@ from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.network.network import Network
 from neuromap.network.network_file import load_network
+from neuromap.network.spiking_neuron import CurrentNeuron
 from neuromap.render.numbers import joules, plain, seconds, short_count
 from neuromap.render.svg import element, shorten
 from neuromap.report.drawings.draw_network import draw_network, draw_window, layout
@@ -58,6 +59,15 @@ def test_edges_run_to_the_right_but_for_back_edges(networks, data):
         nx.DiGraph([(u, v) for u, v in network.edges if u != v and (u, v) not in places.back_edges])
     )
     assert set(places.order) == set(network.nodes)
+
+
+def test_networks_without_inputs_are_drawn_too():
+    driven = CurrentNeuron(threshold=64, bias=9)
+    edges = {("A", "B"): [[1]], ("B", "C"): [[1]], ("C", "B"): [[1]]}
+    network = build_network(dict.fromkeys("ABC", (1, driven)), edges, outputs=["B"])
+    assert network.inputs == ()
+    assert layout(network).back_edges == {("C", "B")}
+    assert len(titles(draw_network(network, None), "edge")) == len(edges)
 
 
 @given(st.data())
