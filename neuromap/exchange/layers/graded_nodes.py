@@ -19,7 +19,7 @@ from neuromap.network.edge import MatrixSource
 from neuromap.network.network import Network
 from neuromap.network.spiking_neuron import GREATEST_SUM, PAYLOAD, GradedNeuron
 from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, Shape
-from neuromap.network.weights import Margins, Padding, StoredWeights, cells_before, output_length
+from neuromap.network.weights import Margins, Padding, StoredWeights, cells_around, output_length
 from neuromap.render.value import Card
 
 # Greatest weight of an addend: with 8-bit values, sums stay far below 31 bits.
@@ -409,7 +409,7 @@ def _words(
     for word in words:
         lengths = list(zip(source[:2], kernel, stride, strict=True))
         made = [output_length(*along, word) for along in lengths]
-        before = [cells_before(n, m, k, s, word) for (n, k, s), m in zip(lengths, target[:2], strict=True)]
+        before = [cells_around(n, m, k, s, word)[0] for (n, k, s), m in zip(lengths, target[:2], strict=True)]
         if tuple(made) == tuple(target[:2]) and tuple(before) == margins[:2]:
             return word
     return margins
