@@ -18,7 +18,7 @@ from neuromap.arrays.times import Time, whole
 from neuromap.errors import NotSupportedError, PatternError
 from neuromap.files.argument_checks import needs
 from neuromap.rollout.cycles.indexed_network import IndexedNetwork
-from neuromap.rollout.indexed_pattern import IndexedPattern, LongestWalks
+from neuromap.rollout.indexed_pattern import IndexedPattern, LongestWalks, windowed_phases
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.node_times import indexed_cycle_ratio, pipelined_period
 
@@ -186,22 +186,6 @@ def _shifted(indexed: IndexedPattern, rho: Sequence[int]) -> tuple[int, ...]:
 # schedule. The functions work on an indexed valid pattern and return one phase per node.
 
 
-def windowed_phases(pattern: IndexedPattern, latencies: Sequence[int]) -> list[int]:
-    """Longest paths inside a frame: phi(v) = max over its edges of c(e) plus, where R(e) = 0, phi(u)."""
-    # Frame 0 and the inputs are known at time 0, so inputs have phase 0 here; with latency 1 everywhere it is the
-    # tableau of the window of size 1 (Fischer, Köhler, Pfeil 2018).
-    # latencies: c, at least 1
-    # returns update steps or ticks
-    graph = pattern.graph
-    phases = [0] * graph.n
-    for v in pattern.sequential_order:
-        for e in graph.incoming[v]:
-            begin = 0 if pattern.values[e] else phases[graph.sources[e]]
-            if begin + latencies[e] > phases[v]:
-                phases[v] = begin + latencies[e]
-    return phases
-
-
 def pipelined_phases(pattern: IndexedPattern, latencies: Sequence[int], period: Time) -> list[Time]:
     """Least phases with phi(v) - phi(u) + R(e) P >= c(e) on every edge and all inputs at 0."""
     # They are the longest walks from the inputs under the weights c(e) - R(e) P, and may be negative. If P is a
@@ -247,8 +231,17 @@ class FrameShifts:
         graph, values = pattern.graph, pattern.values
         shifts: list[int | None] = [None] * graph.n
         for root in (*graph.inputs, *range(graph.n)):
-            if shifts[root] is None:
-                _spread(pattern, shifts, root)
+            if shifts[root] is not None:
+                continue
+            shifts[root] = 0
+            front = [root]
+            for u in front:  # grows while it is read: over all edges, in both directions
+                ways = [(graph.targets[e], values[e]) for e in graph.outgoing[u]]
+                ways += [(graph.sources[e], -values[e]) for e in graph.incoming[u]]
+                for v, r in ways:
+                    if shifts[v] is None:
+                        shifts[v] = (shifts[u] or 0) + r
+                        front.append(v)
         self.of_node = tuple(shift or 0 for shift in shifts)
         ends = zip(graph.sources, graph.targets, values, strict=True)
         self.streams = gcd(*(self.of_node[u] + r - self.of_node[v] for u, v, r in ends))
@@ -256,20 +249,6 @@ class FrameShifts:
     def parts(self, node: int, period: Time) -> int:
         """Fractional part of the exact time of a node's frame 0, in parts of a step or tick; 0 at equal intervals."""
         return -self.of_node[node] * period.numerator % period.denominator
-
-
-def _spread(pattern: IndexedPattern, shifts: list[int | None], root: int) -> None:
-    """Spread shifts over all edges, in both directions, from a node with shift 0."""
-    graph = pattern.graph
-    shifts[root] = 0
-    front = [root]
-    for u in front:  # grows while it is read
-        ways = [(graph.targets[e], pattern.values[e]) for e in graph.outgoing[u]]
-        ways += [(graph.sources[e], -pattern.values[e]) for e in graph.incoming[u]]
-        for v, r in ways:
-            if shifts[v] is None:
-                shifts[v] = (shifts[u] or 0) + r
-                front.append(v)
 
 
 def least_mean_period(ratio: Fraction | None, streams: int, least: int = 1) -> Time:
