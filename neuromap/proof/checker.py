@@ -175,11 +175,7 @@ class Checker:
 
     def _differences(self, core: int, chip: list[Ints], most: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
         """List the terms whose weights on the chip and in the network differ."""
-        mine = self.certificate
-        claimed = np.flatnonzero(
-            (mine.neuron[core] != codes.NOBODY) & (self._soma[core] == np.arange(self.program.shape[1]))
-        )
-        wanted = self._wanted(core, claimed, most)
+        wanted = self._wanted(core, np.flatnonzero(self._claimed(core)), most)
         neuron, source, lag, current, weight = (np.concatenate(pair) for pair in zip(chip, wanted, strict=True))
         split = len(chip[0])
         sources = np.unique(source)
@@ -200,6 +196,10 @@ class Checker:
         rest, at = np.divmod(rest, max(1, len(lags)))
         neuron, place = np.divmod(rest, max(1, len(sources)))
         return neuron, sources[place], lags[at], which, there[differs], here[differs]
+
+    def _claimed(self, core: int) -> Bools:
+        claimed: Bools = self.certificate.neuron[core] != codes.NOBODY
+        return claimed & (self._soma[core] == np.arange(len(claimed)))
 
     def _wanted(self, core: int, claimed: Ints, most: Ints) -> tuple[Ints, ...]:
         """List the network's terms of claimed neurons; a relay has one, its own neuron, of any weight."""
@@ -223,7 +223,7 @@ class Checker:
         """Check the claims of a core; return codes, shape (N,)."""
         mine, sums, kind = self.certificate, self.sums(core), self._kind
         number = mine.neuron[core]
-        claimed = (number != codes.NOBODY) & (self._soma[core] == np.arange(len(number)))
+        claimed = self._claimed(core)
         keeps = claimed & ~mine.relay[core] if mine.state else np.zeros(len(number), np.bool_)
         reaches, found = kind.forgetting(self.program, core, sums.low, sums.high)
         found[claimed & (reaches <= 0)] = codes.STRAY
@@ -239,9 +239,8 @@ class Checker:
             mine.relay[core], np.clip(reaches, 1, np.maximum(high, 1)), mine.threshold[number] << mine.power[core]
         )
         never, always = np.minimum(reaches, wanted) > high, np.maximum(reaches, wanted) <= low
-        same = np.where(
-            differs, 0, np.where(reaches == wanted, codes.EQUAL, np.where(never | always, codes.CLIPPED, 0))
-        )
+        same = np.where(never | always, codes.CLIPPED, 0)
+        same[reaches == wanted], same[differs] = codes.EQUAL, 0
         for n in np.flatnonzero(claimed & ~keeps & (found == 0) & (same == 0)).tolist():
             same[n] = self._decide(core, n, int(reaches[n]), int(wanted[n]), sums)
         found = np.where(found == 0, same, found).astype(np.uint8)
@@ -328,10 +327,7 @@ class Checker:
 
     def _ports(self) -> Iterator[str]:
         program, mine, host = self.program, self.certificate, self.program.host
-        expected = [
-            (n, int(b - a), k)
-            for n, a, b, k in zip(mine.names, mine.first[:-1], mine.first[1:], mine.kinds, strict=True)
-        ]
+        expected = list(zip(mine.names, np.diff(mine.first).tolist(), mine.kinds, strict=True))
         if [(port.name, port.size, port.kind) for port in program.nodes] != expected:
             yield "the nodes of program and certificate differ"
         first = (host.exact_arrival(program.period) + host.first_frame.astype(np.int64) * self._p) // self._q

@@ -23,11 +23,9 @@ def explain(program: ChipProgram, proof: Proof, most: int = MOST_LINES) -> list[
     """Explain each fault in one line; at most ``most`` lines, and how many more there are."""
     checker = Checker(program, proof.certificate)
     wrong = wrong_neurons(checker, proof.examined)
-    told = {f"core {core}, neuron {n}: " for core, n in wrong}
-    lines = [fault for fault in proof.faults if not any(fault.startswith(words) for words in told)]
-    lines = lines[:most]
-    for core, n in wrong[: most - len(lines)]:
-        lines.append(_line(checker, proof.examined, core, n))
+    told = tuple(f"core {core}, neuron {n}: " for core, n in wrong)
+    lines = [fault for fault in proof.faults if not fault.startswith(told)][:most]
+    lines += [_line(checker, proof.examined, core, n) for core, n in wrong[: most - len(lines)]]
     left = len(proof.faults) - len(lines)
     return [*lines, f"and {left} more"] if left > 0 else lines
 
