@@ -178,12 +178,13 @@ def _grouped_conv(conv: Conv, groups: int) -> Conv:
 
 
 def _grouped_dense(dense: Dense, groups: int) -> Dense:
+    grouped = replace(dense, groups=groups, weights=None)  # refuses what does not divide
     matrix = dense.matrix()
     blocks = [
         matrix[_of_group(dense.target_shape, groups, g)][:, _of_group(dense.source_shape, groups, g)].toarray()
         for g in range(groups)
     ]
-    return replace(dense, groups=groups, weights=StoredWeights(np.array(blocks)))
+    return replace(grouped, weights=StoredWeights(np.array(blocks)))
 
 
 def _of_group(shape: tuple[int, int, int], groups: int, group: int) -> NDArray[np.int64]:
