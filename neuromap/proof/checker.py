@@ -111,7 +111,7 @@ class Checker:
         self._place = np.full(int(certificate.first[-1]), -1, np.int64)
         self._soma = program.soma.reshape(program.shape) - np.arange(program.n_cores)[:, None] * program.shape[1]
         self._feed()
-        self._parts = PartialSums(program, certificate.holds, self._synapses, self.is_input)
+        self._parts = PartialSums(program, certificate.holds, self.synapses, self.is_input)
 
     def _feed(self) -> None:
         """Find the signal of every axon: its neuron of the network, the tick of its frame 0, its first frame."""
@@ -135,19 +135,20 @@ class Checker:
         self.signal[:, row] = signal  # the last of several; if another differs, they clash
         self.signal[0, row[(self.signal[:, row] != signal).any(axis=0)]] = codes.CLASH
 
-    def _synapses(self, core: int) -> tuple[Ints, Ints, Ints]:
-        """List the somata and neurons that the synapses of a core feed, and the signal over each."""
+    def synapses(self, core: int) -> tuple[Ints, Ints, Ints, Ints]:
+        """List the somata and neurons that the synapses of a core feed, the signal over each, and its axon."""
         axons = np.flatnonzero(self.signal[0, self.first_axon[core] : self.first_axon[core + 1]] != codes.NOBODY)
         synapses = self.program.synapses_of(np.full(len(axons), core), axons)
         some = np.flatnonzero(synapses.weight)
-        source, begin, first = self.signal[:, self.first_axon[core] + axons[synapses.row[some]]]
-        neuron, arrival = synapses.neuron[some], begin + synapses.delay[some] * self._q
-        return self._soma[core, neuron], neuron, np.stack([source, arrival, first, synapses.weight[some]])
+        axon, neuron = axons[synapses.row[some]], synapses.neuron[some]
+        source, begin, first = self.signal[:, self.first_axon[core] + axon]
+        arrival = begin + synapses.delay[some] * self._q
+        return self._soma[core, neuron], neuron, np.stack([source, arrival, first, synapses.weight[some]]), axon
 
     def sums(self, core: int) -> Sums:
         """Compare the sums of a core's neurons with the network's (Lemma 2)."""
         mine, n = self.certificate, self.program.shape[1]
-        soma, neuron, rows = self._synapses(core)
+        soma, neuron, rows, _ = self.synapses(core)
         wide = self._parts.gather(core, mine.begin[core], soma, rows)
         soma, neuron, source, arrival, first, weight = (column[~wide.told] for column in (soma, neuron, *rows))
         lag, off = np.divmod(arrival - mine.begin[core, soma], self._p)

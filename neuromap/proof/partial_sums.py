@@ -76,7 +76,7 @@ class PartialSums:
         self,
         program: ChipProgram,
         holds: Bools,
-        synapses: Callable[[int], tuple[Ints, Ints, Ints]],
+        synapses: Callable[[int], tuple[Ints, Ints, Ints, Ints]],
         is_input: Callable[[Ints], Bools],
     ) -> None:
         # holds: (C, N): which neurons are said to hold parts; synapses: reads those of a core, by neurons
@@ -116,7 +116,7 @@ class PartialSums:
 
     def _read_core(self, core: int) -> None:
         """Check the slices of a core; its mergers wait until they are asked for."""
-        self._read[core], (neuron, _, rows) = True, self._synapses(core)
+        self._read[core], (neuron, _, rows, _) = True, self._synapses(core)
         self._sums.clear()  # sums of other cores
         order, first = np.argsort(neuron, kind="stable"), core * self._program.shape[1]
         some, starts = np.unique(neuron[order], return_index=True)

@@ -18,7 +18,7 @@ import numpy as np
 
 from neuromap.loops import always_compiled
 from neuromap.render.value import Card
-from neuromap.rollout.cycles.indexed_network import IndexedNetwork
+from neuromap.rollout.cycles.indexed_network import IndexedNetwork, met
 
 # Simple paths with the most streaming edges through one block.
 #
@@ -248,15 +248,8 @@ def _hang_up(blocks: Sequence[BlockPaths]) -> tuple[list[int], dict[int, int]]:
     for b, block in enumerate(blocks):
         for v in block.nodes:
             blocks_at.setdefault(v, []).append(b)
-    order, gate, seen = [0], {}, {0}
-    for b in order:  # grows while it is read
-        for v in blocks[b].nodes:
-            for c in blocks_at[v]:
-                if c not in seen:
-                    seen.add(c)
-                    gate[c] = v
-                    order.append(c)
-    return order, gate
+    gate = dict(met([0], lambda b: ((c, v) for v in blocks[b].nodes for c in blocks_at[v])))
+    return [0, *gate], gate
 
 
 def _sweep_up(

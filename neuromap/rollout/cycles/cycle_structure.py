@@ -26,6 +26,7 @@ from neuromap.rollout.cycles.indexed_network import (
     Pair,
     Semiring,
     indexed_network,
+    met,
     once_per_network,
     reduce_graph,
 )
@@ -243,14 +244,9 @@ def _narrow_order(shape: dict[int, dict[int, None]]) -> list[int]:
             continue
         part = [start]
         for _ in range(3):  # restart from the farthest node: soon an end of the graph
-            part = [part[-1]]
-            seen = set(part)
-            for n in part:
-                found = [m for m in beside[n] if m not in seen]
-                seen.update(found)
-                part += found
+            part = [part[-1], *(m for m, _ in met(part[-1:], lambda n: ((m, n) for m in beside[n])))]
         order += part
-        placed |= seen
+        placed.update(part)
     return order[::-1]
 
 
@@ -450,26 +446,18 @@ class IncrementalOrder:
     def _between(self, u: int, v: int) -> list[int] | None:
         """Nodes to reorder for an edge from u back to v, in their new order; ``None`` if v reaches u."""
         # Two searches, forward from v and backward from u, take turns: if there is a path, they soon meet.
-        rank, after, before = self._rank, self._after, self._before
-        low, high = rank[v], rank[u]
+        rank, low, high = self._rank, self._rank[v], self._rank[u]
         forward, backward = [v], [u]
         reached, reaching = {v}, {u}
-        i = j = 0
-        while i < len(forward) or j < len(backward):
-            if i < len(forward):
-                for m in after[forward[i]]:
-                    if m in reaching:
+        sides = (self._after, forward, reached, reaching), (self._before, backward, reaching, reached)
+        at = 0
+        while at < len(forward) or at < len(backward):
+            for near, front, mine, others in sides:
+                for m in near[front[at]] if at < len(front) else ():
+                    if m in others:
                         return None
-                    if m not in reached and rank[m] < high:
-                        reached.add(m)
-                        forward.append(m)
-                i += 1
-            if j < len(backward):
-                for m in before[backward[j]]:
-                    if m in reached:
-                        return None
-                    if m not in reaching and rank[m] > low:
-                        reaching.add(m)
-                        backward.append(m)
-                j += 1
+                    if m not in mine and low < rank[m] < high:
+                        mine.add(m)
+                        front.append(m)
+            at += 1
         return sorted(backward, key=rank.__getitem__) + sorted(forward, key=rank.__getitem__)

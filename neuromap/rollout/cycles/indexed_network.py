@@ -6,7 +6,7 @@ Names become indices once per network; all searches work on lists of integers, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import Generic, TypeVar
@@ -65,29 +65,14 @@ class IndexedNetwork:
     @cached_property
     def tree(self) -> list[int]:
         """Edges of a spanning forest rooted in the inputs, each after the edge that leads to its source."""
-        reached = [not edges for edges in self.incoming]
-        front = list(self.inputs)
-        edges: list[int] = []
-        for u in front:  # grows while it is read
-            for e in self.outgoing[u]:
-                v = self.targets[e]
-                if not reached[v]:
-                    reached[v] = True
-                    edges.append(e)
-                    front.append(v)
-        return edges
+        return [e for _, e in met(self.inputs, lambda u: ((self.targets[e], e) for e in self.outgoing[u]))]
 
     @cached_property
     def reaches_output(self) -> list[bool]:
         """Whether each node is an output or has a path to one."""
-        reaches = [False] * self.n
-        front = list(self.outputs)
-        while front:
-            v = front.pop()
-            if not reaches[v]:
-                reaches[v] = True
-                front += [self.sources[e] for e in self.incoming[v]]
-        return reaches
+        before = met(self.outputs, lambda v: ((self.sources[e], e) for e in self.incoming[v]))
+        reaching = {*self.outputs, *(u for u, _ in before)}
+        return [v in reaching for v in range(self.n)]
 
     @cached_property
     def seen(self) -> list[int]:
@@ -122,6 +107,18 @@ class IndexedNetwork:
         return [
             [[number[pair] for pair in block] for block in split_at_nodes(pairs)] if pairs else [] for pairs in inside
         ]
+
+
+def met(starts: Iterable[int], leaving: Callable[[int], Iterable[tuple[int, T]]]) -> Iterator[tuple[int, T]]:
+    """Yield every other node that the starts reach, breadth first, with the way by which it is met first."""
+    front = list(starts)
+    seen = set(front)
+    for u in front:  # grows while it is read
+        for v, way in leaving(u):
+            if v not in seen:
+                seen.add(v)
+                front.append(v)
+                yield v, way
 
 
 def _by_end(ends: Sequence[int], n: int) -> list[list[int]]:

@@ -9,7 +9,7 @@ in C. E. Leiserson, J. B. Saxe: Retiming synchronous circuitry, Algorithmica 6, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from math import gcd
 from typing import TypeVar
@@ -17,7 +17,7 @@ from typing import TypeVar
 from neuromap.arrays.times import Time, whole
 from neuromap.errors import NotSupportedError, PatternError
 from neuromap.files.argument_checks import needs
-from neuromap.rollout.cycles.indexed_network import IndexedNetwork
+from neuromap.rollout.cycles.indexed_network import IndexedNetwork, met
 from neuromap.rollout.indexed_pattern import IndexedPattern, LongestWalks, windowed_phases
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.node_times import indexed_cycle_ratio, pipelined_period
@@ -229,20 +229,19 @@ class FrameShifts:
 
     def __init__(self, pattern: IndexedPattern) -> None:
         graph, values = pattern.graph, pattern.values
-        shifts: list[int | None] = [None] * graph.n
+        shifts: dict[int, int] = {}
+
+        def ways(u: int) -> Iterator[tuple[int, tuple[int, int]]]:
+            """Edges in both directions: other end, and u with R."""
+            yield from ((graph.targets[e], (u, values[e])) for e in graph.outgoing[u])
+            yield from ((graph.sources[e], (u, -values[e])) for e in graph.incoming[u])
+
         for root in (*graph.inputs, *range(graph.n)):
-            if shifts[root] is not None:
-                continue
-            shifts[root] = 0
-            front = [root]
-            for u in front:  # grows while it is read: over all edges, in both directions
-                ways = [(graph.targets[e], values[e]) for e in graph.outgoing[u]]
-                ways += [(graph.sources[e], -values[e]) for e in graph.incoming[u]]
-                for v, r in ways:
-                    if shifts[v] is None:
-                        shifts[v] = (shifts[u] or 0) + r
-                        front.append(v)
-        self.of_node = tuple(shift or 0 for shift in shifts)
+            if root not in shifts:
+                shifts[root] = 0
+                for v, (u, r) in met([root], ways):
+                    shifts[v] = shifts[u] + r
+        self.of_node = tuple(shifts[v] for v in range(graph.n))
         ends = zip(graph.sources, graph.targets, values, strict=True)
         self.streams = gcd(*(self.of_node[u] + r - self.of_node[v] for u, v, r in ends))
 
