@@ -199,8 +199,9 @@ class Checker:
         return neuron, sources[place], lags[at], which, there[differs], here[differs]
 
     def _claimed(self, core: int) -> Bools:
-        claimed: Bools = self.certificate.neuron[core] != codes.NOBODY
-        return claimed & (self._soma[core] == np.arange(len(claimed)))
+        claimed: Bools = self._soma[core] == np.arange(self.program.shape[1])
+        claimed[self.certificate.neuron[core] == codes.NOBODY] = False
+        return claimed
 
     def _wanted(self, core: int, claimed: Ints, most: Ints) -> tuple[Ints, ...]:
         """List the network's terms of claimed neurons; a relay has one, its own neuron, of any weight."""

@@ -167,8 +167,9 @@ def tick_network(rollout: Rollout) -> TickNetwork:
     for name, node in network.nodes.items():
         if node.threshold is not None:
             threshold[begin[name] : begin[name] + node.size] = node.threshold
-    terms = (column[order] for column in (source, lags, currents, weight))
-    return TickNetwork(names, kinds, first, start, *terms, threshold, _states(rollout, begin, int(first[-1])))
+    source, lags, currents, weight = (column[order] for column in (source, lags, currents, weight))
+    states = _states(rollout, begin, int(first[-1]))
+    return TickNetwork(names, kinds, first, start, source, lags, currents, weight, threshold, states)
 
 
 def _states(rollout: Rollout, begin: Mapping[str, int], n: int) -> dict[str, Ints]:
