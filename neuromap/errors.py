@@ -21,6 +21,8 @@ classes make it a single printable line, because typed text and files may hold a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 __all__ = [
@@ -56,6 +58,15 @@ class NeuromapError(Exception):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(_one_line(str(message)))
+
+
+@contextmanager
+def prefixed(prefix: str, kind: type[NeuromapError]) -> Iterator[None]:
+    """Put a prefix in front of the messages of errors of a class that are raised in the block."""
+    try:
+        yield
+    except kind as error:
+        raise kind(f"{prefix}{error}") from None
 
 
 def _one_line(message: str) -> str:

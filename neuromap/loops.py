@@ -23,7 +23,7 @@ PLAIN, BY_ARRAYS = 300_000, 20_000_000
 
 def compiled_for(function: Callable[..., R], work: int) -> Callable[..., R]:
     """Return a loop, compiled if that pays."""
-    return _compiled(function) if pays(work) else function
+    return always_compiled(function) if pays(work) else function
 
 
 def pays(work: int, *, without_compiler: int = WITHOUT_COMPILER) -> bool:
@@ -48,7 +48,8 @@ class TwoForms(Generic[R]):
 
 
 @cache
-def _compiled(function: Callable[..., R]) -> Callable[..., R]:
+def always_compiled(function: Callable[..., R]) -> Callable[..., R]:
+    """Return a loop, compiled."""
     from neuromap.compiling import cached
 
     return cached(function)  # type: ignore[no-any-return]

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from neuromap.arrays.even_spikes import even_spikes
 from neuromap.arrays.frozen import freeze_arrays
 from neuromap.datasets.tracks import PIXELS, ImageSet
-from neuromap.errors import InputError, NetworkError, StimulusError
+from neuromap.errors import InputError, NetworkError, StimulusError, prefixed
 from neuromap.files.argument_checks import needs, whole_number
 from neuromap.files.messages import did_you_mean, show
-from neuromap.network.weights import as_pair, output_length, show_shape
+from neuromap.network.weights import as_pair, cells_around, output_length, show_shape
 from neuromap.render.value import Card
 
 Frames: TypeAlias = NDArray[np.float32] | NDArray[np.bool_] | NDArray[np.int32]
@@ -86,14 +86,12 @@ def encode(
         return spikes.swapaxes(0, 1).reshape(len(images), n_frames, *images.shape[1:])
     films = images if images.ndim == 5 else images[:, np.newaxis]
     repeated = np.broadcast_to(films, (len(images), n_frames, *images.shape[-3:]))
-    if images.ndim == 5 and not encoding.is_drawn:
-        return _coded(encoding, images.reshape(-1, *images.shape[2:])).reshape(len(images), n_frames, *encoding.shape)
-    if rng is None or not encoding.is_drawn:
+    if images.ndim == 4 and not encoding.is_drawn:
         still: NDArray[Any] = _coded(encoding, images)
         frames: Frames = np.broadcast_to(still[:, np.newaxis], (len(images), n_frames, *still.shape[1:]))
         return frames
-    noisy = _noisy(repeated, encoding.noise, rng)
-    if encoding.code == "bernoulli":
+    noisy = repeated if rng is None else _noisy(repeated, encoding.noise, rng)
+    if encoding.code == "bernoulli" and rng is not None:
         return np.less(rng.random(noisy.shape, np.float32), noisy)
     return _coded(encoding, noisy.reshape(-1, *images.shape[-3:])).reshape(len(images), n_frames, *encoding.shape)
 
@@ -175,12 +173,9 @@ def _numbers(n_images: int, which: NDArray[np.integer] | slice | None) -> NDArra
 
 
 def _images_given(encoding: InputEncoding, intensities: NDArray[np.float32]) -> NDArray[np.float32]:
-    if not isinstance(intensities, np.ndarray) or intensities.dtype.kind != "f" or intensities.ndim not in (4, 5):
-        found = (
-            f"{intensities.dtype}{list(intensities.shape)}"
-            if isinstance(intensities, np.ndarray)
-            else show(intensities)
-        )
+    is_array = isinstance(intensities, np.ndarray)
+    if not is_array or intensities.dtype.kind != "f" or intensities.ndim not in (4, 5):
+        found = f"{intensities.dtype}{list(intensities.shape)}" if is_array else show(intensities)
         raise StimulusError(
             f"input {encoding.node}: found {found}; allowed are intensities, floats [images, rows, columns, features], "
             "of streams [images, frames, rows, columns, features]; take ImageSet.intensities()"
@@ -233,7 +228,8 @@ def _convolved(
 ) -> NDArray[np.float32]:
     """Cross-correlate as ``neuromap.network.transforms.Conv`` does with padding "same"."""
     kernel = (weights.shape[0], weights.shape[1])
-    padding = [(0, 0), *(_same(n, k, s) for n, k, s in zip(images.shape[1:3], kernel, stride, strict=True)), (0, 0)]
+    along = zip(images.shape[1:3], kernel, stride, strict=True)
+    padding = [(0, 0), *(cells_around(n, -(-n // s), k, s, "same") for n, k, s in along), (0, 0)]
     patches = sliding_window_view(np.pad(images, padding), kernel, (1, 2))  # type: ignore[call-overload]
     patches = patches[:, :: stride[0], :: stride[1]]
     n, rows, columns = patches.shape[:3]
@@ -244,13 +240,6 @@ def _convolved(
         part = patches[start : start + step]
         np.matmul(part.reshape(len(part), rows * columns, -1), matrix, out=summed[start : start + step])
     return summed.reshape(n, rows, columns, -1)
-
-
-def _same(length: int, kernel: int, stride: int) -> tuple[int, int]:
-    """Return the padding before and after an axis, in cells."""
-    windows = -(-length // stride)
-    padding = max((windows - 1) * stride + kernel - length, 0)
-    return padding // 2, padding - padding // 2
 
 
 # How the host encodes images for one input node.
@@ -376,10 +365,8 @@ class InputEncoding(Card):
         if self.code != "real" and self.frames != "still":
             raise self._wrong("frames", self.frames, 'is "still" with a code that gives spikes; drop it')
         for name in ("kernel", "stride"):
-            try:
+            with prefixed(f"inputs.{self.node}.", NetworkError):
                 object.__setattr__(self, name, as_pair(getattr(self, name), name))
-            except NetworkError as error:
-                raise NetworkError(f"inputs.{self.node}.{error}") from None
         self._check_layer()
 
     @property

@@ -76,19 +76,14 @@ def _numbers(table: TomlTable) -> dict[str, Any]:
         if not isinstance(table.values["levels"], list):
             raise table.wrong("levels", _LEVELS)
         found["levels"] = tuple(table.values["levels"])
-    if "mean" in table:
-        given = table.values["mean"]
-        if given == []:
-            raise table.wrong(
-                "mean", "are one number from 0 to 1, or one for each feature; drop it where none is subtracted"
-            )
-        found["mean"] = tuple(given) if isinstance(given, list) else (given,)
-    if "step" in table:
-        given = table.values["step"]
-        found["step"] = tuple(given) if isinstance(given, list) else (given,)
-    if "seen" in table:
-        given = table.values["seen"]
-        found["seen"] = tuple(given) if isinstance(given, list) else given
+    if table.values.get("mean") == []:
+        raise table.wrong(
+            "mean", "are one number from 0 to 1, or one for each feature; drop it where none is subtracted"
+        )
+    for key in ("mean", "step", "seen"):
+        if key in table:
+            given = table.values[key]
+            found[key] = tuple(given) if isinstance(given, list) else given if key == "seen" else (given,)
     return found
 
 

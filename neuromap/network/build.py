@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.frozen import frozen
-from neuromap.errors import InputError, NetworkError
+from neuromap.errors import InputError, NetworkError, prefixed
 from neuromap.files.argument_checks import mapping_given, needs
 from neuromap.files.messages import show
 from neuromap.files.toml_table import TomlTable
@@ -96,14 +96,8 @@ def build_network(
     made = {str(n): _node(str(n), spec, has_incoming=n in targets) for n, spec in nodes.items()}  # not np.str_
     links = {(u, v): _edge(u, v, weights, made) for (u, v), weights in edges.items()}
     check_pooling(made, links.values())
-    return Network(
-        name=name,
-        nodes=made,
-        edges=links,
-        outputs=tuple(map(str, outputs)),
-        patterns={k: tuple(keys) for k, keys in (patterns or {}).items()},
-        bridging=bridging or {},
-    )
+    named = {k: tuple(keys) for k, keys in (patterns or {}).items()}
+    return Network(name, made, links, tuple(map(str, outputs)), named, bridging=bridging or {})
 
 
 def _node(name: str, spec: NodeSpec, *, has_incoming: bool) -> Node:
@@ -111,7 +105,7 @@ def _node(name: str, spec: NodeSpec, *, has_incoming: bool) -> Node:
         given, threshold = spec
     except (TypeError, ValueError):
         raise NetworkError(f"node {name}: found {spec!r}; allowed is a pair (shape, threshold)") from None
-    try:
+    with prefixed(f"node {name}: ", NetworkError):
         shape = as_shape(given)
         if threshold is None:
             return Node(name, shape)
@@ -120,23 +114,17 @@ def _node(name: str, spec: NodeSpec, *, has_incoming: bool) -> Node:
         if not has_incoming:
             raise NetworkError("threshold: input nodes take none; their spikes come from outside")
         return Node(name, shape, spread_threshold(as_integers(threshold, "threshold"), shape))
-    except NetworkError as error:
-        raise NetworkError(f"node {name}: {error}") from None
 
 
 def _edge(source: str, target: str, weights: Any, nodes: Mapping[str, Node]) -> Edge:
-    try:
+    with prefixed(f"edge {source} -> {target}: ", NetworkError):
         return Edge(source, target, _transform(weights, nodes[source], nodes[target]))
-    except NetworkError as error:
-        raise NetworkError(f"edge {source} -> {target}: {error}") from None
 
 
 def _transform(weights: Any, source: Node, target: Node) -> MatrixSource:
     if isinstance(weights, Transform):
-        for end, node, shape in (
-            ("source", source, weights.source_shape),
-            ("target", target, weights.target_shape),
-        ):
+        ends = ("source", source, weights.source_shape), ("target", target, weights.target_shape)
+        for end, node, shape in ends:
             if node.shape is not None and shape != node.shape:
                 raise NetworkError(
                     f"{end} shape {show_shape(shape)} of the transform is not node {node.name}'s "
@@ -216,10 +204,8 @@ def require_weights(network: Network) -> None:
             )
     for node in network.nodes.values():
         if node.neuron is not None:
-            try:
+            with prefixed(f"network {network.name}: node {node.name}: ", NetworkError):
                 node.neuron.require_consistent()
-            except NetworkError as error:
-                raise NetworkError(f"network {network.name}: node {node.name}: {error}") from None
     for name in network.sources:
         arrays = network.nodes[name].neuron.arrays  # type: ignore[union-attr] # sources have one
         drives = sorted(DRIVES & arrays.keys())
@@ -301,10 +287,7 @@ _CLASSES: dict[str, type[Transform]] = {transform.kind: transform for transform 
 _TERM_KEYS = ("transform", "delay", "current", "also")
 # Keys of an edge's table, by kind: common ones, and the fields of the transform but shapes, which the nodes have.
 _KEYS = {
-    kind: (
-        *_TERM_KEYS,
-        *(f.name for f in fields(transform) if f.name not in ("source_shape", "target_shape")),
-    )
+    kind: (*_TERM_KEYS, *(f.name for f in fields(transform) if not f.name.endswith("_shape")))
     for kind, transform in _CLASSES.items()
 }
 _ALL_KEYS = _KEYS["conv"]  # no other kind takes more
@@ -353,10 +336,8 @@ def read_transform(table: TomlTable, source: Shape | None, target: Shape | None)
         arguments["weights"] = _seeded(table.table("weights", ("seed", "values")))
     if "kernel" in _KEYS[kind] and "kernel" not in table:
         raise table.wrong("kernel", f"are two integers [rows, columns]; a {kind} needs them")
-    try:
+    with prefixed(f"{table.path}: ", NetworkError):
         return _CLASSES[kind](**arguments)
-    except NetworkError as error:
-        raise NetworkError(f"{table.path}: {error}") from None
 
 
 def _seeded(table: TomlTable) -> SeededWeights:

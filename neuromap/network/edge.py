@@ -8,7 +8,7 @@ from functools import cached_property
 from numbers import Integral
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from neuromap.errors import NetworkError
+from neuromap.errors import NetworkError, prefixed
 from neuromap.network.spiking_neuron import MAX_CURRENTS
 from neuromap.network.transforms import lent
 from neuromap.render.value import Card
@@ -65,20 +65,16 @@ class EdgeTerm(Card):
     current: int = 0
 
     def __post_init__(self) -> None:
-        delay, current = checked_term(self.delay, self.current)
-        object.__setattr__(self, "delay", delay)
-        object.__setattr__(self, "current", current)
+        _check_numbers(self)
 
 
-def checked_term(delay: object, current: object) -> tuple[int, int]:
-    """Check a delay and the number of a current, given as integers of Python or NumPy."""
-    return _within("delay", delay, 1, MAX_DELAY), _within("current", current, 0, MAX_CURRENTS - 1)
-
-
-def _within(name: str, value: object, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
-        raise NetworkError(f"{name}: found {value!r:.60}; allowed are {low} to {high}")
-    return int(value)
+def _check_numbers(term: EdgeTerm | Edge) -> None:
+    """Check delay and current of a term, given as integers of Python or NumPy."""
+    for name, low, high in (("delay", 1, MAX_DELAY), ("current", 0, MAX_CURRENTS - 1)):
+        value = getattr(term, name)
+        if isinstance(value, bool) or not isinstance(value, Integral) or not low <= int(value) <= high:
+            raise NetworkError(f"{name}: found {value!r:.60}; allowed are {low} to {high}")
+        object.__setattr__(term, name, int(value))
 
 
 EdgeKey: TypeAlias = tuple[str, str]
@@ -119,11 +115,9 @@ class Edge(Card):
             raise NetworkError(f"edge {self.label}: also: found {self.also!r:.60}; give EdgeTerms")
         object.__setattr__(self, "also", tuple(self.also))
         try:
-            delay, current = checked_term(self.delay, self.current)
+            _check_numbers(self)
         except NetworkError as error:
             raise NetworkError(f"edge {self.label}: {error}") from None
-        object.__setattr__(self, "delay", delay)
-        object.__setattr__(self, "current", current)
 
     @property
     def by_tensor(self) -> dict[str, Edge | EdgeTerm]:
@@ -149,10 +143,7 @@ class Edge(Card):
 
     @cached_property
     def _more_terms(self) -> tuple[Term, ...]:
-        try:
-            return tuple(Term(lent(term.transform.matrix()), term.delay, term.current) for term in self.also)
-        except NetworkError as error:
-            raise NetworkError(f"edge {self.label}: {error}") from None
+        return tuple(Term(lent(self._built(term.transform)), term.delay, term.current) for term in self.also)
 
     @property
     def key(self) -> EdgeKey:
@@ -170,10 +161,11 @@ class Edge(Card):
             raise NetworkError(
                 f'edge {self.label}: has no transform, so no weights; add transform = "dense" or another'
             )
-        try:
-            return self.transform.matrix()
-        except NetworkError as error:
-            raise NetworkError(f"edge {self.label}: {error}") from None
+        return self._built(self.transform)
+
+    def _built(self, transform: MatrixSource) -> csr_array:
+        with prefixed(f"edge {self.label}: ", NetworkError):
+            return transform.matrix()
 
     def matrix(self) -> csr_array:
         """Weights as an integer sparse matrix, built once.

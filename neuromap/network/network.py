@@ -140,17 +140,11 @@ class Network(Card):
         if not isinstance(edges, Iterable):
             raise NetworkError(f"network {name}: edges: found {edges!r:.60}; give pairs (source, target)")
         keys = [edge_pair(edge) for edge in edges]
-        twice = [k for k, n in Counter(keys).items() if n > 1]
-        if twice:
-            u, v = twice[0]
-            raise NetworkError(f"edge {u} -> {v}: given {Counter(keys)[twice[0]]} times; no parallel edges are allowed")
-        names = dict.fromkeys(n for k in keys for n in k)
-        return cls(
-            name=name,
-            nodes={n: Node(n) for n in names},
-            edges={k: Edge(*k) for k in keys},
-            outputs=tuple(outputs),
-        )
+        for (u, v), n in Counter(keys).items():
+            if n > 1:
+                raise NetworkError(f"edge {u} -> {v}: given {n} times; no parallel edges are allowed")
+        nodes = {end: Node(end) for end in dict.fromkeys(end for key in keys for end in key)}
+        return cls(name, nodes, {key: Edge(*key) for key in keys}, tuple(outputs))
 
     def save(self, path: str | Path) -> None:
         """Write the network file, and the weights beside it, whole or not at all, for :func:`neuromap.load_network`.
@@ -305,9 +299,9 @@ class Network(Card):
                 raise NetworkError(f"outputs: node {n} does not exist; nodes are {', '.join(self.nodes)}")
             if n in inputs:
                 raise NetworkError(f"outputs: node {n} is an input node; an output needs an incoming edge")
-        twice = [n for n, k in Counter(self.outputs).items() if k > 1]
-        if twice:
-            raise NetworkError(f"outputs: node {twice[0]} is named twice")
+        for n, k in Counter(self.outputs).items():
+            if k > 1:
+                raise NetworkError(f"outputs: node {n} is named twice")
         self._check_bridging()
         for pattern, keys in self.patterns.items():
             for u, v in (*keys, *self.bridging.get(pattern, ())):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.errors import NetworkError
+from neuromap.errors import NetworkError, prefixed
 from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import did_you_mean, show
 from neuromap.files.sealed import Seal, seal_of_file
@@ -295,10 +295,8 @@ def _node(name: str, table: TomlTable, *, has_incoming: bool) -> Node:
             raise table.wrong("threshold", "is none without a shape; give every node its shape")
         return Node(name)
     table.integers("shape", "are three positive integers [rows, columns, features]")
-    try:
+    with prefixed(f"{table.path}.", NetworkError):
         shape = as_shape(table.values["shape"])
-    except NetworkError as error:
-        raise NetworkError(f"{table.path}.{error}") from None
     if threshold is None:
         return Node(name, shape, neuron=neuron)
     return Node(name, shape, spread_threshold(as_integers(threshold, "threshold"), shape))
@@ -382,11 +380,10 @@ def _with_weights(network: Network, table: TomlTable, folder: Path, stored: Sequ
             unused[tensor] = "the node's neuron has a threshold of its own; drop the tensor"
         elif node.shape is not None:
             wanted[tensor] = threshold_shapes(node.shape)
-    wanted |= {neuron_tensor(node, name): _value_shapes(network.nodes[node]) for node, name in stored}
+    wanted |= {f"{node}.neuron.{name}": _value_shapes(network.nodes[node]) for node, name in stored}
     floats = encoder_tensors(network.tables)
     tensors, encoders = read_tensors(folder / given, wanted, unused, floats)
-    nodes = {name: _with_threshold(node, tensors.get(f"{name}.threshold")) for name, node in network.nodes.items()}
-    nodes = {name: with_stored_values(node, tensors) for name, node in nodes.items()}
+    nodes = {name: _with_values(node, tensors) for name, node in network.nodes.items()}
     edges = {key: _with_tensors(edge, tensors) for key, edge in network.edges.items()}
     return replace(network, nodes=nodes, edges=edges, tables=_with_encoders(network.tables, encoders))
 
@@ -400,12 +397,6 @@ def _with_encoders(tables: Mapping[str, Any], tensors: Mapping[str, NDArray[np.f
         for name, table in tables["inputs"].items()
     }
     return {**tables, "inputs": inputs}
-
-
-def _with_threshold(node: Node, tensor: NDArray[np.int64] | None) -> Node:
-    if node.shape is None or tensor is None:
-        return node
-    return replace(node, threshold=spread_threshold(tensor, node.shape))
 
 
 def _with_tensors(edge: Edge, tensors: Mapping[str, NDArray[np.int64]]) -> Edge:
@@ -427,51 +418,35 @@ MODELS: Mapping[str, type[IntegerNeuron]] = ReadOnlyMapping(
 )
 # Word for values in the weights file, one per neuron; for graded nodes, also one per feature.
 TENSOR = "tensor"
-_NEEDED = {CurrentNeuron: ("threshold",), LeakNeuron: ("threshold",), GradedNeuron: ("low", "high")}
 
 
 def read_neuron(table: TomlTable) -> IntegerNeuron:
     """Read a neuron; values in the weights file get placeholders for now."""
     kind = MODELS[table.text("model", tuple(MODELS))]
-    has_more = kind is CurrentNeuron
-    table.allow(("model", *kind.parameters, *kind.settings, *([MORE] if has_more else []), *_scale_of(kind)))
-    for name in _NEEDED[kind]:
-        if name not in table:
-            raise table.wrong(name, "is an integer; a neuron needs it")
-    values: dict[str, Any] = {
-        name: table.integer(name, *bounds) for name, bounds in kind.settings.items() if name in table
-    }
-    for name, bounds in kind.parameters.items():
+    bounds = {**kind.settings, **kind.parameters}
+    others = [field.name for field in fields(kind) if field.name not in bounds]  # more decays, or a scale
+    table.allow(("model", *kind.parameters, *kind.settings, *others))
+    for field in fields(kind):
+        if field.default is MISSING and field.name not in table:
+            raise table.wrong(field.name, "is an integer; a neuron needs it")
+    values: dict[str, Any] = {}
+    for name, (low, high) in bounds.items():
         if name in table:
-            values[name] = max(0, bounds[0]) if table.values[name] == TENSOR else table.integer(name, *bounds)
-    if has_more:
-        values[MORE] = _more_decays(table)
-    values |= {name: table.values[name] for name in _scale_of(kind) if name in table}
-    try:
-        return kind(**values)
-    except NetworkError as error:
-        raise NetworkError(f"{table.path}: {error}") from None
-
-
-def _scale_of(kind: type[IntegerNeuron]) -> tuple[str, ...]:
-    return ("scale",) if kind is GradedNeuron else ()
-
-
-def _more_decays(table: TomlTable) -> tuple[int, ...]:
-    more = table.values.get(MORE, [])
+            is_stored = name in kind.parameters and table.values[name] == TENSOR
+            values[name] = max(0, low) if is_stored else table.integer(name, low, high)
+    values |= {name: table.values[name] for name in others if name in table}
+    more = values.get(MORE, [])
     if not isinstance(more, list) or not all(n == TENSOR or type(n) is int for n in more):
         raise table.wrong(MORE, f'is a list of integers, or of "{TENSOR}"')
-    return tuple(0 if n == TENSOR else n for n in more)
+    if MORE in values:
+        values[MORE] = tuple(0 if n == TENSOR else n for n in more)
+    with prefixed(f"{table.path}: ", NetworkError):
+        return kind(**values)
 
 
 def _value_shapes(node: Node) -> tuple[tuple[int, ...], ...]:
     each = ((node.size,),)
     return (*each, (node.shape[2],)) if node.graded is not None and node.shape is not None else each
-
-
-def neuron_tensor(node: str, name: str) -> str:
-    """Name the tensor of the weights file that holds values of a node's neuron."""
-    return f"{node}.neuron.{name}"
 
 
 def stored_values(table: TomlTable) -> tuple[tuple[str, str], ...]:
@@ -486,14 +461,15 @@ def stored_values(table: TomlTable) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def with_stored_values(node: Node, tensors: Mapping[str, NDArray[np.int64]]) -> Node:
-    """Put values from the weights file into a node's neuron."""
+def _with_values(node: Node, tensors: Mapping[str, NDArray[np.int64]]) -> Node:
+    """Put values from the weights file into a node: its thresholds, or those of its neuron."""
+    threshold = tensors.get(f"{node.name}.threshold")
+    if node.shape is not None and threshold is not None:
+        return replace(node, threshold=spread_threshold(threshold, node.shape))
     if node.neuron is None:
         return node
     names = (*node.neuron.parameters, *node.neuron.arrays)  # options that do nothing yet are no arrays of a neuron
-    stored = {name: tensors.get(neuron_tensor(node.name, name)) for name in names}
-    try:
-        neuron = node.neuron.with_arrays({name: array for name, array in stored.items() if array is not None})
-    except NetworkError as error:
-        raise NetworkError(f"node {node.name}: {error}") from None
+    stored = {name: tensors[f"{node.name}.neuron.{name}"] for name in names if f"{node.name}.neuron.{name}" in tensors}
+    with prefixed(f"node {node.name}: ", NetworkError):
+        neuron = node.neuron.with_arrays(stored)
     return replace(node, neuron=neuron)

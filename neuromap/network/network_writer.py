@@ -12,20 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import NetworkError
+from neuromap.errors import NetworkError, prefixed
 from neuromap.files.argument_checks import path_given
 from neuromap.files.sealed import sealed_bytes
 from neuromap.files.whole_file import write_all
 from neuromap.network.build import check_name
 from neuromap.network.edge import Edge, EdgeTerm, MatrixSource
 from neuromap.network.network import ENCODER, Network, encoder_tensors
+from neuromap.network.network_file import TENSOR
 from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import MORE, GradedNeuron, IntegerNeuron, one_value
 from neuromap.network.transforms import OTHER, Conv, Dense, Identity, Pool
 from neuromap.network.weights import MAX_ENTRIES, SeededWeights, show_count
 
-# Word in the network file for values in the weights file.
-TENSOR = "tensor"
 _SHAPES = ("source_shape", "target_shape")
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -40,7 +39,7 @@ def save_network(network: Network, path: str | Path) -> None:
     weights, tensors = path.with_suffix(".safetensors"), dict(_tensors(network))
     if tensors:
         _require_all(network, tensors)
-    text = "\n".join([*_head(network, weights.name if tensors else None), *_body(network)]) + "\n"
+    text = "\n".join(_lines(network, weights.name if tensors else None)) + "\n"
     files: list[tuple[Path, bytes | str]] = [(path, text)]
     write_all([(weights, sealed_bytes("weights", tensors, {})), *files] if tensors else files)
 
@@ -52,95 +51,55 @@ def _check_names(network: Network) -> None:
         check_name(name, f"rollout {name}")
 
 
-def _head(network: Network, weights: str | None) -> Iterator[str]:
-    yield "format = 1"
-    yield f"name = {_write_text(network.name)}"
-    yield f"outputs = {_texts(network.outputs)}"
+def _lines(network: Network, weights: str | None) -> Iterator[str]:
+    yield from _keys({"format": 1, "name": network.name, "outputs": network.outputs})
     if weights is not None:
-        yield f"\n[weights]\nfile = {_write_text(weights)}"
-
-
-def _body(network: Network) -> Iterator[str]:
+        yield from _table("[weights]", {"file": weights})
     for node in network.nodes.values():
-        yield f"\n[nodes.{_write_text(node.name)}]"
-        yield from _node(node, is_input=node.name in network.inputs)
+        where = f"nodes.{_write_text(node.name)}"
+        one = None if node.name in network.inputs else _one_threshold(node)
+        yield from _table(f"[{where}]", {} if node.shape is None else {"shape": tuple(node.shape), "threshold": one})
+        if node.shape is not None and node.neuron is not None:
+            yield from _table(f"[{where}.neuron]", _neuron(node.neuron))
     for edge in network.edges.values():
-        yield f"\n[edges.{_write_text(edge.label)}]"
-        yield from _edge(
-            edge, has_shapes=all(network.nodes[end].shape is not None for end in (edge.source, edge.target))
-        )
+        where = f"edges.{_write_text(edge.label)}"
+        has_shapes = all(network.nodes[end].shape is not None for end in edge.key)
+        yield from _table(f"[{where}]", _term(edge, has_shapes=has_shapes))
         for term in edge.also:
-            yield f"\n[[edges.{_write_text(edge.label)}.also]]"
-            yield from _numbers(term)
-            yield from _transform(term.transform)
+            yield from _table(f"[[{where}.also]]", _term(term))
     for name, keys in network.patterns.items():
-        yield f"\n[rollouts.{_write_text(name)}]"
         bridging = network.bridging.get(name, {})
-        yield f"streaming = {_texts(f'{u} -> {v}' for u, v in keys if (u, v) not in bridging)}"
-        if bridging:
-            frames = (f"{_write_text(f'{u} -> {v}')} = {r}" for (u, v), r in bridging.items())
-            yield f"bridging = {{ {', '.join(frames)} }}"
+        streaming = tuple(f"{u} -> {v}" for u, v in keys if (u, v) not in bridging)
+        frames = {f"{u} -> {v}": r for (u, v), r in bridging.items()}
+        yield from _table(f"[rollouts.{_write_text(name)}]", {"streaming": streaming, "bridging": frames or None})
     for name, table in network.tables.items():
-        yield from _write_table(name, table)
+        yield from _nested(name, table)
 
 
-def _node(node: Node, *, is_input: bool) -> Iterator[str]:
-    if node.shape is not None:
-        yield f"shape = {list(node.shape)}"
-        if not is_input and (one := _one_threshold(node)) is not None:
-            yield f"threshold = {one}"
-        if node.neuron is not None:
-            yield f"\n[nodes.{_write_text(node.name)}.neuron]"
-            yield from _neuron(node.neuron)
-
-
-def _neuron(neuron: IntegerNeuron) -> Iterator[str]:
-    yield f"model = {_write_text(neuron.model)}"
+def _neuron(neuron: IntegerNeuron) -> dict[str, Any]:
     arrays = {name: one_value(array) for name, array in neuron.arrays.items()}
-    words = {name: _write_text(TENSOR) if one is None else str(one) for name, one in arrays.items()}
-    yield from (f"{name} = {words[name]}" for name in neuron.parameters if name in words)
-    if more := [word for name, word in words.items() if name not in neuron.parameters]:
-        yield f"{MORE} = [{', '.join(more)}]"
-    yield from (f"{name} = {value}" for name, value in neuron.stated.items())
-    if isinstance(neuron, GradedNeuron) and neuron.scale is not None:
-        yield f"scale = {neuron.scale!r}"
+    words = {name: TENSOR if one is None else one for name, one in arrays.items()}
+    return {
+        "model": neuron.model,
+        **{name: word for name, word in words.items() if name in neuron.parameters},
+        MORE: tuple(word for name, word in words.items() if name not in neuron.parameters) or None,
+        **neuron.stated,
+        "scale": neuron.scale if isinstance(neuron, GradedNeuron) else None,
+    }
 
 
-def _edge(edge: Edge, *, has_shapes: bool) -> Iterator[str]:
-    yield from _numbers(edge)
-    if edge.transform is not None:
-        yield from _transform(edge.transform)
-    elif has_shapes:
-        yield f"transform = {_write_text(OTHER)}"
-
-
-def _numbers(term: Edge | EdgeTerm) -> Iterator[str]:
-    """Write delay and current unless they are the defaults."""
-    if term.delay != 1:
-        yield f"delay = {term.delay}"
-    if term.current != 0:
-        yield f"current = {term.current}"
-
-
-def _transform(transform: MatrixSource) -> Iterator[str]:
+def _term(term: Edge | EdgeTerm, *, has_shapes: bool = True) -> dict[str, Any]:
+    """Return the table of a term: delay and current unless they are the defaults, and its transform."""
+    found: dict[str, Any] = {"delay": None if term.delay == 1 else term.delay, "current": term.current or None}
+    transform = term.transform
+    if transform is None:
+        return found | {"transform": OTHER if has_shapes else None}
     if not isinstance(transform, Conv | Dense | Identity | Pool):
-        yield 'transform = "dense"'
-        return
-    yield f"transform = {_write_text(transform.kind)}"
-    for field in fields(transform):
-        if field.name not in _SHAPES and (value := _value(getattr(transform, field.name))) is not None:
-            yield f"{field.name} = {value}"
-
-
-def _value(value: Any) -> str | None:
-    """Write a field of a transform; ``None`` for weights that go into the weights file."""
-    if isinstance(value, SeededWeights):
-        return f"{{ seed = {value.seed}, values = {list(value.values)} }}"
-    if isinstance(value, str):
-        return _write_text(value)
-    if isinstance(value, tuple):
-        return str(list(value))
-    return str(value) if isinstance(value, int) else None
+        return found | {"transform": "dense"}
+    given = {f.name: getattr(transform, f.name) for f in fields(transform) if f.name not in _SHAPES}
+    if (weights := given.get("weights")) is not None:  # others go into the weights file
+        given["weights"] = vars(weights) if isinstance(weights, SeededWeights) else None
+    return found | {"transform": transform.kind} | given
 
 
 def _tensors(network: Network) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -173,10 +132,8 @@ def _weights(label: str, transform: MatrixSource | None) -> NDArray[np.int64] | 
     if isinstance(transform, Conv | Dense):
         stored = transform.weights
         return None if stored is None or isinstance(stored, SeededWeights) else stored.tensor(transform.weight_shape)
-    try:
+    with prefixed(f"edge {label}: ", NetworkError):
         matrix = transform.matrix()
-    except NetworkError as error:
-        raise NetworkError(f"edge {label}: {error}") from None
     if matrix.shape[0] * matrix.shape[1] > MAX_ENTRIES:
         raise NetworkError(
             f"edge {label}: its matrix is written as dense weights, of which {MAX_ENTRIES} are allowed; it has "
@@ -210,10 +167,6 @@ def _small(array: NDArray[np.int64]) -> NDArray[Any]:
     return np.ascontiguousarray(array.astype(fits[0] if fits else np.int64))
 
 
-def _texts(texts: Any) -> str:
-    return "[" + ", ".join(map(_write_text, texts)) + "]"
-
-
 to_file = save_network
 
 
@@ -225,15 +178,23 @@ def _write_text(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _write_table(name: str, table: Mapping[str, Any]) -> Iterator[str]:
+def _nested(name: str, table: Mapping[str, Any]) -> Iterator[str]:
     """Write a table and its subtables, line by line; arrays are left out, as they go into the weights file."""
-    yield f"\n[{name}]"
-    for key, value in table.items():
-        if not isinstance(value, Mapping) and not hasattr(value, "dtype"):
-            yield f"{_toml_key(key)} = {_toml_value(value)}"
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _write_table(f"{name}.{_toml_key(key)}", value)
+    inner = {key: value for key, value in table.items() if isinstance(value, Mapping)}
+    flat = {key: value for key, value in table.items() if key not in inner and not hasattr(value, "dtype")}
+    yield from _table(f"[{name}]", flat)
+    for key, value in inner.items():
+        yield from _nested(f"{name}.{_toml_key(key)}", value)
+
+
+def _table(header: str, values: Mapping[str, Any]) -> Iterator[str]:
+    yield f"\n{header}"
+    yield from _keys(values)
+
+
+def _keys(values: Mapping[str, Any]) -> Iterator[str]:
+    """Write the keys of a table, but for those without a value."""
+    return (f"{_toml_key(key)} = {_toml_value(value)}" for key, value in values.items() if value is not None)
 
 
 def _toml_key(key: str) -> str:

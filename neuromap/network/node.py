@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from neuromap.arrays.frozen import freeze_arrays
-from neuromap.errors import NetworkError
+from neuromap.errors import NetworkError, prefixed
 from neuromap.network.spiking_neuron import GradedNeuron, IntegerNeuron, SpikingNeuron
 from neuromap.network.weights import require_integers
 from neuromap.render.value import Card
@@ -61,11 +61,9 @@ class Node(Card):
             raise NetworkError(
                 f"node {self.name}: has a threshold and a neuron, which has one of its own; give one of them"
             )
-        try:
+        with prefixed(f"node {self.name}: ", NetworkError):
             neuron = self.neuron.of_features(self.shape) if isinstance(self.neuron, GradedNeuron) else self.neuron
             object.__setattr__(self, "neuron", neuron.spread(self.size))
-        except NetworkError as error:
-            raise NetworkError(f"node {self.name}: {error}") from None
 
     @property
     def size(self) -> int:

@@ -347,13 +347,12 @@ class CurrentNeuron(SpikingNeuron):
             )
 
     def _bounds(self, name: str) -> tuple[int, int]:
-        low, high = PARAMETERS[name]
         if name.endswith("_decay"):
             return 0, 1 << self.decay_bits
         if name in ("current", "voltage", "reset"):
             half = 1 << ((self.current_bits if name == "current" else self.voltage_bits) - 1)
             return (-half if name == "current" else 1 - half), half - 1
-        return low, high
+        return PARAMETERS[name]
 
 
 # Greatest magnitude of a value: sums of them times weights stay inside 64 bits.

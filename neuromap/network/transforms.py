@@ -29,7 +29,6 @@ from neuromap.network.weights import (
     as_pair,
     as_shape,
     as_weight_source,
-    check_layout,
     show_count,
     show_shape,
 )
@@ -67,7 +66,31 @@ class _Shaped(Card):
 
 
 @dataclass(frozen=True, eq=False)
-class Conv(_Shaped):
+class _Windowed(_Shaped):
+    """Windows that slide over rows and columns: what a convolution and a pool share."""
+
+    kernel: tuple[int, int]
+    stride: tuple[int, int] | None = None
+    padding: Padding | Margins = "valid"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("kernel", "stride"):
+            object.__setattr__(self, name, as_pair(getattr(self, name), name))
+        object.__setattr__(self, "padding", as_padding(self.padding))
+
+    @property
+    def _windows(self) -> Windows:
+        return Windows(self.kernel, self.stride or self.kernel, self.padding)
+
+    @property
+    def margins(self) -> Margins:
+        """Cells of padding at the top, left, bottom and right, however given."""
+        return self._windows.margins(self.source_shape, self.target_shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Conv(_Windowed):
     """Convolution (cross-correlation, as in all frameworks): one kernel slides over rows and columns.
 
     Target neuron (i, j, f) takes ``weights[a, b, p, f]`` from the source neuron at row ``i * stride[0] + a -
@@ -96,7 +119,6 @@ class Conv(_Shaped):
 
     kind: ClassVar[str] = "conv"
 
-    kernel: tuple[int, int]
     stride: tuple[int, int] = (1, 1)
     padding: Padding | Margins = "same"
     groups: int = 1
@@ -104,23 +126,10 @@ class Conv(_Shaped):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("kernel", "stride"):
-            object.__setattr__(self, name, as_pair(getattr(self, name), name))
-        object.__setattr__(self, "padding", as_padding(self.padding))
         _check_groups(self.kind, self.groups, self.source_shape, self.target_shape)
         self._windows.check(self.kind, self.source_shape, self.target_shape, self.target_shape[2])
         self._refuse_above_limit(math.prod(self.target_shape) * math.prod(self.weight_shape[:3]))
-        object.__setattr__(self, "weights", as_weight_source(self.weights))
-        check_layout(self.weights, self.weight_shape)
-
-    @property
-    def _windows(self) -> Windows:
-        return Windows(self.kernel, self.stride, self.padding)
-
-    @property
-    def margins(self) -> Margins:
-        """Cells of padding at the top, left, bottom and right, however given."""
-        return self._windows.margins(self.source_shape, self.target_shape)
+        object.__setattr__(self, "weights", as_weight_source(self.weights, self.weight_shape))
 
     @property
     def weight_shape(self) -> tuple[int, ...]:
@@ -183,8 +192,7 @@ class Dense(_Shaped):
         super().__post_init__()
         _check_groups(self.kind, self.groups, self.source_shape, self.target_shape)
         self._refuse_above_limit(math.prod(self.weight_shape))
-        object.__setattr__(self, "weights", as_weight_source(self.weights))
-        check_layout(self.weights, self.weight_shape)
+        object.__setattr__(self, "weights", as_weight_source(self.weights, self.weight_shape))
 
     @property
     def weight_shape(self) -> tuple[int, ...]:
@@ -248,7 +256,7 @@ class Identity(_Shaped):
 
 
 @dataclass(frozen=True, eq=False)
-class Pool(_Shaped):
+class Pool(_Windowed):
     """OR-pooling: every cell of the window feeds the target with weight 1, feature by feature.
 
     With threshold 1 the target fires if any cell does. Other thresholds are refused where the pool is the
@@ -273,27 +281,12 @@ class Pool(_Shaped):
 
     kind: ClassVar[str] = "pool"
 
-    kernel: tuple[int, int]
-    stride: tuple[int, int] | None = None
-    padding: Padding | Margins = "valid"
-
     def __post_init__(self) -> None:
+        if self.stride is None:
+            object.__setattr__(self, "stride", self.kernel)
         super().__post_init__()
-        object.__setattr__(self, "kernel", as_pair(self.kernel, "kernel"))
-        stride = self.kernel if self.stride is None else as_pair(self.stride, "stride")
-        object.__setattr__(self, "stride", stride)
-        object.__setattr__(self, "padding", as_padding(self.padding))
         self._windows.check(self.kind, self.source_shape, self.target_shape, self.source_shape[2])
         self._refuse_above_limit(math.prod(self.target_shape) * math.prod(self.kernel))
-
-    @property
-    def _windows(self) -> Windows:
-        return Windows(self.kernel, self.stride or self.kernel, self.padding)
-
-    @property
-    def margins(self) -> Margins:
-        """Cells of padding at the top, left, bottom and right, however given."""
-        return self._windows.margins(self.source_shape, self.target_shape)
 
     def matrix(self) -> csr_array:
         """Build the matrix, ``(n_target, n_source)`` int64."""

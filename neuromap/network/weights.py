@@ -28,16 +28,6 @@ _LAYOUTS: dict[tuple[int, ...], str] = {
 }
 
 
-def check_layout(weights: WeightSource | None, shape: tuple[int, ...]) -> None:
-    """Refuse stored weights of another shape than their transform's."""
-    if isinstance(weights, StoredWeights) and weights.array.shape != shape:
-        found = weights.array.shape
-        raise NetworkError(
-            f"weights: found shape {show_shape(found)}; the transform takes {show_shape(shape)}"
-            + layout_hint(found, shape)
-        )
-
-
 def layout_hint(found: tuple[int, ...], shape: tuple[int, ...]) -> str:
     """Suggest the order of axes that gives weights the shape of a transform, if there is one."""
     # returns the end of a message; empty if no order of the axes gives the shape
@@ -83,8 +73,10 @@ class StoredWeights(Card):
     def tensor(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
         """Return the array, or refuse another shape."""
         if self.array.shape != shape:
+            found = self.array.shape
             raise NetworkError(
-                f"weights: found shape {show_shape(self.array.shape)}; the transform takes {show_shape(shape)}"
+                f"weights: found shape {show_shape(found)}; the transform takes {show_shape(shape)}"
+                + layout_hint(found, shape)
             )
         return self.array
 
@@ -137,11 +129,13 @@ class SeededWeights(Card):
         return adopted(tensor.reshape(shape))
 
 
-def as_weight_source(weights: Any) -> WeightSource | None:
-    """Convert ``None``, a source of weights, or an integer array to what a transform holds."""
-    if weights is None or isinstance(weights, SeededWeights | StoredWeights):
-        return weights
-    return StoredWeights(weights)
+def as_weight_source(weights: Any, shape: tuple[int, ...]) -> WeightSource | None:
+    """Convert ``None``, a source of weights, or an integer array to what a transform of this layout holds."""
+    if weights is not None and not isinstance(weights, SeededWeights | StoredWeights):
+        weights = StoredWeights(weights)
+    if isinstance(weights, StoredWeights):
+        weights.tensor(shape)  # or refused
+    return weights  # type: ignore[no-any-return] # one of the two, or none
 
 
 # Windows that slide over rows and columns: how many there are, and which cells they touch.
@@ -173,7 +167,7 @@ class Windows:
     def margins(self, source: Sequence[int], target: Sequence[int]) -> Margins:
         """Return the cells of padding at the top, left, bottom and right, however given."""
         lengths = zip(source[:2], target[:2], self.kernel, self.stride, self._along, strict=True)
-        (top, bottom), (left, right) = (_cells_around(*along) for along in lengths)
+        (top, bottom), (left, right) = (cells_around(*along) for along in lengths)
         return top, left, bottom, right
 
     def check(self, kind: str, source: Sequence[int], target: Sequence[int], features: int) -> None:
@@ -235,21 +229,14 @@ def output_length(length: int, kernel: int, stride: int, padding: Padding | tupl
     return (length + (0 if isinstance(padding, str) else sum(padding)) - kernel) // stride + 1
 
 
-def cells_before(length: int, windows: int, kernel: int, stride: int, padding: Padding | tuple[int, int]) -> int:
-    """Count the cells of padding before an axis."""
-    if isinstance(padding, str):
-        return max((windows - 1) * stride + kernel - length, 0) // 2 if padding == "same" else 0
-    return padding[0]
-
-
-def _cells_around(
+def cells_around(
     length: int, windows: int, kernel: int, stride: int, padding: Padding | tuple[int, int]
 ) -> tuple[int, int]:
     """Count the cells of padding before and after an axis."""
     if not isinstance(padding, str):
         return padding
-    before = cells_before(length, windows, kernel, stride, padding)
-    return before, max((windows - 1) * stride + kernel - length - before, 0) if padding == "same" else 0
+    cells = max((windows - 1) * stride + kernel - length, 0) if padding == "same" else 0
+    return cells // 2, cells - cells // 2
 
 
 def window_pairs(
@@ -258,7 +245,7 @@ def window_pairs(
     """List the cells of all windows along one axis."""
     # returns kernel_cell, cell, window: cell of the kernel, cell of the axis, window; sorted by window, then cell
     # shapes: kernel_cell, cell, window (n_pairs,)
-    before = cells_before(length, windows, kernel, stride, padding)
+    before, _ = cells_around(length, windows, kernel, stride, padding)
     # Window i touches the cells first[i] .. last[i]; a kernel far longer than the axis costs nothing extra.
     start = np.arange(windows, dtype=np.int64) * stride - before
     first, last = np.maximum(start, 0), np.minimum(start + kernel, length)

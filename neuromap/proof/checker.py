@@ -111,7 +111,7 @@ class Checker:
         self._place = np.full(int(certificate.first[-1]), -1, np.int64)
         self._soma = program.soma.reshape(program.shape) - np.arange(program.n_cores)[:, None] * program.shape[1]
         self._feed()
-        self._parts = PartialSums(program, certificate.holds, self._synapses, self.is_input)
+        self._parts = PartialSums(program, certificate.holds, self.synapses, self.is_input)
 
     def _feed(self) -> None:
         """Find the signal of every axon: its neuron of the network, the tick of its frame 0, its first frame."""
@@ -135,19 +135,20 @@ class Checker:
         self.signal[:, row] = signal  # the last of several; if another differs, they clash
         self.signal[0, row[(self.signal[:, row] != signal).any(axis=0)]] = codes.CLASH
 
-    def _synapses(self, core: int) -> tuple[Ints, Ints, Ints]:
-        """List the somata and neurons that the synapses of a core feed, and the signal over each."""
+    def synapses(self, core: int) -> tuple[Ints, Ints, Ints, Ints]:
+        """List the somata and neurons that the synapses of a core feed, the signal over each, and its axon."""
         axons = np.flatnonzero(self.signal[0, self.first_axon[core] : self.first_axon[core + 1]] != codes.NOBODY)
         synapses = self.program.synapses_of(np.full(len(axons), core), axons)
         some = np.flatnonzero(synapses.weight)
-        source, begin, first = self.signal[:, self.first_axon[core] + axons[synapses.row[some]]]
-        neuron, arrival = synapses.neuron[some], begin + synapses.delay[some] * self._q
-        return self._soma[core, neuron], neuron, np.stack([source, arrival, first, synapses.weight[some]])
+        axon, neuron = axons[synapses.row[some]], synapses.neuron[some]
+        source, begin, first = self.signal[:, self.first_axon[core] + axon]
+        arrival = begin + synapses.delay[some] * self._q
+        return self._soma[core, neuron], neuron, np.stack([source, arrival, first, synapses.weight[some]]), axon
 
     def sums(self, core: int) -> Sums:
         """Compare the sums of a core's neurons with the network's (Lemma 2)."""
         mine, n = self.certificate, self.program.shape[1]
-        soma, neuron, rows = self._synapses(core)
+        soma, neuron, rows, _ = self.synapses(core)
         wide = self._parts.gather(core, mine.begin[core], soma, rows)
         soma, neuron, source, arrival, first, weight = (column[~wide.told] for column in (soma, neuron, *rows))
         lag, off = np.divmod(arrival - mine.begin[core, soma], self._p)
@@ -175,11 +176,7 @@ class Checker:
 
     def _differences(self, core: int, chip: list[Ints], most: Ints) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints]:
         """List the terms whose weights on the chip and in the network differ."""
-        mine = self.certificate
-        claimed = np.flatnonzero(
-            (mine.neuron[core] != codes.NOBODY) & (self._soma[core] == np.arange(self.program.shape[1]))
-        )
-        wanted = self._wanted(core, claimed, most)
+        wanted = self._wanted(core, np.flatnonzero(self._claimed(core)), most)
         neuron, source, lag, current, weight = (np.concatenate(pair) for pair in zip(chip, wanted, strict=True))
         split = len(chip[0])
         sources = np.unique(source)
@@ -200,6 +197,11 @@ class Checker:
         rest, at = np.divmod(rest, max(1, len(lags)))
         neuron, place = np.divmod(rest, max(1, len(sources)))
         return neuron, sources[place], lags[at], which, there[differs], here[differs]
+
+    def _claimed(self, core: int) -> Bools:
+        claimed: Bools = self._soma[core] == np.arange(self.program.shape[1])
+        claimed[self.certificate.neuron[core] == codes.NOBODY] = False
+        return claimed
 
     def _wanted(self, core: int, claimed: Ints, most: Ints) -> tuple[Ints, ...]:
         """List the network's terms of claimed neurons; a relay has one, its own neuron, of any weight."""
@@ -223,7 +225,7 @@ class Checker:
         """Check the claims of a core; return codes, shape (N,)."""
         mine, sums, kind = self.certificate, self.sums(core), self._kind
         number = mine.neuron[core]
-        claimed = (number != codes.NOBODY) & (self._soma[core] == np.arange(len(number)))
+        claimed = self._claimed(core)
         keeps = claimed & ~mine.relay[core] if mine.state else np.zeros(len(number), np.bool_)
         reaches, found = kind.forgetting(self.program, core, sums.low, sums.high)
         found[claimed & (reaches <= 0)] = codes.STRAY
@@ -239,9 +241,8 @@ class Checker:
             mine.relay[core], np.clip(reaches, 1, np.maximum(high, 1)), mine.threshold[number] << mine.power[core]
         )
         never, always = np.minimum(reaches, wanted) > high, np.maximum(reaches, wanted) <= low
-        same = np.where(
-            differs, 0, np.where(reaches == wanted, codes.EQUAL, np.where(never | always, codes.CLIPPED, 0))
-        )
+        same = np.where(never | always, codes.CLIPPED, 0)
+        same[reaches == wanted], same[differs] = codes.EQUAL, 0
         for n in np.flatnonzero(claimed & ~keeps & (found == 0) & (same == 0)).tolist():
             same[n] = self._decide(core, n, int(reaches[n]), int(wanted[n]), sums)
         found = np.where(found == 0, same, found).astype(np.uint8)
@@ -328,10 +329,7 @@ class Checker:
 
     def _ports(self) -> Iterator[str]:
         program, mine, host = self.program, self.certificate, self.program.host
-        expected = [
-            (n, int(b - a), k)
-            for n, a, b, k in zip(mine.names, mine.first[:-1], mine.first[1:], mine.kinds, strict=True)
-        ]
+        expected = list(zip(mine.names, np.diff(mine.first).tolist(), mine.kinds, strict=True))
         if [(port.name, port.size, port.kind) for port in program.nodes] != expected:
             yield "the nodes of program and certificate differ"
         first = (host.exact_arrival(program.period) + host.first_frame.astype(np.int64) * self._p) // self._q

@@ -59,6 +59,5 @@ class LiftedNeurons(NamedTuple):
     values: Mapping[str, NDArray[np.int64]]  # parameters and settings of the network's neuron, by name
     forgets: NDArray[np.bool_]  # whether it only compares its sum with ``reaches``
     reaches: NDArray[np.int64]
-    wrong: NDArray[
-        np.uint8
-    ]  # why it is not a neuron of a network: an index into ``NO_NEURON`` of the kind, 0 if it is one
+    # why it is not a neuron of a network: an index into ``NO_NEURON`` of the kind, 0 if it is one
+    wrong: NDArray[np.uint8]

@@ -59,9 +59,8 @@ class FewFrames:
         needed = checker.needed(found)
         if mine.state or kind is None or not np.isin(found[needed & (found > PROVEN)], (FORM, THRESHOLD)).all():
             return None
-        if (needed & (found == UNCLAIMED)).any() or (
-            mine.neuron[program.outputs.core, program.outputs.neuron] < 0
-        ).any():
+        read = mine.neuron[program.outputs.core, program.outputs.neuron]
+        if (read < 0).any() or (needed & (found == UNCLAIMED)).any():
             return None
         feeds = _feeds(program, checker)
         wrong = {(int(c), int(n)) for c, n in np.argwhere(needed & (found > PROVEN))}
@@ -70,17 +69,14 @@ class FewFrames:
         for core in {core for core, _ in chip}:
             added = checker.sums(core)
             reaches, _ = kind.forgetting(program, core, added.low, added.high)
-            read = _terms(program, checker, core, feeds)
+            heard = _terms(program, checker, core, feeds)
             for n in (n for c, n in chip if c == core):
                 terms = [(who if who in chip else int(mine.neuron[who]) if isinstance(who, tuple) else who, lag, w)
-                         for who, lag, w in read[n]]  # fmt: skip
+                         for who, lag, w in heard[n]]  # fmt: skip
                 sums[core, n] = terms, int(reaches[n] - added.clock[n])
         inputs, todo = set(), {int(w) for terms, _ in sums.values() for w, *_ in terms if not isinstance(w, tuple)}
-        outputs = [
-            (int(mine.neuron[c, n]), (c, n))
-            for c, n in zip(program.outputs.core.tolist(), program.outputs.neuron.tolist(), strict=True)
-            if (c, n) in chip
-        ]
+        places = zip(program.outputs.core.tolist(), program.outputs.neuron.tolist(), strict=True)
+        outputs = [(number, place) for number, place in zip(read.tolist(), places, strict=True) if place in chip]
         todo |= {number for number, _ in outputs}
         is_input = np.repeat(np.array([k == "input" for k in mine.kinds]), np.diff(mine.first))
         while todo:
@@ -371,9 +367,8 @@ class Trial:
             for frame, index in np.argwhere(chip != right)[:1].tolist():
                 values = bool(chip[frame, index]), bool(right[frame, index])
                 seen.append((port.tick(trace.period, frame), port.name, frame, index, *values))
-            seen += [
-                (tick, port.name, None, index, True, False) for tick, index in trace.strays(port.name)[:1].tolist()
-            ]
+            strays = trace.strays(port.name)[:1].tolist()
+            seen += [(tick, port.name, None, index, True, False) for tick, index in strays]
         if not seen:
             return None
         tick, node, frame, index, is_one, should = min(seen, key=lambda one: one[0])

@@ -23,11 +23,9 @@ def explain(program: ChipProgram, proof: Proof, most: int = MOST_LINES) -> list[
     """Explain each fault in one line; at most ``most`` lines, and how many more there are."""
     checker = Checker(program, proof.certificate)
     wrong = wrong_neurons(checker, proof.examined)
-    told = {f"core {core}, neuron {n}: " for core, n in wrong}
-    lines = [fault for fault in proof.faults if not any(fault.startswith(words) for words in told)]
-    lines = lines[:most]
-    for core, n in wrong[: most - len(lines)]:
-        lines.append(_line(checker, proof.examined, core, n))
+    told = tuple(f"core {core}, neuron {n}: " for core, n in wrong)
+    lines = [fault for fault in proof.faults if not fault.startswith(told)][:most]
+    lines += [_line(checker, proof.examined, core, n) for core, n in wrong[: most - len(lines)]]
     left = len(proof.faults) - len(lines)
     return [*lines, f"and {left} more"] if left > 0 else lines
 
@@ -146,16 +144,10 @@ def _signals(checker: Checker, core: int, n: int) -> Iterator[str]:
 def _odd_signals(checker: Checker, core: int, n: int) -> Iterator[tuple[int, int | None, int, int, int, int]]:
     """List inputs that are not frames of one neuron: axon, source, lag, rest, first frame, and the wanted one."""
     # source: None for the host's spike of every frame, NOBODY for several signals or one of no claim
-    program, claims = checker.program, checker.certificate
-    p, q = program.period.numerator, program.period.denominator
-    of_core = checker.signal[:, checker.first_axon[core] : checker.first_axon[core + 1]]
-    axons = np.flatnonzero((of_core[0] != codes.NOBODY) & (of_core[0] != codes.PART))
-    synapses = program.synapses_of(np.full(len(axons), core), axons)
-    soma = program.soma.reshape(program.shape)[core, synapses.neuron] - core * program.shape[1]
-    some = np.flatnonzero((synapses.weight != 0) & (soma == n))
-    axon = axons[synapses.row[some]]
-    source, begin, first = of_core[:, axon]
-    lag, off = np.divmod(begin + synapses.delay[some] * q - claims.begin[core, n], p)
+    soma, _, rows, axons = checker.synapses(core)
+    mine = (soma == n) & (rows[0] != codes.PART)
+    axon, (source, arrival, first, _) = axons[mine], rows[:, mine]
+    lag, off = np.divmod(arrival - checker.certificate.begin[core, n], checker.program.period.numerator)
     wanted = np.where(checker.is_input(source), np.maximum(0, 1 - lag), np.where(source == codes.CLOCK, 1 - lag, first))
     odd = (source == codes.CLASH) | (off != 0) | (lag < 0) | (first != wanted)
     for one, *rest in zip(*(v[odd].tolist() for v in (source, axon, lag, off, first, wanted)), strict=True):

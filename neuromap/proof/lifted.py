@@ -308,13 +308,10 @@ class Units:
             neuron, weight = core * n + synapses.neuron[some], synapses.weight[some]
             axon = begin + axon[synapses.row[some]]
             reader, always = soma[neuron], self.clocked[axon]
+            sums = [(reader[~always], side(weight[~always], 0)) for side in (np.minimum, np.maximum)]
             low, high, clock = (
                 np.bincount(of - core * n, what, n).astype(np.int64)
-                for of, what in (
-                    (reader[~always], np.minimum(weight, 0)[~always]),
-                    (reader[~always], np.maximum(weight, 0)[~always]),
-                    (neuron[always], weight[always]),
-                )
+                for of, what in (*sums, (neuron[always], weight[always]))
             )
             neurons = self.part.lifted(program, core, low, high, clock)
             found.append((neurons, neurons.forgets & (high < neurons.reaches)))
@@ -354,14 +351,10 @@ class Units:
             mine = rows[(key == [[node], [part], [first]]).all(axis=0)]
             least = -((part + first * p) // q)
             begin = int(np.clip(sample[node] // q, least, (start[mine] // q).min()))
-            unit = self._input(
-                self.ports[node],
-                LiftedInput("", program.nodes[node].name, -1, begin * q + part, first),
-                program.nodes[node].size,
-            )
-            feeds.append(
-                (self.axons[host.core[mine]] + host.axon[mine], unit + host.index[mine], start[mine] // q - begin + 1)
-            )
+            port = program.nodes[node]
+            what = LiftedInput("", port.name, -1, begin * q + part, first)
+            unit = self._input(self.ports[node], what, port.size) + host.index[mine]
+            feeds.append((self.axons[host.core[mine]] + host.axon[mine], unit, start[mine] // q - begin + 1))
         if not len(host):
             free = np.ones(self.axons[-1], np.bool_)
             free[feeds[0][0]] = False

@@ -76,7 +76,7 @@ class PartialSums:
         self,
         program: ChipProgram,
         holds: Bools,
-        synapses: Callable[[int], tuple[Ints, Ints, Ints]],
+        synapses: Callable[[int], tuple[Ints, Ints, Ints, Ints]],
         is_input: Callable[[Ints], Bools],
     ) -> None:
         # holds: (C, N): which neurons are said to hold parts; synapses: reads those of a core, by neurons
@@ -116,7 +116,7 @@ class PartialSums:
 
     def _read_core(self, core: int) -> None:
         """Check the slices of a core; its mergers wait until they are asked for."""
-        self._read[core], (neuron, _, rows) = True, self._synapses(core)
+        self._read[core], (neuron, _, rows, _) = True, self._synapses(core)
         self._sums.clear()  # sums of other cores
         order, first = np.argsort(neuron, kind="stable"), core * self._program.shape[1]
         some, starts = np.unique(neuron[order], return_index=True)
@@ -225,19 +225,14 @@ class PartialSums:
         """Find the sums of the neurons of a core that read parts of sums, and of those that would, of an empty sum."""
         # begin: (N,): when frame 0 of each is, in parts of a tick; neuron: of the synapses
         n, told = self._program.shape[1], (rows[0] == codes.PART) | self._holds[core, neuron]
-        low, high, found, asked = (
-            np.zeros(n, np.int64),
-            np.zeros(n, np.int64),
-            np.zeros(n, np.uint8),
-            np.full(n, codes.ABSENT),
-        )
+        low, high = np.zeros((2, n), np.int64)
+        found, asked = np.zeros(n, np.uint8), np.full(n, codes.ABSENT)
         terms = [np.zeros((5, 0), np.int64)]
         # only the host feeds these, and in several ticks: it adds their threshold up, and takes it off again
         late = rows[1] + (rows[2] - 1) * self._p != begin[neuron]
-        empty = (np.bincount(neuron[rows[0] != codes.CLOCK], minlength=n) == 0) & np.bincount(neuron, late, n).astype(
-            bool
-        )
-        for k in np.flatnonzero(((np.bincount(neuron[told], minlength=n) > 0) | empty) & ~self._holds[core]).tolist():
+        empty = (np.bincount(neuron[rows[0] != codes.CLOCK], minlength=n) == 0) & (np.bincount(neuron, late, n) > 0)
+        reads = np.bincount(neuron[told], minlength=n) > 0
+        for k in np.flatnonzero((reads | empty) & ~self._holds[core]).tolist():
             mine = neuron == k
             try:
                 (low[k], high[k]), asked[k], (source, lag, weight) = self._wide(core, k, int(begin[k]), rows[:, mine])
@@ -255,10 +250,8 @@ class PartialSums:
         first, last, most = _windows(parts, wires[1] // self._q)
         lead = (begin - np.array([part.since for part in parts], np.int64)) * self._inverse % self._p
         lead += (last - lead + self._p - 1) // self._p * self._p  # least that leaves time for all
-        _require(
-            all(not a.exact or a.since == begin - b * self._q for a, b in zip(parts, lead.tolist(), strict=True)),
-            codes.LATE,
-        )
+        starts = zip(parts, lead.tolist(), strict=True)
+        _require(all(not part.exact or part.since == begin - b * self._q for part, b in starts), codes.LATE)
         groups: dict[tuple[int, bytes], list[tuple[Slice, int]]] = {}
         for part, ahead, weight in zip(parts, lead.tolist(), wires[3].tolist(), strict=True):
             for one in part.slices:
@@ -282,11 +275,8 @@ class PartialSums:
         _require((others[0] == codes.CLOCK).all(), codes.FORM)
         _require(not (late % self._q).any(), codes.ALIGNED)
         come = (wires[3], first - lead, np.minimum(most, last - first + 1))
-        return (
-            (int(bounds[0]), int(bounds[1])),
-            self._ask(self._counter(core, neuron), come, late // self._q, others[3]),
-            terms,
-        )
+        asked = self._ask(self._counter(core, neuron), come, late // self._q, others[3])
+        return (int(bounds[0]), int(bounds[1])), asked, terms
 
     def _ask(self, counter: Any, come: tuple[Ints, Ints, Ints], late: Ints, host: Ints) -> int:
         """Follow a gathering neuron through a frame; return the sum from which on it spikes in its tick (Lemma 12)."""

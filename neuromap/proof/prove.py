@@ -154,18 +154,10 @@ def tick_network(rollout: Rollout) -> TickNetwork:
             terms = [(edge.matrix(), rollout.pattern[u, v], 0)]
         for matrix, lag, current in terms:
             found = sparse.coo_array(matrix)
-            row, column = found.coords
             some = found.data != 0
-            row, column, data = row[some], column[some], found.data[some]
-            entries.append(
-                (
-                    (row + begin[v]).astype(np.int32),
-                    (column + begin[u]).astype(np.int32),
-                    np.full(len(row), lag, np.int16),
-                    np.full(len(row), current, np.int8),
-                    data.astype(np.int32),
-                )
-            )
+            row, column = ((at[some] + begin[n]).astype(np.int32) for at, n in zip(found.coords, (v, u), strict=True))
+            numbers = np.full(len(row), lag, np.int16), np.full(len(row), current, np.int8)
+            entries.append((row, column, *numbers, found.data[some].astype(np.int32)))
     row, source, lags, currents, weight = (np.concatenate(some) for some in zip(*entries, strict=True))
     order = np.argsort(row, kind="stable")
     start = np.append(0, np.cumsum(np.bincount(row, minlength=first[-1]))).astype(np.int64)
@@ -175,18 +167,9 @@ def tick_network(rollout: Rollout) -> TickNetwork:
     for name, node in network.nodes.items():
         if node.threshold is not None:
             threshold[begin[name] : begin[name] + node.size] = node.threshold
-    return TickNetwork(
-        names,
-        kinds,
-        first,
-        start,
-        source[order],
-        lags[order],
-        currents[order],
-        weight[order],
-        threshold,
-        _states(rollout, begin, int(first[-1])),
-    )
+    source, lags, currents, weight = (column[order] for column in (source, lags, currents, weight))
+    states = _states(rollout, begin, int(first[-1]))
+    return TickNetwork(names, kinds, first, start, source, lags, currents, weight, threshold, states)
 
 
 def _states(rollout: Rollout, begin: Mapping[str, int], n: int) -> dict[str, Ints]:
@@ -303,10 +286,8 @@ def _clocks(rollout: Rollout, program: ChipProgram) -> list[str]:
     sample = in_parts((port.sample_tick for port in program.nodes), program.period)
     host = program.host
     early = (host.node >= 0) & (host.exact_arrival(program.period) < sample[host.node] + program.period.denominator)
-    faults += [
-        f"host row {row}: delivers a frame before its input is sampled" for row in np.flatnonzero(early).tolist()
-    ]
-    return faults
+    rows = np.flatnonzero(early).tolist()
+    return faults + [f"host row {row}: delivers a frame before its input is sampled" for row in rows]
 
 
 def claims_of(program: ChipProgram, network: TickNetwork) -> Certificate:

@@ -8,13 +8,11 @@ examples: ``docs/behaviour-classes.md``; proofs: ``docs/theorems/same-function.m
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import TypeAlias
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,9 +27,12 @@ from neuromap.rollout.cycles.cycle_structure import (
     acyclic_sums,
     count_block,
     cycle_structure,
+    neighbours_of,
+    node_numbers,
+    sweep,
     sweep_block,
 )
-from neuromap.rollout.cycles.indexed_network import COUNTING, indexed_network, reduce_graph, split_at_nodes
+from neuromap.rollout.cycles.indexed_network import COUNTING, Pair, indexed_network, reduce_graph, split_at_nodes
 from neuromap.rollout.pattern import RolloutPattern
 
 PATTERN_LIMIT = 100_000
@@ -75,13 +76,11 @@ def equivalent(p: RolloutPattern, q: RolloutPattern) -> dict[str, int] | None:
         )
     p.require_valid()
     q.require_valid()
-    graph, edges = indexed_network(p.network), tuple(p.network.edges)
-    shift = dict.fromkeys(p.network.roots, 0)
-    for u, v in (edges[e] for e in graph.tree):
-        shift[v] = shift[u] + q[u, v] - p[u, v]
-    if any(q[u, v] - p[u, v] != shift[v] - shift[u] for u, v in (edges[e] for e in graph.seen)):
+    q = RolloutPattern.from_values(p.network, dict(q.items()))  # edges in the order of p
+    if _shifted(p) != _shifted(q):
         return None
-    return {name: shift[name] for name, seen in zip(p.network.nodes, graph.reaches_output, strict=True) if seen}
+    nodes = zip(p.network.nodes, _shifts(p), _shifts(q), indexed_network(p.network).reaches_output, strict=True)
+    return {name: mine - its for name, mine, its, seen in nodes if seen}
 
 
 def class_key(pattern: RolloutPattern) -> tuple[int, ...]:
@@ -159,19 +158,22 @@ def _merged_blocks(network: Network) -> Iterator[tuple[int, list[tuple[int, int]
     pairs = ((number.get(graph.sources[e], graph.sources[e]), graph.targets[e]) for e in graph.seen)
     for block in split_at_nodes((u, v) for u, v in pairs if u != v):
         block.sort(key=sorted)  # by its two nodes, whichever way the edge leads
-        index: dict[int, int] = {}
-        for pair in block:
-            for n in sorted(pair):
-                index.setdefault(n, len(index))
+        index = node_numbers(map(sorted, block))
         yield len(index), [(index[u], index[v]) for u, v in block]
 
 
-def _shifted(pattern: RolloutPattern) -> tuple[int, ...]:
-    """R of the edges that the outputs see, shifted so that the spanning forest is sequential."""
+def _shifts(pattern: RolloutPattern) -> list[int]:
+    """Shift of every node that makes the spanning forest sequential."""
     graph = indexed_network(pattern.network)
     shift = [0] * graph.n
     for e in graph.tree:
         shift[graph.targets[e]] = shift[graph.sources[e]] - pattern.values[e]
+    return shift
+
+
+def _shifted(pattern: RolloutPattern) -> tuple[int, ...]:
+    """R of the edges that the outputs see, shifted so that the spanning forest is sequential."""
+    graph, shift = indexed_network(pattern.network), _shifts(pattern)
     r, u, v = pattern.values, graph.sources, graph.targets
     return tuple(r[e] + shift[v[e]] - shift[u[e]] for e in graph.seen)
 
@@ -186,8 +188,6 @@ SUBSET_NODES = 13
 FRONTIER_STEPS = 1_000_000
 """Larger blocks are counted if at most this many states of the frontier are visited."""
 _FRONTIER_NODES = 12
-_State: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
-"""Per node of the frontier: the number of its component, and the frontier nodes it reaches, itself included."""
 
 
 def connected_acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
@@ -196,16 +196,15 @@ def connected_acyclic_sets(n: int, edges: Sequence[tuple[int, int]]) -> int | No
     if n == 2:
         forward = sum(u < v for u, v in edges)
         return (1 << forward) + (1 << (len(edges) - forward)) - 2
-    if n <= SUBSET_NODES:
-        return _by_subsets(n, edges)
-    return _by_frontier(n, edges)
+    # Of k parallel edges, some are chosen in one of 2^k - 1 ways, or none is.
+    weights = {pair: ((1 << k) - 1, 1) for pair, k in Counter(edges).items()}
+    return _by_subsets(n, weights) if n <= SUBSET_NODES else _by_frontier(n, weights)
 
 
-def _by_subsets(n: int, edges: Sequence[tuple[int, int]]) -> int:
+def _by_subsets(n: int, weights: dict[Pair, tuple[int, int]]) -> int:
     """For every node set s with node 0, count all acyclic edge sets minus those that do not connect s."""
     # An edge set that does not connect s splits it into the component of node 0, on t and node 0, and the rest.
-    # Of k parallel edges, some are chosen in one of 2^k - 1 ways, or none is.
-    acyclic = acyclic_sums(n, {pair: ((1 << k) - 1, 1) for pair, k in Counter(edges).items()}).tolist()
+    acyclic = acyclic_sums(n, weights).tolist()
     connected = [0] * (1 << n)
     for s in range(1, 1 << n, 2):
         count = acyclic[s]
@@ -217,42 +216,13 @@ def _by_subsets(n: int, edges: Sequence[tuple[int, int]]) -> int:
     return connected[-1]
 
 
-def _by_frontier(n: int, edges: Sequence[tuple[int, int]]) -> int | None:
+def _by_frontier(n: int, weights: dict[Pair, tuple[int, int]]) -> int | None:
     """Add nodes one by one, with their edges to earlier nodes; keep only the connectivity of the frontier."""
     # The frontier consists of the placed nodes with a neighbour still to come. Edge choices that give it the same
     # components and the same reachability are counted together.
-    neighbours: list[set[int]] = [set() for _ in range(n)]
-    between: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
-    for u, v in edges:
-        neighbours[u].add(v)
-        neighbours[v].add(u)
-        between[min(u, v), max(u, v)].append((u, v))
+    neighbours = [set(near) for _, near in sorted(neighbours_of(weights).items())]
     order = _narrow_order(neighbours)
-    if order is None:
-        return None
-    place = {node: position for position, node in enumerate(order)}
-    last = [max(place[u] for u in near) for near in neighbours]  # position of the last neighbour
-    # Without directed cycles, reachability need not be tracked.
-    cyclic = not nx.is_directed_acyclic_graph(nx.DiGraph(edges))
-    frontier: list[int] = []
-    states: dict[_State, int] = {((), ()): 1}
-    steps = 0
-    for position, node in enumerate(order):
-        for j in reversed(range(len(frontier))):
-            if last[frontier[j]] < position:
-                del frontier[j]
-                states = _forget(states, j)
-        k = len(frontier)
-        states = {((*parts, k), (*reach, cyclic << k)): ways for (parts, reach), ways in states.items()}
-        for j, other in enumerate(frontier):
-            for u, _ in between[min(node, other), max(node, other)]:
-                tail, head = (k, j) if u == node else (j, k)
-                states = _choose(states, tail, head)
-                steps += len(states)
-                if steps > FRONTIER_STEPS:
-                    return None
-        frontier.append(node)
-    return sum(ways for (parts, _), ways in states.items() if len(set(parts)) == 1)
+    return None if order is None else sweep(weights, COUNTING, order, FRONTIER_STEPS, FRONTIER_STEPS, connected=True)
 
 
 def _narrow_order(neighbours: Sequence[set[int]]) -> list[int] | None:
@@ -270,34 +240,6 @@ def _narrow_order(neighbours: Sequence[set[int]]) -> list[int] | None:
         if len(open_nodes) > _FRONTIER_NODES:
             return None
     return order
-
-
-def _choose(states: dict[_State, int], tail: int, head: int) -> dict[_State, int]:
-    """Extend every state without the edge and, if that closes no directed cycle, with it."""
-    chosen: dict[_State, int] = defaultdict(int, states)
-    for (parts, reach), ways in states.items():
-        if reach[head] >> tail & 1:
-            continue
-        old, new = max(parts[tail], parts[head]), min(parts[tail], parts[head])
-        joined = tuple(new if part == old else part for part in parts)
-        longer = tuple(mask | reach[head] if mask >> tail & 1 else mask for mask in reach)
-        chosen[joined, longer] += ways
-    return chosen
-
-
-def _forget(states: dict[_State, int], j: int) -> dict[_State, int]:
-    """Drop a node from the frontier, and the states in which it is the last of its component: never connected."""
-    kept: dict[_State, int] = defaultdict(int)
-    low = (1 << j) - 1
-    for (parts, reach), ways in states.items():
-        others = parts[:j] + parts[j + 1 :]
-        if parts[j] not in others:
-            continue
-        first: dict[int, int] = {}
-        numbered = tuple(first.setdefault(part, len(first)) for part in others)
-        masks = tuple((m & low) | (m >> 1 & ~low) for i, m in enumerate(reach) if i != j)
-        kept[numbered, masks] += ways
-    return kept
 
 
 # Counting and enumerating the valid rollout patterns of a network, exactly.

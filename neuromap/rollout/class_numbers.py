@@ -10,7 +10,7 @@ are numbered in the order in which they are met.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -112,21 +112,12 @@ def all_class_numbers(network: Network) -> ClassNumbers:
     return numbers.followed_by(np.concatenate(parts)) if parts else numbers
 
 
-def class_words(indexed: IndexedNetwork, values: Values) -> Words:
+def class_words(indexed: IndexedNetwork, values: Values, *, of_all: bool = False) -> Words:
     """R after the shift that makes a spanning forest sequential, packed: equal iff the behaviour class is."""
+    # of_all: R of all edges, equal iff patterns are shifts of each other at every node. Nodes that no output depends on
+    # do not affect the class, but they do affect schedules: their cycles bound P.
     # shapes: values (N, E); returns (N, words)
-    return _words(indexed, values, indexed.seen)
-
-
-def retiming_words(indexed: IndexedNetwork, values: Values) -> Words:
-    """Packed R as in :func:`class_words`, over all edges: equal iff patterns are shifts of each other at every node."""
-    # Nodes that no output depends on do not affect the class, but they do affect schedules: their cycles bound P.
-    # shapes: values (N, E); returns (N, words)
-    return _words(indexed, values, range(len(indexed.sources)))
-
-
-def _words(indexed: IndexedNetwork, values: Values, edges: Iterable[int]) -> Words:
-    """R of some edges after the shift that makes a spanning forest sequential, packed."""
+    edges = range(len(indexed.sources)) if of_all else indexed.seen
     n_rows, n = len(values), indexed.n
     number = np.int16 if n < _MOST_NODES_OF_INT16 else np.int32
     shift = np.zeros((n, n_rows), number)

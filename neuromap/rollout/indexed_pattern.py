@@ -11,13 +11,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
+from neuromap.loops import always_compiled
 from neuromap.render.value import Card
-from neuromap.rollout.cycles.indexed_network import IndexedNetwork
+from neuromap.rollout.cycles.indexed_network import IndexedNetwork, met
 
 # Simple paths with the most streaming edges through one block.
 #
@@ -142,39 +143,22 @@ class SimpleWalk:
         """Try all paths from the entered nodes, best entering value first, for at most ``steps`` steps."""
         starts = sorted(range(self._size), key=lambda v: -entering[v])
         given = [self._begin, self._target, self._weight, list(entering), starts]
-        blank = [[0] * self._size for _ in range(4)]  # visited; along the path: nodes, values, edges to go on with
+        along = [[0] * self._size for _ in range(4)]
         best = [self._none] * self._size
         if not compiled:
-            everything: list[Any] = [*given, *blank, self._none, steps, best]
+            everything: list[Any] = [*given, along, self._none, steps, best]
             return best, _walk(*everything)
-        arrays = [np.array(values, np.int64) for values in (*given, *blank)]
+        arrays = [np.array(values, np.int64) for values in (*given, along)]
         found = np.array(best, np.int64)
-        left = _compiled()(*arrays, self._none, steps, found)
+        left = always_compiled(_walk)(*arrays, self._none, steps, found)
         return found.tolist(), int(left)
 
 
-@cache
-def _compiled() -> Callable[..., int]:
-    from neuromap.compiling import cached
-
-    return cached(_walk)  # type: ignore[no-any-return]
-
-
 def _walk(
-    begin: Any,
-    target: Any,
-    weight: Any,
-    entering: Any,
-    starts: Any,
-    visited: Any,
-    trail: Any,
-    value: Any,
-    at: Any,
-    none: int,
-    steps: int,
-    best: Any,
+    begin: Any, target: Any, weight: Any, entering: Any, starts: Any, along: Any, none: int, steps: int, best: Any
 ) -> int:
     """Fill ``best``; return the steps left, negative if they did not suffice."""
+    visited, trail, value, at = along[0], along[1], along[2], along[3]  # ``at``: edges to go on with
     for start in starts:
         if entering[start] == none:
             break
@@ -264,15 +248,8 @@ def _hang_up(blocks: Sequence[BlockPaths]) -> tuple[list[int], dict[int, int]]:
     for b, block in enumerate(blocks):
         for v in block.nodes:
             blocks_at.setdefault(v, []).append(b)
-    order, gate, seen = [0], {}, {0}
-    for b in order:  # grows while it is read
-        for v in blocks[b].nodes:
-            for c in blocks_at[v]:
-                if c not in seen:
-                    seen.add(c)
-                    gate[c] = v
-                    order.append(c)
-    return order, gate
+    gate = dict(met([0], lambda b: ((c, v) for v in blocks[b].nodes for c in blocks_at[v])))
+    return [0, *gate], gate
 
 
 def _sweep_up(
@@ -441,6 +418,22 @@ class IndexedPattern(Card):
                     if waits[v] == 0:
                         order.append(v)
         return order
+
+
+def windowed_phases(pattern: IndexedPattern, latencies: Sequence[int]) -> list[int]:
+    """Longest paths inside a frame: phi(v) = max over its edges of c(e) plus, where R(e) = 0, phi(u)."""
+    # Frame 0 and the inputs are known at time 0, so inputs have phase 0 here; with latency 1 everywhere it is the
+    # tableau of the window of size 1 (Fischer, Köhler, Pfeil 2018).
+    # latencies: c, at least 1
+    # returns update steps or ticks
+    graph = pattern.graph
+    phases = [0] * graph.n
+    for v in pattern.sequential_order:
+        for e in graph.incoming[v]:
+            begin = 0 if pattern.values[e] else phases[graph.sources[e]]
+            if begin + latencies[e] > phases[v]:
+                phases[v] = begin + latencies[e]
+    return phases
 
 
 # Shortest walks from several nodes at once, with no edge of negative length (Dijkstra).

@@ -63,7 +63,7 @@ def lemma1_bounds(network: Network) -> Lemma1Bounds:
         proven = proven and best
     return Lemma1Bounds(
         forward_bound=1 << len(structure.forward),
-        cycle_bound=product_of(cycles),
+        cycle_bound=math.prod((1 << len(c)) - 1 for c in cycles),
         upper_bound=1 << (len(network.edges) - len(structure.self_edges)),
         cycles=tuple(tuple(names[i] for i in cycle) for cycle in cycles),
         cycle_bound_proven=proven,
@@ -159,29 +159,24 @@ def _best_of(cycles: dict[frozenset[int], Cycle], order: list[int]) -> list[Cycl
     for nodes, cycle in cycles.items():
         mask = sum(bit[n] for n in nodes)
         through[(mask & -mask).bit_length() - 1].append((mask, cycle))
-    # Depth first with an explicit stack; entries are (product, mask of the nodes removed, cycle or ()).
-    best: dict[int, tuple[int, int, Cycle]] = {0: (1, 0, ())}
+    best: dict[int, tuple[int, int, Cycle]] = {0: (1, 0, ())}  # by the nodes left: product, those removed, cycle or ()
     everything = (1 << len(order)) - 1
-    stack = [everything]
     steps = 0
-    while stack:
-        left = stack[-1]
-        if left in best:
-            stack.pop()
-            continue
-        low = left & -left
-        options: list[tuple[int, Cycle]] = [(low, ())]
-        options += [(m, c) for m, c in through[low.bit_length() - 1] if m & left == m]
-        steps += len(options)
-        if steps > _MAX_STEPS:
-            return None
-        missing = [left ^ m for m, _ in options if left ^ m not in best]
-        if missing:
-            stack += missing
-            continue
-        scored = [(best[left ^ m][0] * ((1 << len(c)) - 1 if c else 1), m, c) for m, c in options]
-        best[left] = max(scored, key=lambda s: s[0])
-        stack.pop()
+
+    def solve(left: int) -> int:
+        nonlocal steps
+        if left not in best and steps <= _MAX_STEPS:
+            low = left & -left
+            options: list[tuple[int, Cycle]] = [(low, ())]
+            options += [(m, c) for m, c in through[low.bit_length() - 1] if m & left == m]
+            steps += len(options)
+            scored = [(solve(left ^ m) * ((1 << len(c)) - 1 if c else 1), m, c) for m, c in options]
+            best[left] = max(scored, key=lambda s: s[0])
+        return best.get(left, (0,))[0]
+
+    solve(everything)  # as deep as there are nodes, and these are few
+    if steps > _MAX_STEPS:
+        return None
     chosen = []
     left = everything
     while left:
@@ -190,8 +185,3 @@ def _best_of(cycles: dict[frozenset[int], Cycle], order: list[int]) -> list[Cycl
             chosen.append(cycle)
         left ^= mask
     return chosen
-
-
-def product_of(cycles: list[Cycle]) -> int:
-    """Product of 2^|p| - 1 over cycles p."""
-    return math.prod((1 << len(c)) - 1 for c in cycles)

@@ -19,8 +19,7 @@ from neuromap.network.network import MOST_BRIDGED, RESERVED_PATTERNS, Network
 from neuromap.render.value import Card
 from neuromap.rollout.cycles.indexed_network import indexed_network
 from neuromap.rollout.cycles.sequential_values import first_sequential_values
-from neuromap.rollout.indexed_pattern import IndexedPattern, walks_along
-from neuromap.rollout.tableau import check_window, find_cycle, tableau_frames
+from neuromap.rollout.indexed_pattern import IndexedPattern, parent_cycles, walks_along, windowed_phases
 
 
 def pattern_of_text(network: Network, text: str) -> RolloutPattern:
@@ -175,9 +174,8 @@ class RolloutPattern(Card):
             If the network has no such edge, or R of an edge is out of range.
         """
         try:
-            frames = dict.fromkeys((edge_pair(edge) for edge in edges), 1) | {
-                edge_pair(edge): r for edge, r in (bridging or {}).items()
-            }
+            frames = dict.fromkeys(map(edge_pair, edges), 1)
+            frames |= {edge_pair(edge): r for edge, r in (bridging or {}).items()}
         except NetworkError as error:
             raise PatternError(f"pattern {name or 'given by streaming edges'}: {error}") from None
         for u, v in frames.keys() - network.edges.keys():
@@ -320,12 +318,6 @@ class RolloutPattern(Card):
         """The pattern with nodes as integers, for algorithms."""
         return IndexedPattern(indexed_network(self.network), self.values)
 
-    @cached_property
-    def _ordered(self) -> tuple[str, ...]:
-        """Nodes neither on nor behind a cycle of sequential edges, in topological order of the sequential edges."""
-        names = tuple(self.network.nodes)
-        return tuple(names[v] for v in self.indexed.sequential_order)
-
     @property
     def is_valid(self) -> bool:
         """Whether the sequential edges form no cycle."""
@@ -337,9 +329,18 @@ class RolloutPattern(Card):
 
         A sequential self-edge is a cycle of one node. The cycle starts at its first node in file order.
         """
-        ordered = set(self._ordered)
-        waiting = [n for n in self.network.nodes if n not in ordered]
-        return find_cycle(waiting, self.sequential_edges) if waiting else ()
+        graph, ordered = self.indexed.graph, set(self.indexed.sequential_order)
+        if len(ordered) == graph.n:
+            return ()
+        # Every other node waits for another one, by the first such edge: a walk against these must repeat a node.
+        parents = [-1] * graph.n
+        for e in reversed([e for e, r in enumerate(self.values) if not r]):
+            if ordered.isdisjoint((graph.sources[e], graph.targets[e])):
+                parents[graph.targets[e]] = e
+        cycle = [graph.sources[e] for e in parent_cycles(graph, parents)[0]]
+        first = cycle.index(min(cycle))
+        names = tuple(self.network.nodes)
+        return tuple(names[v] for v in cycle[first:] + cycle[:first])
 
     def require_valid(self) -> None:
         """Raise an error if the pattern is invalid.
@@ -358,7 +359,7 @@ class RolloutPattern(Card):
                 self.cycle,
             )
 
-    @property
+    @cached_property
     def node_order(self) -> tuple[str, ...]:
         """All nodes in topological order of the sequential edges.
 
@@ -368,7 +369,8 @@ class RolloutPattern(Card):
             If the pattern is invalid.
         """
         self.require_valid()
-        return self._ordered
+        names = tuple(self.network.nodes)
+        return tuple(names[v] for v in self.indexed.sequential_order)
 
     def equally_model_parallel(self, other: RolloutPattern) -> bool:
         """Whether the two patterns are equal on all edges that do not start in an input node.
@@ -408,8 +410,15 @@ class RolloutPattern(Card):
             If the pattern is invalid or the window smaller than 1.
         """
         check_window(window)
-        frames = tableau_frames(self.network.nodes, self.node_order, self.items(), window)
-        return {(i, n): t for i, frame in enumerate(frames) for n, t in frame.items()}
+        into: dict[str, list[tuple[str, int]]] = {}
+        for (u, v), r in self.items():
+            into.setdefault(v, []).append((u, r))
+        order = [n for n in self.node_order if n in into]
+        found = {(i, n): 0 for i in range(window + 1) for n in self.network.nodes}
+        for i in range(1, window + 1):
+            for v in order:
+                found[i, v] = 1 + max(found[max(i - r, 0), u] for u, r in into[v])
+        return found
 
     @cached_property
     def phases(self) -> Mapping[str, int]:
@@ -420,9 +429,9 @@ class RolloutPattern(Card):
         PatternError
             If the pattern is invalid.
         """
-        inputs = set(self.network.inputs)
-        first = tableau_frames(self.network.nodes, self.node_order, self.items(), 1)[1]
-        return ReadOnlyMapping({n: t for n, t in first.items() if n not in inputs})
+        self.require_valid()
+        inputs, first = set(self.network.inputs), windowed_phases(self.indexed, (1,) * len(self.values))
+        return ReadOnlyMapping({n: t for n, t in zip(self.network.nodes, first, strict=True) if n not in inputs})
 
     @property
     def inference_factor(self) -> int:
@@ -443,6 +452,12 @@ def _frames(r: object) -> int | None:
     except TypeError:
         return None
     return number if 0 <= number <= MOST_BRIDGED else None
+
+
+def check_window(window: int) -> None:
+    """Refuse a window size below 1."""
+    if isinstance(window, bool) or not hasattr(window, "__index__") or window < 1:
+        raise PatternError(f"rollout window: size {window!r}; a window has size 1 or more")
 
 
 # The first frame of an output that depends on the stimulus.

@@ -76,10 +76,8 @@ def most_sequential(network: Network, limit: int | None = None) -> list[RolloutP
     NotSupportedError
         If there are more than :data:`MAX_LISTED` and no limit was given.
     """
-    if limit is not None:
-        return list(islice(enumerate_most_sequential(network), limit))
-    found = list(islice(enumerate_most_sequential(network), MAX_LISTED + 1))
-    if len(found) > MAX_LISTED:
+    found = list(islice(enumerate_most_sequential(network), MAX_LISTED + 1 if limit is None else limit))
+    if limit is None and len(found) > MAX_LISTED:
         raise NotSupportedError(
             f"network {network.name}: has more than {MAX_LISTED} most sequential patterns; give a limit, or "
             "iterate over enumerate_most_sequential"

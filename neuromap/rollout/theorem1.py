@@ -17,8 +17,7 @@ import networkx as nx
 from neuromap.errors import PatternError
 from neuromap.files.argument_checks import needs
 from neuromap.render.value import Card
-from neuromap.rollout.pattern import RolloutPattern
-from neuromap.rollout.tableau import check_window
+from neuromap.rollout.pattern import RolloutPattern, check_window
 
 
 @dataclass(frozen=True)
@@ -170,10 +169,7 @@ class RolloutWindow(Card):
     def is_valid(self) -> bool:
         """Whether the window, edges inside frame 0 included, has no cycle."""
         first = [((0, u), (0, v)) for u, v in self.pattern.sequential_edges]
-        graph: nx.DiGraph[WindowNode] = nx.DiGraph()
-        graph.add_edges_from(self.edges)
-        graph.add_edges_from(first)
-        return nx.is_directed_acyclic_graph(graph)
+        return nx.is_directed_acyclic_graph(nx.DiGraph([*self.edges, *first]))
 
     @property
     def initial_state(self) -> State:

@@ -19,7 +19,7 @@ from neuromap.network.edge import MatrixSource
 from neuromap.network.network import Network
 from neuromap.network.spiking_neuron import GREATEST_SUM, PAYLOAD, GradedNeuron
 from neuromap.network.transforms import Conv, Dense, Identity, MatrixTransform, Shape
-from neuromap.network.weights import Padding, StoredWeights, cells_before, output_length
+from neuromap.network.weights import Padding, StoredWeights, cells_around, output_length
 from neuromap.render.value import Card
 
 # Greatest weight of an addend where the sum is a value itself, of 24 bits.
@@ -374,7 +374,7 @@ def padding_of(
     words: tuple[Padding, ...] = ("valid", "same")
     for word in words:
         made = [output_length(*along, word) for along in lengths]
-        margins = [cells_before(n, m, k, s, word) for (n, k, s), m in zip(lengths, target[:2], strict=True)]
+        margins = [cells_around(n, m, k, s, word)[0] for (n, k, s), m in zip(lengths, target[:2], strict=True)]
         if made == list(target[:2]) and math.prod(made) > 0 and before in (None, tuple(margins)):
             return word
     return None

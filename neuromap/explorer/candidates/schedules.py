@@ -33,7 +33,7 @@ from neuromap.explorer.candidates.named_patterns import LeastResponses
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_of import core_of
 from neuromap.network.network import Network
-from neuromap.rollout.class_numbers import retiming_words, shift_bits
+from neuromap.rollout.class_numbers import class_words, shift_bits
 from neuromap.rollout.cycles.cycle_structure import cycle_structure
 from neuromap.rollout.cycles.indexed_network import IndexedNetwork, indexed_network
 from neuromap.rollout.pattern import RolloutPattern
@@ -109,7 +109,7 @@ class RowKeys:
 
     def retimings(self, values: Values) -> Words:
         """R of every edge after the shift that makes the forest sequential; it determines the behaviour class."""
-        return retiming_words(self.graph.indexed, values)
+        return class_words(self.graph.indexed, values, of_all=True)
 
     def of(self, values: Values, schedules: Schedules, execution: str) -> Words:
         """Keys of schedules: an array of shape (N, words)."""

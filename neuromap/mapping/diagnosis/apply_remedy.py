@@ -20,7 +20,7 @@ from neuromap.network.edge import Edge, EdgeKey, MatrixSource
 from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.transforms import Conv, Dense, MatrixTransform, Pool, Shape
-from neuromap.network.weights import as_weight_source
+from neuromap.network.weights import StoredWeights
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 
@@ -174,17 +174,17 @@ def _grouped_conv(conv: Conv, groups: int) -> Conv:
         first = group * per_source % old.shape[2]  # relative to the first feature of the old group
         targets = slice(group * per_target, (group + 1) * per_target)
         new[..., targets] = old[:, :, first : first + per_source, targets]
-    return replace(grouped, weights=as_weight_source(new))
+    return replace(grouped, weights=StoredWeights(new))
 
 
 def _grouped_dense(dense: Dense, groups: int) -> Dense:
-    grouped = replace(dense, groups=groups, weights=None)
+    grouped = replace(dense, groups=groups, weights=None)  # refuses what does not divide
     matrix = dense.matrix()
     blocks = [
         matrix[_of_group(dense.target_shape, groups, g)][:, _of_group(dense.source_shape, groups, g)].toarray()
         for g in range(groups)
     ]
-    return replace(grouped, weights=as_weight_source(np.array(blocks)))
+    return replace(grouped, weights=StoredWeights(np.array(blocks)))
 
 
 def _of_group(shape: tuple[int, int, int], groups: int, group: int) -> NDArray[np.int64]:

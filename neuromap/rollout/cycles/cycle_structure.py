@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
+from functools import cached_property, reduce
+from itertools import accumulate, chain
 from typing import ClassVar, TypeVar
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,6 +26,7 @@ from neuromap.rollout.cycles.indexed_network import (
     Pair,
     Semiring,
     indexed_network,
+    met,
     once_per_network,
     reduce_graph,
 )
@@ -144,12 +146,11 @@ def _lightest_chosen(part: dict[Pair, tuple[Chosen, Chosen]]) -> Chosen:
     k = len(edges)
     weight = {i: (1 << k) + (1 << (k - 1 - place)) for place, i in enumerate(edges)}
     never = (k + 2) << k
-    total = lightest_block(
-        {
-            pair: (0, never if size >= _NEVER else sum(weight[i] for i in chosen))
-            for pair, (_, (size, chosen)) in part.items()
-        }
-    )
+    costs = {
+        pair: (0, never if size >= _NEVER else sum(weight[i] for i in chosen))
+        for pair, (_, (size, chosen)) in part.items()
+    }
+    total = lightest_block(costs)
     if total >= never:
         return (_NEVER, ())
     return total >> k, tuple(i for place, i in enumerate(edges) if total >> (k - 1 - place) & 1)
@@ -166,48 +167,71 @@ MAX_STATES = 20_000
 """Most reachability states that the sweep keeps; it gives up if it needs more."""
 MAX_OPEN = 64
 """Most open nodes at a time; with more there would be too many states, so the sweep does not start."""
+_REACH = (1 << MAX_OPEN) - 1
+
+
+def neighbours_of(pairs: Iterable[Pair]) -> dict[int, dict[int, None]]:
+    """Neighbours of every node, directions disregarded, in the order in which they are met."""
+    shape: dict[int, dict[int, None]] = {}
+    for u, v in pairs:
+        shape.setdefault(u, {})[v] = None
+        shape.setdefault(v, {})[u] = None
+    return shape
 
 
 def sweep_block(weights: dict[Pair, tuple[T, T]], semiring: Semiring[T]) -> T | None:
     """Acyclic sum of a block by a sweep."""
     # returns ``None`` if it would need more than :data:`MAX_STATES` states, or more than :data:`MAX_OPEN` open nodes at
     # a time
-    shape: dict[int, dict[int, None]] = {}
-    for u, v in weights:
-        shape.setdefault(u, {})[v] = None
-        shape.setdefault(v, {})[u] = None
-    order = _narrow_order(shape)
+    return sweep(weights, semiring, _narrow_order(neighbours_of(weights)), MAX_STATES)
+
+
+def sweep(
+    weights: dict[Pair, tuple[T, T]],
+    semiring: Semiring[T],
+    order: Sequence[int],
+    most_states: int,
+    most_steps: float = math.inf,
+    *,
+    connected: bool = False,
+) -> T | None:
+    """Acyclic sum over all choices or, if asked, over those that connect all nodes, directions disregarded."""
+    # most_steps: states, summed over edges
+    shape = neighbours_of(weights)
     rank = {n: i for i, n in enumerate(order)}
     last = {n: max(rank[m] for m in shape[n]) for n in order}
     opened = Counter(rank.values())
     opened.subtract(max(last[n], rank[n]) for n in order)
     if max(accumulate(opened[i] for i in range(len(order)))) > MAX_OPEN:
         return None
-    # A state holds, for every slot, the slots that it reaches (itself included) as bits. Slots are reused.
+    # A state holds, for every slot, the slots that it reaches (itself included) as bits and, from bit ``MAX_OPEN`` on,
+    # those of its component where that matters. Slots are reused. Without directed cycles, no reach is kept.
+    itself = int(not nx.is_directed_acyclic_graph(nx.DiGraph(list(weights)))) | connected << MAX_OPEN
     slot: dict[int, int] = {}
     free: list[int] = []
     states: dict[State, T] = {(): semiring.one}
+    steps = 0
     for n in order:
         if free:
             mine = free.pop()
-            states = {(*s[:mine], 1 << mine, *s[mine + 1 :]): value for s, value in states.items()}
+            states = {(*s[:mine], itself << mine, *s[mine + 1 :]): value for s, value in states.items()}
         else:
             mine = len(slot)
-            states = {(*s, 1 << mine): value for s, value in states.items()}
+            states = {(*s, itself << mine): value for s, value in states.items()}
         slot[n] = mine
         for m in shape[n]:
             for u, v in ((m, n), (n, m)):
                 if m in slot and (u, v) in weights:
                     states = _decide(states, slot[u], slot[v], weights[u, v], semiring)
-                    if len(states) > MAX_STATES:
+                    steps += len(states)
+                    if len(states) > most_states or steps > most_steps:
                         return None
-        closed = [m for m in slot if last[m] <= rank[n]]
-        for m in closed:
+        for m in [m for m in slot if last[m] <= rank[n] < len(order) - 1]:
             gone = slot.pop(m)
             free.append(gone)
             states = _forget(states, gone, semiring)
-    (total,) = states.values()
-    return total
+    everything = sum(1 << place for place in slot.values())
+    return reduce(semiring.add, (value for s, value in states.items() if s[mine] >> MAX_OPEN in (0, everything)))
 
 
 def _narrow_order(shape: dict[int, dict[int, None]]) -> list[int]:
@@ -220,14 +244,9 @@ def _narrow_order(shape: dict[int, dict[int, None]]) -> list[int]:
             continue
         part = [start]
         for _ in range(3):  # restart from the farthest node: soon an end of the graph
-            part = [part[-1]]
-            seen = set(part)
-            for n in part:
-                found = [m for m in beside[n] if m not in seen]
-                seen.update(found)
-                part += found
+            part = [part[-1], *(m for m, _ in met(part[-1:], lambda n: ((m, n) for m in beside[n])))]
         order += part
-        placed |= seen
+        placed.update(part)
     return order[::-1]
 
 
@@ -238,8 +257,12 @@ def _decide(states: dict[State, T], u: int, v: int, weight: tuple[T, T], semirin
     for state, value in states.items():
         options = [(state, semiring.mul(value, b))]
         if not state[v] >> u & 1:  # else a sequential edge would close a cycle
-            reach = state[v]
-            longer = tuple(row | reach if row >> u & 1 else row for row in state)
+            longer = state
+            if reach := state[v] & _REACH:
+                longer = tuple(row | reach if row >> u & 1 else row for row in state)
+            if (part := state[u] >> MAX_OPEN) and not part >> v & 1:
+                part |= state[v] >> MAX_OPEN
+                longer = tuple(row | part << MAX_OPEN if part >> i & 1 else row for i, row in enumerate(longer))
             options.append((longer, semiring.mul(value, a)))
         for key, term in options:
             after[key] = semiring.add(after[key], term) if key in after else term
@@ -247,10 +270,12 @@ def _decide(states: dict[State, T], u: int, v: int, weight: tuple[T, T], semirin
 
 
 def _forget(states: dict[State, T], slot: int, semiring: Semiring[T]) -> dict[State, T]:
-    """Close a slot: it reaches no other slot and none reaches it."""
+    """Close a slot: it reaches no other slot and none reaches it; the last one of a component is never connected."""
     after: dict[State, T] = {}
-    keep = ~(1 << slot)
+    keep = ~(1 << slot | 1 << slot + MAX_OPEN)
     for state, value in states.items():
+        if state[slot] >> MAX_OPEN == 1 << slot:
+            continue
         key = tuple(0 if i == slot else row & keep for i, row in enumerate(state))
         after[key] = semiring.add(after[key], value) if key in after else value
     return after
@@ -273,11 +298,13 @@ MAX_ORDERED_NODES = 16
 _MAX_BIT_STEPS = 2_000_000_000
 
 
+def node_numbers(pairs: Iterable[Iterable[int]]) -> dict[int, int]:
+    """Assign numbers to the nodes of edges, in the order in which they are met."""
+    return {n: k for k, n in enumerate(dict.fromkeys(chain.from_iterable(pairs)))}
+
+
 def _numbered(pairs: dict[Pair, tuple[int, int]]) -> tuple[int, dict[Pair, tuple[int, int]]]:
-    index: dict[int, int] = {}
-    for p in pairs:
-        for n in p:
-            index.setdefault(n, len(index))
+    index = node_numbers(pairs)
     return len(index), {(index[u], index[v]): w for (u, v), w in pairs.items()}
 
 
@@ -419,26 +446,18 @@ class IncrementalOrder:
     def _between(self, u: int, v: int) -> list[int] | None:
         """Nodes to reorder for an edge from u back to v, in their new order; ``None`` if v reaches u."""
         # Two searches, forward from v and backward from u, take turns: if there is a path, they soon meet.
-        rank, after, before = self._rank, self._after, self._before
-        low, high = rank[v], rank[u]
+        rank, low, high = self._rank, self._rank[v], self._rank[u]
         forward, backward = [v], [u]
         reached, reaching = {v}, {u}
-        i = j = 0
-        while i < len(forward) or j < len(backward):
-            if i < len(forward):
-                for m in after[forward[i]]:
-                    if m in reaching:
+        sides = (self._after, forward, reached, reaching), (self._before, backward, reaching, reached)
+        at = 0
+        while at < len(forward) or at < len(backward):
+            for near, front, mine, others in sides:
+                for m in near[front[at]] if at < len(front) else ():
+                    if m in others:
                         return None
-                    if m not in reached and rank[m] < high:
-                        reached.add(m)
-                        forward.append(m)
-                i += 1
-            if j < len(backward):
-                for m in before[backward[j]]:
-                    if m in reached:
-                        return None
-                    if m not in reaching and rank[m] > low:
-                        reaching.add(m)
-                        backward.append(m)
-                j += 1
+                    if m not in mine and low < rank[m] < high:
+                        mine.add(m)
+                        front.append(m)
+            at += 1
         return sorted(backward, key=rank.__getitem__) + sorted(forward, key=rank.__getitem__)

@@ -6,7 +6,7 @@ Names become indices once per network; all searches work on lists of integers, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from typing import Generic, TypeVar
@@ -50,18 +50,12 @@ class IndexedNetwork:
     @cached_property
     def outgoing(self) -> list[list[int]]:
         """Indices of the edges that leave each node."""
-        edges: list[list[int]] = [[] for _ in range(self.n)]
-        for e, u in enumerate(self.sources):
-            edges[u].append(e)
-        return edges
+        return _by_end(self.sources, self.n)
 
     @cached_property
     def incoming(self) -> list[list[int]]:
         """Indices of the edges that enter each node."""
-        edges: list[list[int]] = [[] for _ in range(self.n)]
-        for e, v in enumerate(self.targets):
-            edges[v].append(e)
-        return edges
+        return _by_end(self.targets, self.n)
 
     @cached_property
     def inputs(self) -> list[int]:
@@ -71,29 +65,14 @@ class IndexedNetwork:
     @cached_property
     def tree(self) -> list[int]:
         """Edges of a spanning forest rooted in the inputs, each after the edge that leads to its source."""
-        reached = [not edges for edges in self.incoming]
-        front = list(self.inputs)
-        edges: list[int] = []
-        for u in front:  # grows while it is read
-            for e in self.outgoing[u]:
-                v = self.targets[e]
-                if not reached[v]:
-                    reached[v] = True
-                    edges.append(e)
-                    front.append(v)
-        return edges
+        return [e for _, e in met(self.inputs, lambda u: ((self.targets[e], e) for e in self.outgoing[u]))]
 
     @cached_property
     def reaches_output(self) -> list[bool]:
         """Whether each node is an output or has a path to one."""
-        reaches = [False] * self.n
-        front = list(self.outputs)
-        while front:
-            v = front.pop()
-            if not reaches[v]:
-                reaches[v] = True
-                front += [self.sources[e] for e in self.incoming[v]]
-        return reaches
+        before = met(self.outputs, lambda v: ((self.sources[e], e) for e in self.incoming[v]))
+        reaching = {*self.outputs, *(u for u, _ in before)}
+        return [v in reaching for v in range(self.n)]
 
     @cached_property
     def seen(self) -> list[int]:
@@ -112,11 +91,8 @@ class IndexedNetwork:
     @cached_property
     def component_of(self) -> list[int]:
         """Position in :attr:`components` of every node's component."""
-        where = [0] * self.n
-        for c, component in enumerate(self.components):
-            for v in component:
-                where[v] = c
-        return where
+        where = {v: c for c, component in enumerate(self.components) for v in component}
+        return [where[v] for v in range(self.n)]
 
     @cached_property
     def blocks(self) -> list[list[list[int]]]:
@@ -131,6 +107,25 @@ class IndexedNetwork:
         return [
             [[number[pair] for pair in block] for block in split_at_nodes(pairs)] if pairs else [] for pairs in inside
         ]
+
+
+def met(starts: Iterable[int], leaving: Callable[[int], Iterable[tuple[int, T]]]) -> Iterator[tuple[int, T]]:
+    """Yield every other node that the starts reach, breadth first, with the way by which it is met first."""
+    front = list(starts)
+    seen = set(front)
+    for u in front:  # grows while it is read
+        for v, way in leaving(u):
+            if v not in seen:
+                seen.add(v)
+                front.append(v)
+                yield v, way
+
+
+def _by_end(ends: Sequence[int], n: int) -> list[list[int]]:
+    edges: list[list[int]] = [[] for _ in range(n)]
+    for e, v in enumerate(ends):
+        edges[v].append(e)
+    return edges
 
 
 @once_per_network
@@ -176,18 +171,13 @@ def split_at_nodes(pairs: Iterable[Pair]) -> list[list[Pair]]:
     between: dict[Pair, list[Pair]] = {}
     for u, v in pairs:
         between.setdefault((u, v) if u < v else (v, u), []).append((u, v))
-    shape: nx.Graph[int] = nx.Graph()
-    shape.add_edges_from(between)
-    return [
-        [pair for u, v in part for pair in between[(u, v) if u < v else (v, u)]]
-        for part in nx.biconnected_component_edges(shape)
-    ]
+    parts = nx.biconnected_component_edges(nx.Graph(list(between)))
+    return [[pair for u, v in part for pair in between[(u, v) if u < v else (v, u)]] for part in parts]
 
 
 def split_into_blocks(pairs: Iterable[Pair]) -> list[list[Pair]]:
     """Split a graph without self-edges into its blocks, dropping edges on no cycle."""
-    graph: nx.DiGraph[int] = nx.DiGraph()
-    graph.add_edges_from(pairs)
+    graph = nx.DiGraph(list(pairs))
     component = {n: c for c, nodes in enumerate(nx.strongly_connected_components(graph)) for n in nodes}
     return split_at_nodes((u, v) for u, v in graph.edges if component[u] == component[v])
 

@@ -31,6 +31,7 @@ from neuromap.rollout.cycles.cycle_structure import (
     Values,
     count_smallest,
     cycle_structure,
+    node_numbers,
 )
 from neuromap.rollout.cycles.indexed_network import once_per_network
 
@@ -116,8 +117,7 @@ class IntegerProgram:
 
     def _missed(self, values: Values) -> list[list[int]]:
         """Edge-disjoint short cycles among the edges that a solution leaves sequential."""
-        graph: nx.DiGraph[int] = nx.DiGraph()
-        graph.add_edges_from(p for p, r in zip(self._block.pairs, values, strict=True) if not r)
+        graph = nx.DiGraph([p for p, r in zip(self._block.pairs, values, strict=True) if not r])
         cycles = []
         for start in list(graph):
             way = _short_cycle(graph, start)
@@ -130,19 +130,12 @@ class IntegerProgram:
 
 def _short_cycle(graph: nx.DiGraph[int], start: int) -> list[int]:
     """Shortest cycle through a node; empty if there is none."""
-    came: dict[int, int] = {}
-    queue = [start]
-    for u in queue:
-        for v in graph[u]:
-            if v == start:
-                way = [u]
-                while way[-1] != start:
-                    way.append(came[way[-1]])
-                return way[::-1]
-            if v not in came:
-                came[v] = u
-                queue.append(v)
-    return []
+    came = {v: u for u, v in nx.bfs_edges(graph, start)}
+    last = next((u for u in (start, *came) if graph.has_edge(u, start)), None)
+    way = [] if last is None else [last]
+    while way and way[-1] != start:
+        way.append(came[way[-1]])
+    return way[::-1]
 
 
 Search: TypeAlias = OrderSearch | IntegerProgram
@@ -247,10 +240,7 @@ _CHUNK = 8192
 
 def greedy_values(block: Block) -> tuple[int, ...]:
     """R of the block's edges: valid, no single streaming edge can be made sequential; not proven smallest."""
-    index: dict[int, int] = {}
-    for pair in block.pairs:
-        for n in pair:
-            index.setdefault(n, len(index))
+    index = node_numbers(block.pairs)
     pairs = [(index[u], index[v]) for u, v in block.pairs]
     order = _greedy_order(len(index), pairs)
     rank = {n: i for i, n in enumerate(order)}

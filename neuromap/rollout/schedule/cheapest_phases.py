@@ -57,7 +57,8 @@ def cheapest_phases(
         return CheapestPhases(rollout, before, before, is_proven=True)
     begin = time.monotonic()
     moves = program.solve(seconds) if len(program) <= most_variables else None
-    if moves is None or not _are_possible(moves, slacks):
+    # the solver computes with floats, so it is checked that no delay becomes too short
+    if moves is None or any(slack + moves.get(v, 0) < moves.get(u, 0) for (u, v), slack in slacks.items()):
         return CheapestPhases(rollout, before, before, is_proven=False)
     moved = rollout.with_phases({name: rollout.phases[name] + move for name, move in moves.items()})
     after = min(before, cost_of(moved.delays, costs))
@@ -77,11 +78,6 @@ def move_ranges(rollout: Rollout, least_delays: Mapping[EdgeKey, int] = NOTHING)
     later = walks_along(fixed, ((v, u, slack) for (u, v), slack in slacks.items()))
     farthest = len(nodes) * max(rollout.delays.values())
     return {name: (-earlier[name], later.get(name, farthest)) for name in nodes}
-
-
-def _are_possible(moves: Mapping[str, int], slacks: Mapping[EdgeKey, int]) -> bool:
-    """Whether no delay becomes too short: the solver computes with floats, so its moves are checked."""
-    return all(slack + moves.get(v, 0) - moves.get(u, 0) >= 0 for (u, v), slack in slacks.items())
 
 
 def _slacks(rollout: Rollout, least_delays: Mapping[EdgeKey, int]) -> dict[EdgeKey, int]:
@@ -125,8 +121,7 @@ class PhaseProgram:
     def __init__(self, schedules: Schedules, box: Box) -> None:
         self._first = {name: low for name, (low, _) in box.items()}
         self.constant = 0  # cost of every solution besides the prices of its variables
-        self._low: list[int] = []
-        self._high: list[int] = []
+        self._box: list[tuple[int, int]] = []
         self._price: list[int] = []
         self._rows: list[Row] = []
         self._number = {name: self._variable(0, high - low) for name, (low, high) in box.items() if low < high}
@@ -138,7 +133,7 @@ class PhaseProgram:
             self._charge(cost, {edge: self._moved(edge, schedules.delays[edge]) for edge in cost.edges})
 
     def __len__(self) -> int:
-        return len(self._low)
+        return len(self._box)
 
     @property
     def is_constant(self) -> bool:
@@ -151,14 +146,14 @@ class PhaseProgram:
         if self.is_constant:
             return self.constant, None
         relaxed = Relaxed(self._price, self._rows, cost - self.constant)
-        solution, bound = relaxed.bound(list(zip(self._low, self._high, strict=True)))
+        solution, bound = relaxed.bound(self._box)
         # the node whose move decides most of what the relaxation leaves fractional
         fractions = [abs(x - round(x)) * max(1, abs(c)) for x, c in zip(solution, self._price, strict=False)]
         open_to = dict.fromkeys(self._number.values(), 0.0)
         for terms, _, _ in self._rows:
             weight = sum(fractions[j] for j in terms if j not in open_to) if fractions else 0.0
             open_to |= {j: open_to[j] + weight for j in terms if j in open_to}
-        name = max(self._number, key=lambda name: (open_to[self._number[name]], self._high[self._number[name]]))
+        name = max(self._number, key=lambda name: (open_to[self._number[name]], self._box[self._number[name]][1]))
         return self.constant + bound, name
 
     def _charge(self, cost: DelayCost, delays: Mapping[EdgeKey, int]) -> None:
@@ -180,16 +175,15 @@ class PhaseProgram:
             for (terms, low, high), k in zip(self._rows, scale, strict=True)
         ]
         limit = {"time_limit": max(seconds, 0.01)} if math.isfinite(seconds) else {}
-        found = solve_whole(self._price, rows, list(zip(self._low, self._high, strict=True)), **limit)
+        found = solve_whole(self._price, rows, self._box, **limit)
         if found.x is None:
             return None
         return self._first | {name: self._first[name] + round(found.x[k]) for name, k in self._number.items()}
 
     def _variable(self, low: int, high: int, price: int = 0) -> int:
-        self._low.append(low)
-        self._high.append(high)
+        self._box.append((low, high))
         self._price.append(price)
-        return len(self._low) - 1
+        return len(self._box) - 1
 
     def _moves(self, edge: EdgeKey) -> Terms:
         """Coefficients of the moves of its ends in the delay of an edge; none for a self-edge."""
@@ -207,7 +201,7 @@ class PhaseProgram:
         return self._bounded(delay * cost.ticks_per_step - cost.lead(k), terms)
 
     def _bounded(self, constant: int, terms: Terms) -> Delay:
-        ends = [sorted((self._low[i] * factor, self._high[i] * factor)) for i, factor in terms.items()]
+        ends = [sorted(end * factor for end in self._box[i]) for i, factor in terms.items()]
         return Delay(constant, terms, constant + sum(e[0] for e in ends), constant + sum(e[1] for e in ends))
 
     def _gap(self, one: Delay, other: Delay) -> Delay:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.errors import InputError
+from neuromap.errors import InputError, prefixed
 from neuromap.files.messages import did_you_mean
 from neuromap.options import Option, option
 
@@ -71,10 +71,8 @@ def executions_option(text: str, default: Sequence[str] | None = None, **said: A
 
 def _read_execution(said: Option, word: str) -> str:
     """Read an execution from the command line."""
-    try:
+    with prefixed(f"{said.flag}: ", InputError):
         chosen_period(word, int(said.within[1] or MAX_PERIOD))
-    except InputError as error:
-        raise InputError(f"{said.flag}: {error}") from None
     return word
 
 

@@ -121,7 +121,9 @@ def _point(rollout: Rollout, reach: int) -> PeriodPoint:
     held = sum(need * phases[name] for name, need in balance.items())
     found = rollout.with_phases({name: phases[name] for name in network.nodes})
     costs = [DelayCost(edges, _size(network, u), reach) for u, edges in read.items()]
-    return PeriodPoint(period, held, _bound(held, read, network, reach), cost_of(found.delays, costs), found)
+    # each neuron holds a value for at most ``reach`` steps, and every node has its own
+    bound = max(-(-held // reach), sum(_size(network, u) for u in read))
+    return PeriodPoint(period, held, bound, cost_of(found.delays, costs), found)
 
 
 def _read_edges(rollout: Rollout) -> Mapping[str, tuple[EdgeKey, ...]]:
@@ -132,11 +134,6 @@ def _read_edges(rollout: Rollout) -> Mapping[str, tuple[EdgeKey, ...]]:
         if keys[e][0] not in rollout.network.inputs:
             found[keys[e][0]] = (*found.get(keys[e][0], ()), keys[e])
     return ReadOnlyMapping(found)
-
-
-def _bound(held: int, read: Mapping[str, object], network: Network, reach: int) -> int:
-    """Lower bound on neurons: each holds a value for at most ``reach`` steps, and every node has its own."""
-    return max(-(-held // reach), sum(_size(network, u) for u in read))
 
 
 def _size(network: Network, name: str) -> int:

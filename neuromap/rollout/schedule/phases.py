@@ -9,7 +9,7 @@ in C. E. Leiserson, J. B. Saxe: Retiming synchronous circuitry, Algorithmica 6, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from math import gcd
 from typing import TypeVar
@@ -17,8 +17,8 @@ from typing import TypeVar
 from neuromap.arrays.times import Time, whole
 from neuromap.errors import NotSupportedError, PatternError
 from neuromap.files.argument_checks import needs
-from neuromap.rollout.cycles.indexed_network import IndexedNetwork
-from neuromap.rollout.indexed_pattern import IndexedPattern, LongestWalks
+from neuromap.rollout.cycles.indexed_network import IndexedNetwork, met
+from neuromap.rollout.indexed_pattern import IndexedPattern, LongestWalks, windowed_phases
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.node_times import indexed_cycle_ratio, pipelined_period
 
@@ -186,22 +186,6 @@ def _shifted(indexed: IndexedPattern, rho: Sequence[int]) -> tuple[int, ...]:
 # schedule. The functions work on an indexed valid pattern and return one phase per node.
 
 
-def windowed_phases(pattern: IndexedPattern, latencies: Sequence[int]) -> list[int]:
-    """Longest paths inside a frame: phi(v) = max over its edges of c(e) plus, where R(e) = 0, phi(u)."""
-    # Frame 0 and the inputs are known at time 0, so inputs have phase 0 here; with latency 1 everywhere it is the
-    # tableau of the window of size 1 (Fischer, Köhler, Pfeil 2018).
-    # latencies: c, at least 1
-    # returns update steps or ticks
-    graph = pattern.graph
-    phases = [0] * graph.n
-    for v in pattern.sequential_order:
-        for e in graph.incoming[v]:
-            begin = 0 if pattern.values[e] else phases[graph.sources[e]]
-            if begin + latencies[e] > phases[v]:
-                phases[v] = begin + latencies[e]
-    return phases
-
-
 def pipelined_phases(pattern: IndexedPattern, latencies: Sequence[int], period: Time) -> list[Time]:
     """Least phases with phi(v) - phi(u) + R(e) P >= c(e) on every edge and all inputs at 0."""
     # They are the longest walks from the inputs under the weights c(e) - R(e) P, and may be negative. If P is a
@@ -245,31 +229,25 @@ class FrameShifts:
 
     def __init__(self, pattern: IndexedPattern) -> None:
         graph, values = pattern.graph, pattern.values
-        shifts: list[int | None] = [None] * graph.n
+        shifts: dict[int, int] = {}
+
+        def ways(u: int) -> Iterator[tuple[int, tuple[int, int]]]:
+            """Edges in both directions: other end, and u with R."""
+            yield from ((graph.targets[e], (u, values[e])) for e in graph.outgoing[u])
+            yield from ((graph.sources[e], (u, -values[e])) for e in graph.incoming[u])
+
         for root in (*graph.inputs, *range(graph.n)):
-            if shifts[root] is None:
-                _spread(pattern, shifts, root)
-        self.of_node = tuple(shift or 0 for shift in shifts)
+            if root not in shifts:
+                shifts[root] = 0
+                for v, (u, r) in met([root], ways):
+                    shifts[v] = shifts[u] + r
+        self.of_node = tuple(shifts[v] for v in range(graph.n))
         ends = zip(graph.sources, graph.targets, values, strict=True)
         self.streams = gcd(*(self.of_node[u] + r - self.of_node[v] for u, v, r in ends))
 
     def parts(self, node: int, period: Time) -> int:
         """Fractional part of the exact time of a node's frame 0, in parts of a step or tick; 0 at equal intervals."""
         return -self.of_node[node] * period.numerator % period.denominator
-
-
-def _spread(pattern: IndexedPattern, shifts: list[int | None], root: int) -> None:
-    """Spread shifts over all edges, in both directions, from a node with shift 0."""
-    graph = pattern.graph
-    shifts[root] = 0
-    front = [root]
-    for u in front:  # grows while it is read
-        ways = [(graph.targets[e], pattern.values[e]) for e in graph.outgoing[u]]
-        ways += [(graph.sources[e], -pattern.values[e]) for e in graph.incoming[u]]
-        for v, r in ways:
-            if shifts[v] is None:
-                shifts[v] = (shifts[u] or 0) + r
-                front.append(v)
 
 
 def least_mean_period(ratio: Fraction | None, streams: int, least: int = 1) -> Time:

@@ -25,10 +25,9 @@ def reaction_note(rollouts: Iterable[tuple[str, Rollout]]) -> str | None:
     named: dict[str, dict[str, None]] = {}
     for name, rollout in rows:
         named.setdefault(_listed(_ways(rollout), most=2 * _MOST_NAMED), {})[name] = None
-    if len(named) == 1:
-        return f"worst-case reaction: to an event at the input that is answered last, {next(iter(named))}; {others}"
     each = "; ".join(f"{ways} in {_listed(list(names))}" for ways, names in named.items())
-    return f"worst-case reaction: to an event at the input that is answered last ({each}); {others}"
+    told = f", {next(iter(named))}" if len(named) == 1 else f" ({each})"
+    return f"worst-case reaction: to an event at the input that is answered last{told}; {others}"
 
 
 def _ways(rollout: Rollout) -> list[str]:

@@ -21,38 +21,17 @@ from neuromap.files.messages import counted, did_you_mean
 from neuromap.network.edge import EdgeKey
 from neuromap.network.network import Network
 from neuromap.render.value import Card
-from neuromap.rollout.indexed_pattern import IndexedPattern, longest_paths, shortest_walks
+from neuromap.rollout.indexed_pattern import IndexedPattern, longest_paths, shortest_walks, windowed_phases
 from neuromap.rollout.pattern import RolloutPattern, first_frame
 from neuromap.rollout.schedule.execution import BEST, chosen_period
 from neuromap.rollout.schedule.node_times import edge_latencies, indexed_cycle_ratio, kept_latencies, pipelined_period
-from neuromap.rollout.schedule.phases import (
-    FrameShifts,
-    least_mean_period,
-    pipelined_phases,
-    sample_late,
-    windowed_phases,
-)
+from neuromap.rollout.schedule.phases import FrameShifts, least_mean_period, pipelined_phases, sample_late
 
 # User-given phases: replace the computed ones, refused if an edge would get less delay than it needs.
 
 
 _FARTHEST = 10**9
 """Greatest absolute value of a user-given phase, so that ticks stay within 64 bits."""
-
-
-def changed_phases(network: Network, phases: Mapping[str, Time], given: Mapping[str, Time]) -> tuple[Time, ...]:
-    """Replace some phases by user-given ones; phases of all nodes, in order."""
-    # returns update steps or ticks
-    mapping_given("phases", given, "{'H1': 2}")
-    for name in given:
-        if name not in network.nodes:
-            hint = did_you_mean(str(name), list(network.nodes))
-            raise InputError(f"phases: {name!r:.60}: is not a node of network {network.name}; name its nodes{hint}")
-    checked: dict[str, Time] = {name: _exact(f"phases: {name}", phase) for name, phase in given.items()}
-    for name, phase in checked.items():
-        if not -_FARTHEST <= phase <= _FARTHEST:
-            raise InputError(f"phases: {name}: found {phase}; allowed are {-_FARTHEST} to {_FARTHEST}")
-    return tuple(checked.get(name, phases[name]) for name in network.nodes)
 
 
 def require_delays(
@@ -82,11 +61,6 @@ def require_delays(
                 f"phases: edge {u} -> {v} would have a delay of {delay}, it asks for {least}; let {v} come "
                 f"{least - delay} later, or {u} {least - delay} earlier"
             )
-
-
-def _exact(path: str, phase: Time) -> Time:
-    """Check a phase; fractions, as at unequal intervals, are allowed."""
-    return whole(phase) if isinstance(phase, Fraction) else whole_number(path, phase)
 
 
 _T = TypeVar("_T")
@@ -267,7 +241,21 @@ class Rollout(Card):
         >>> r.delays["A", "O"], r.with_phases({"A": 2}).delays["A", "O"]
         (2, 1)
         """
-        return replace(self, _own_phases=changed_phases(self.network, self.phases, phases))
+        mapping_given("phases", phases, "{'H1': 2}")
+        nodes = self.network.nodes
+        checked: dict[str, Time] = {}
+        for name, phase in phases.items():
+            if name not in nodes:
+                hint = did_you_mean(str(name), list(nodes))
+                raise InputError(
+                    f"phases: {name!r:.60}: is not a node of network {self.network.name}; name its nodes{hint}"
+                )
+            # fractions, as at unequal intervals, are allowed
+            exact = whole(phase) if isinstance(phase, Fraction) else whole_number(f"phases: {name}", phase)
+            if not -_FARTHEST <= exact <= _FARTHEST:
+                raise InputError(f"phases: {name}: found {exact}; allowed are {-_FARTHEST} to {_FARTHEST}")
+            checked[name] = exact
+        return replace(self, _own_phases=tuple(checked.get(name, self.phases[name]) for name in nodes))
 
     @cached_property
     def latencies(self) -> Mapping[EdgeKey, int]:
@@ -276,18 +264,14 @@ class Rollout(Card):
 
     @cached_property
     def _indexed(self) -> IndexedPattern:
+        return self._delayed(0)
+
+    def _delayed(self, which: int) -> IndexedPattern:
+        """With the least (0) or the greatest (1) delay of every edge."""
         indexed = self.pattern.indexed
         if not self.network.is_spiking:
             return indexed
-        return IndexedPattern(indexed.graph, tuple(edge.delays[0] for edge in self.network.edges.values()))
-
-    @property
-    def _slowest(self) -> IndexedPattern:
-        """As ``_indexed``, but with the greatest delay of every edge."""
-        if not self.network.is_spiking:
-            return self._indexed
-        graph = self._indexed.graph
-        return IndexedPattern(graph, tuple(edge.delays[1] for edge in self.network.edges.values()))
+        return IndexedPattern(indexed.graph, tuple(edge.delays[which] for edge in self.network.edges.values()))
 
     @cached_property
     def cycle_ratio(self) -> Fraction | None:
@@ -352,7 +336,9 @@ class Rollout(Card):
     def full_responses(self) -> Mapping[str, FullResponse]:
         """Full response of every output, in update steps or ticks, and whether it is exact."""
         known, q = self._known_parts, self.frame_period.denominator
-        bounds = longest_paths(self._slowest, self._onsets, self.frame_period.numerator)  # upper ones, and paths found
+        bounds = longest_paths(
+            self._delayed(1), self._onsets, self.frame_period.numerator
+        )  # upper ones, and paths found
         steps = {v: [(known[v] + sums[v]) // q for sums in bounds] for v in self._outputs.values()}
         return self._of_outputs({v: FullResponse(most, most == found) for v, (most, found) in steps.items()})
 
@@ -367,8 +353,7 @@ class Rollout(Card):
         InputError
             If ``output`` is not an output of the network.
         """
-        self._require_output(output)
-        return self.first_responses[output]
+        return self.first_responses[self._known_output(output)]
 
     def first_inputs(self, output: str) -> tuple[str, ...]:
         """Find the inputs that the output answers first: those with a walk that takes the first response.
@@ -434,8 +419,7 @@ class Rollout(Card):
         InputError
             If ``output`` is not an output of the network.
         """
-        self._require_output(output)
-        return self.full_responses[output].steps
+        return self.full_responses[self._known_output(output)].steps
 
     def full_response_is_exact(self, output: str) -> bool:
         """Whether the search for the longest path was completed; otherwise the full response is an upper bound.
@@ -445,8 +429,7 @@ class Rollout(Card):
         InputError
             If ``output`` is not an output of the network.
         """
-        self._require_output(output)
-        return self.full_responses[output].is_exact
+        return self.full_responses[self._known_output(output)].is_exact
 
     def slowest_response(self, output: str | None = None, source: str | None = None) -> int:
         """First response to the input that is answered last; :meth:`first_response` is to the one answered first.
@@ -468,10 +451,9 @@ class Rollout(Card):
         InputError
             If there is no such output or input, or no path between them.
         """
-        if output is not None:
-            self._require_output(output)
         found = self.answers
         if output is not None:
+            self._known_output(output)
             found = {u: steps[output] for u, steps in self.responses_of_inputs.items() if output in steps}
         if source is None:
             return max(found.values())
@@ -584,12 +566,13 @@ class Rollout(Card):
         number = {name: v for v, name in enumerate(self.network.nodes)}
         return {name: number[name] for name in self.network.outputs}
 
-    def _require_output(self, output: str) -> None:
+    def _known_output(self, output: str) -> str:
         if output not in self._outputs:
             raise InputError(
                 f"output {output}: is not an output of network {self.network.name}; "
                 f"outputs are {', '.join(self.network.outputs)}"
             )
+        return output
 
 
 # First and full response of output nodes; definitions in ``docs/time.md``.
