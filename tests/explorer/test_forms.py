@@ -20,12 +20,9 @@ import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.advice import advise, constant_objectives, list_rows
 from neuromap.explorer.answer.exploration import Exploration, Gap
-from neuromap.explorer.answer.limits import Limits, value_of
-from neuromap.explorer.answer.objectives import OBJECTIVES
-from neuromap.explorer.answer.rows import Candidate, ExploredRow
-from neuromap.explorer.document import exploration_schema, to_csv, to_dict
+from neuromap.explorer.answer.limits import OBJECTIVES, Candidate, ExploredRow, Limits, value_of
+from neuromap.explorer.document import exploration_schema, front_chart, to_csv, to_dict, to_html
 from neuromap.explorer.draw_front import constant_line, draw_front, make_axis, to_svg
-from neuromap.explorer.page import front_chart, to_html
 from neuromap.explorer.text import count_line, render_text
 
 HOSTILE = '<script>alert("1")</script>'
@@ -314,7 +311,7 @@ def test_an_exploration_without_rows_is_still_shown():
 
 @given(st.lists(st.floats(1e-3, 1e7), min_size=1, max_size=20), st.booleans())
 def test_axes_hold_all_values_in_order_with_round_ticks(values, whole):
-    axis = make_axis(values, whole=whole)
+    axis = make_axis(values, None, whole=whole)
     assert axis.low <= min(values) <= max(values) <= axis.high
     places = [axis.place(value) for value in sorted(values)]
     assert places == sorted(places)
