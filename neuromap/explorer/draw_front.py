@@ -327,7 +327,7 @@ class Axis:
         return [f"{tick:.{digits}f}" for tick in self.ticks]
 
 
-def make_axis(values: Sequence[float], bound: float | None, *, whole: bool) -> Axis:
+def make_axis(values: Sequence[float], bound: float | None = None, *, whole: bool = False) -> Axis:
     """Make the axis for some values, logarithmic if they span more than a factor of 12."""
     # bound: limit that the axis includes, unless it is so far away that the rows would be squeezed together
     # whole: whether values are whole numbers, so that ticks are too

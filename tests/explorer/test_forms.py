@@ -311,7 +311,7 @@ def test_an_exploration_without_rows_is_still_shown():
 
 @given(st.lists(st.floats(1e-3, 1e7), min_size=1, max_size=20), st.booleans())
 def test_axes_hold_all_values_in_order_with_round_ticks(values, whole):
-    axis = make_axis(values, None, whole=whole)
+    axis = make_axis(values, whole=whole)
     assert axis.low <= min(values) <= max(values) <= axis.high
     places = [axis.place(value) for value in sorted(values)]
     assert places == sorted(places)

@@ -178,9 +178,9 @@ class Measurements:
         self,
         setting: Setting,
         name_of: Callable[[tuple[int, ...]], str],
-        store: str | Path | None,
-        workers: Workers,
-        until: float | None,
+        store: str | Path | None = None,
+        workers: Workers = Workers(),  # noqa: B008 - a value
+        until: float | None = None,
     ) -> None:
         self._setting, self._name_of, self._path = setting, name_of, store
         on_cluster = workers.scheduler is not None
