@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from neuromap.sweep.run_table import RunRow, RunTable, load_runs
+from neuromap.sweep.run_store import RunRow, RunTable, load_runs
 
 _ROOT = Path(__file__).resolve().parents[2]
 _RESULTS = _ROOT / "benchmarks" / "results" / "sweeps.json"

@@ -9,7 +9,7 @@ from typing import Any
 
 from neuromap.explorer.answer.advice import streaming_edges
 from neuromap.explorer.answer.exploration import Exploration
-from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.answer.limits import ExploredRow
 from neuromap.files.whole_file import write_whole
 
 __all__ = ["RESULTS", "document", "load", "mapped_rows", "save"]

@@ -23,15 +23,6 @@ def _leave(*_: object) -> None:
     os._exit(_INTERRUPTED)
 
 
-def _end_with_that_code() -> None:
-    """Exit without Python's shutdown, which would end by the signal itself if that came within code run by exec."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            if stream is not None:
-                stream.flush()
-    os._exit(_INTERRUPTED)
-
-
 def main() -> int:
     """Import the program and run it on the arguments of the process; see :func:`neuromap.cli.main.main`."""
     # returns the exit code; 130 if interrupted
@@ -51,7 +42,12 @@ def main() -> int:
         for ending in mine:  # everything is done: signals during Python's shutdown change nothing
             signal.signal(ending, signal.SIG_IGN)
         if code == _INTERRUPTED:
-            _end_with_that_code()
+            # without Python's shutdown, which would end by the signal itself if that came within code run by exec
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError, ValueError):
+                    if stream is not None:
+                        stream.flush()
+            os._exit(_INTERRUPTED)
         return code
     except KeyboardInterrupt:  # before or after the run, which handles its own
         _leave()

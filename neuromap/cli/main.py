@@ -50,8 +50,7 @@ def _print_version(wanted: bool) -> None:
 
 def _program(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Map rolled-out networks onto simulated neuromorphic chips; predict, measure and prove their latency."""
@@ -247,22 +246,6 @@ def _reader_gone() -> int:
     return _BROKEN_PIPE
 
 
-def _open_closed_streams() -> None:
-    """Replace streams closed by the calling process (``2>&-``) by the null device."""
-    # For stdout it is read-only, so that writing fails as on a full disk and no result is lost silently.
-    for name, mode in (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
-        if getattr(sys, name) is None:
-            setattr(sys, name, os.fdopen(os.open(os.devnull, mode), "r" if name == "stdin" else "w"))
-
-
-def _drop_false_sizes() -> None:
-    """Remove ``COLUMNS`` or ``LINES`` if not a number: rich accepts any Unicode digit, and then fails."""
-    for name in ("COLUMNS", "LINES"):
-        value = os.environ.get(name, "")
-        if not (value.isascii() and value.isdecimal() and len(value) < 10):
-            os.environ.pop(name, None)
-
-
 def _interrupt_main() -> None:
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
@@ -283,8 +266,15 @@ def run_guarded(app: typer.Typer, arguments: list[str] | None) -> int:
     """Run a typer app; never raise."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in words
-    _open_closed_streams()
-    _drop_false_sizes()
+    # Streams closed by the calling process (``2>&-``) are replaced by the null device. For stdout it is read-only, so
+    # that writing fails as on a full disk and no result is lost silently.
+    for name, mode in (("stdin", os.O_RDONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, mode), "r" if name == "stdin" else "w"))
+    for name in ("COLUMNS", "LINES"):  # rich accepts any Unicode digit, and then fails
+        value = os.environ.get(name, "")
+        if not (value.isascii() and value.isdecimal() and len(value) < 10):
+            os.environ.pop(name, None)
     with _named_stdout():
         return _run(app, words, as_json)
 
@@ -297,8 +287,7 @@ def _run(app: typer.Typer, words: list[str], as_json: bool) -> int:
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort) as error:
         if isinstance(error.__cause__, EOFError):  # typer treats it as the end of typed input, of which there is none
-            message, exit_code = _message_of(error.__cause__)
-            return _fail(error.__cause__, message, exit_code, as_json)
+            return _fail(error.__cause__, *_message_of(error.__cause__), as_json)
         return _fail(KeyboardInterrupt(), "interrupted", _INTERRUPTED, as_json)
     except BrokenPipeError:
         return _reader_gone()

@@ -1,15 +1,16 @@
-"""An exploration as JSON, with its published schema; its rows as CSV, and as a pandas DataFrame."""
+"""An exploration as JSON, with its published schema; its rows as CSV and pandas DataFrame; all as one HTML page."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from neuromap.explorer.answer.advice import Advice, streaming_edges, streaming_text
+from neuromap.explorer import text
+from neuromap.explorer.answer import advice as answers
 from neuromap.explorer.answer.exploration import Exploration, TrainedClass
-from neuromap.explorer.answer.limits import Limits
-from neuromap.explorer.answer.objectives import OBJECTIVES
-from neuromap.explorer.answer.rows import ExploredRow, RowSeconds
+from neuromap.explorer.answer.limits import ENERGY, OBJECTIVES, ExploredRow, Limits, RowSeconds, value_of
+from neuromap.explorer.draw_front import constant_line, picture, times_from
 from neuromap.render.document import (
     ABSENT,
     AMOUNT,
@@ -37,8 +38,12 @@ from neuromap.render.document import (
     record,
     record_of,
 )
+from neuromap.render.numbers import mean_period_lines, short_count
+from neuromap.render.page import Axis, Cell, Chart, chart_library, data_block, page_script, render_page, saved_forms
+from neuromap.render.quantities import with_unit
 from neuromap.render.table import csv_text, data_frame
 from neuromap.rollout.schedule.execution import time_axes
+from neuromap.simulation.choose_frames import describe_frames
 from neuromap.version import __version__
 
 if TYPE_CHECKING:
@@ -50,7 +55,7 @@ class _Asked(NamedTuple):
 
     found: Exploration
     limits: Limits
-    advice: Advice | None
+    advice: answers.Advice | None
 
     def rows(self) -> list[_Row]:
         return [_Row(self, row) for row in self.found.rows]
@@ -75,7 +80,7 @@ _NAMES = enum(*(objective.name for objective in OBJECTIVES))
 _EDGES = each(Shape({"type": "array", "prefixItems": [TEXT, TEXT], "items": False, "minItems": 2}, list))
 _ROW = record(
     pattern=TEXT,
-    streaming_edges=_EDGES(at=lambda one: streaming_edges(one.of.found, one.candidate.values)),
+    streaming_edges=_EDGES(at=lambda one: answers.streaming_edges(one.of.found, one.candidate.values)),
     execution=TEXT(at="candidate.execution", pattern="^(windowed|pipelined(:([1-9][0-9]*|best))?)$"),
     chip=TEXT(at="candidate.chip"),
     splitters=enum("slack", "anywhere", "never")(at="candidate.splitters"),
@@ -164,7 +169,7 @@ _EXPLORATION = record(
     network=NETWORK(at="found.network"),
     given=record(
         pattern=TEXT(at="given.name"),
-        streaming_edges=_EDGES(at=lambda found: streaming_edges(found, found.given.values)),
+        streaming_edges=_EDGES(at=lambda found: answers.streaming_edges(found, found.given.values)),
         behaviour_class=COUNT(at="given_class"),
     )(at="found"),
     chips=each(CHIP, minItems=1)(at="found.chips"),
@@ -229,7 +234,9 @@ def exploration_schema() -> dict[str, Any]:
     return DOCUMENT.schema()
 
 
-def to_dict(exploration: Exploration, limits: Limits | None = None, advice: Advice | None = None) -> dict[str, Any]:
+def to_dict(
+    exploration: Exploration, limits: Limits | None = None, advice: answers.Advice | None = None
+) -> dict[str, Any]:
     """Convert an exploration to JSON-ready values."""
     # returns plain values only; every key is explained in the schema. Undefined values are ``None``
     return DOCUMENT.of(_Asked(exploration, limits or Limits(), advice))
@@ -270,7 +277,135 @@ def _cells(row: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, dict):
             cells |= {f"{key}.{name}": part for name, part in value.items()}
         elif isinstance(value, list):
-            cells[key] = ", ".join(part if isinstance(part, str) else streaming_text([tuple(part)]) for part in value)
+            cells[key] = ", ".join(
+                part if isinstance(part, str) else answers.streaming_text([tuple(part)]) for part in value
+            )
         else:
             cells[key] = value
     return cells
+
+
+# An exploration as one self-contained HTML page: the answer, the picture of the fronts, the rows.
+
+
+def to_html(
+    exploration: Exploration,
+    limits: Limits | None = None,
+    advice: answers.Advice | None = None,
+    network_file: str = "NET",
+    chip_arguments: Mapping[str, Sequence[str]] | None = None,
+    *,
+    every: bool = False,
+) -> str:
+    """Write an exploration as one HTML page."""
+    limits = limits or Limits()
+    listing = answers.list_rows(exploration, limits, every=every)
+    rows = [row for _, row in listing.all]
+    units = text.column_units(rows)
+    library = chart_library()
+    chart = None if library is None else front_chart(exploration, limits)
+    return render_page(
+        "neuromap.explorer",
+        "exploration.html.jinja",
+        {
+            "time": units.time_cell,
+            "frequency": units.frequency_cell,
+            "count": short_count,
+            "front": answers.front_words,
+            "energy": units.energy_cell,
+            "accuracy": text.accuracy_cell,
+            "edges": lambda row: (
+                answers.streaming_text(answers.streaming_edges(exploration, row.candidate.values)) or "none"
+            ),
+            "command": lambda row: answers.map_command(exploration, row, network_file, chip_arguments),
+        },
+        exploration=exploration,
+        script=page_script("tables", "saves")
+        if chart is None
+        else page_script("charts", "tables", "saves", library=library or ""),
+        chart=None if chart is None else data_block("chart.json", "the chart", chart.document()),
+        data=saved_forms("exploration", to_dict(exploration, limits), to_csv(exploration, limits), "all rows"),
+        limits=str(limits),
+        advice=advice,
+        listing=listing,
+        groups=listing.groups(exploration),
+        frames=describe_frames(exploration.stimulus) if exploration.stimulus else None,
+        picture=picture(exploration, listing, limits),
+        narrow_picture=picture(exploration, listing, limits, narrow=True),
+        constant=constant_line(exploration),
+        counts=text.count_line(exploration),
+        refusals=text.refusals(exploration, listing),
+        spread_lines=text.spread_lines(exploration),
+        mapped=text.mapped_words(exploration),
+        gap=text.gap_line(exploration),
+        times=times_from(exploration),
+        axes=answers.row_axes(rows),
+        means=[
+            *mean_period_lines(row.frame_period_ticks for row in rows),
+            *filter(None, [text.timed_line(exploration, rows), text.reaction_line(exploration, rows)]),
+        ],
+        units=units,
+        deadline=None if exploration.deadline is None else with_unit(exploration.deadline.seconds, "s"),
+        deadline_lines=[] if exploration.deadline is None else text.deadline_lines(exploration.deadline),
+        most_often_right=answers.deadline_line(exploration, limits),
+        given_weights=text.GIVEN_WEIGHTS_NOTE if any(answers.has_given_weights(row, ENERGY) for row in rows) else "",
+        met_classes="" if exploration.classes_are_of_network else text.MET_CLASSES,
+        has_energy=answers.is_known(rows, ENERGY),
+        energy_text=text.energy_line(exploration),
+        several_chips=len(exploration.chips) > 1,
+        several_choices=len({row.candidate.choices for row in rows}) > 1,
+        bounds=any(not row.full_response_exact for row in rows),
+    )
+
+
+# All mapped rows of an exploration as a chart with zoom and filters.
+
+
+def front_chart(exploration: Exploration, limits: Limits) -> Chart | None:
+    """Make the chart of the mapped rows."""
+    # returns ``None`` if fewer than two rows were mapped
+    mapped = [row for row in exploration.rows if row.cores is not None]
+    if len(mapped) < 2:
+        return None
+    scale, unit = (1e6, "µs") if any(row.is_timed for row in mapped) else (1e3, "ms")
+    figures = (
+        Axis("cores", "cores"),
+        Axis("first", f"first response [{unit} from stimulus onset]"),
+        Axis("full", f"full response [{unit} from stimulus onset]"),
+        Axis("reaction", f"worst-case reaction [{unit}]"),
+        Axis("frequency", "sampling frequency [Hz]"),
+        Axis("energy", "energy [µJ per frame]"),
+    )
+    rows = [_point(row, limits, scale) for row in mapped]
+    axes = [axis for axis in figures if any(row[axis.key] is not None for row in rows)]
+    filters = {
+        "front": "front",
+        "execution": "execution",
+        "class": "behaviour class",
+        "chip": "chip",
+        "limits": "limits",
+    }
+    told = [Axis("pattern", "pattern"), Axis("execution", "execution"), Axis("class", "behaviour class"), *axes]
+    return Chart(rows, axes, filters, colour="front", shape="execution", told=told)
+
+
+def _point(row: ExploredRow, limits: Limits, scale: float) -> dict[str, Cell]:
+    energy = value_of(row, ENERGY).number
+    return {
+        "pattern": row.pattern,
+        "execution": row.candidate.execution,
+        "chip": row.candidate.chip,
+        "class": str(row.behaviour_class),
+        "front": "no" if answers.front_words(row) == "-" else answers.front_words(row),
+        "limits": "within" if limits.allows(row) else "outside",
+        "cores": row.cores,
+        "first": _short(scale * row.first_response_seconds),
+        "full": _short(scale * row.full_response_seconds),
+        "reaction": _short(scale * row.worst_case_reaction_seconds),
+        "frequency": _short(row.sampling_frequency_hz),
+        "energy": None if energy is None else _short(1e6 * energy),
+    }
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.7g}")

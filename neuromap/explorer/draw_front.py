@@ -11,19 +11,9 @@ from itertools import pairwise
 from textwrap import wrap
 
 from neuromap.errors import DoesNotFitError
-from neuromap.explorer.answer.advice import (
-    Listing,
-    constant_objectives,
-    figure_text,
-    front_words,
-    has_given_weights,
-    is_known,
-    list_rows,
-)
+from neuromap.explorer.answer import advice as answers
 from neuromap.explorer.answer.exploration import Exploration
-from neuromap.explorer.answer.limits import Limits, value_of
-from neuromap.explorer.answer.objectives import ACCURACY, CORES, OBJECTIVES, Objective
-from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.answer.limits import ACCURACY, CORES, OBJECTIVES, ExploredRow, Limits, Objective, value_of
 from neuromap.hardware.chip.chip_spec import tick_words
 from neuromap.render.numbers import round_up
 from neuromap.render.quantities import figure, scale_for, with_unit
@@ -37,11 +27,11 @@ def draw_front(exploration: Exploration, limits: Limits | None = None, *, every:
     # circles. Numbers are those of the table. A stair joins the best of a panel: strong for the given class, muted for
     # all classes.
     # returns one ``<svg>`` element, coloured by classes of ``templates/front.css``; ``None`` without rows to draw
-    return picture(exploration, list_rows(exploration, limits, every=every), limits)
+    return picture(exploration, answers.list_rows(exploration, limits, every=every), limits)
 
 
 def picture(
-    exploration: Exploration, listing: Listing, limits: Limits | None = None, *, narrow: bool = False
+    exploration: Exploration, listing: answers.Listing, limits: Limits | None = None, *, narrow: bool = False
 ) -> str | None:
     """As :func:`draw_front`, with the numbers of an existing listing; ``narrow`` for phones."""
     numbers = {id(row): n for n, row in listing.all}
@@ -49,11 +39,11 @@ def picture(
     if not rows:
         return None
     shown = [row for _, row in rows]
-    same = constant_objectives(shown)
+    same = answers.constant_objectives(shown)
     panels = [
         objective
         for objective in OBJECTIVES
-        if objective != CORES and objective not in same and is_known(shown, objective)
+        if objective != CORES and objective not in same and answers.is_known(shown, objective)
     ] or [next(o for o in OBJECTIVES if o.name == "full_response_seconds")]
     columns, wide = (1, PHONE) if narrow else (min(len(panels), 2), WIDTH)
     width = PHONE if narrow else 2 * WIDTH  # legend and notes need the width of two panels
@@ -61,9 +51,7 @@ def picture(
     for objective in panels:
         known = [(n, row) for n, row in rows if value_of(row, objective).number is not None]
         drawn.append(Panel(objective, known, limits or Limits(), wide, one_front=exploration.deadline is not None))
-    beside = any(panel.has_neighbours for panel in drawn)
-    energy = any(has_given_weights(row, panel.objective) for panel in drawn for _, row in panel.rows)
-    parts, top = draw_legend(exploration, shown, limits or Limits(), width, beside=beside, given_weights=energy)
+    parts, top = draw_legend(exploration, shown, drawn, width)
     for k, panel in enumerate(drawn):
         x, y = (k % columns) * wide, top + (k // columns) * HEIGHT
         place = f"translate({number(x)} {number(y)})"
@@ -87,7 +75,7 @@ def times_from(exploration: Exploration) -> str:
 def constant_line(exploration: Exploration) -> str:
     """Sentence on the objectives that are equal in all rows and so have no panel; empty if there are none."""
     rows = [row for row in exploration.rows if row.status in ("mapped", "not mapped")]
-    same = [(o, value) for o, value in constant_objectives(rows).items() if o != CORES]
+    same = [(o, value) for o, value in answers.constant_objectives(rows).items() if o != CORES]
     if not same:
         return ""
     words = [f"{o.title} is {with_unit(value, o.base_unit)}" for o, value in same]
@@ -139,10 +127,10 @@ class Panel:
         values = [self._y_value(row) for _, row in rows]
         self.bound: float | None = getattr(limits, objective.name)
         self.scale, self.unit = scale_for(min(value for value in values if value > 0 or value == max(values)), unit)
-        self.x = _axis([self._x_value(row) for _, row in rows], limits.cores, whole=True)
+        self.x = make_axis([self._x_value(row) for _, row in rows], limits.cores, whole=True)
         bound = None if self.bound is None else self.bound / self.scale
         scaled = [value / self.scale for value in values]
-        self.y = _axis(scaled, bound, whole=all(abs(value - round(value)) < 1e-6 for value in scaled))
+        self.y = make_axis(scaled, bound, whole=all(abs(value - round(value)) < 1e-6 for value in scaled))
         self.small = len(rows) > _CROWDED
 
     @staticmethod
@@ -215,11 +203,6 @@ class Panel:
             places.setdefault(place, {}).setdefault(self._kind(row), []).append((n, row))
         return places
 
-    @property
-    def has_neighbours(self) -> bool:
-        """Whether marks of equal figures are drawn side by side, off the position of their figures."""
-        return any(len(kinds) > 1 for kinds in self.places.values())
-
     def _marks(self) -> Iterable[str]:
         marks: list[tuple[int, str]] = []
         named: list[tuple[list[int], float, float]] = []
@@ -284,13 +267,6 @@ class Panel:
         return made
 
 
-def _axis(values: Sequence[float], bound: float | None, *, whole: bool = False) -> Axis:
-    """Make an axis that includes a limit, unless it is so far away that the rows would be squeezed together."""
-    if bound is not None and 0.5 * min(values) <= bound <= 2 * max(values):
-        values = [*values, bound]
-    return make_axis(values, whole=whole)
-
-
 def _stair(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     """Keep the points not matched or beaten by another in both coordinates, from left to right."""
     kept: list[tuple[float, float]] = []
@@ -305,9 +281,11 @@ def _tip(members: Sequence[_Numbered]) -> str:
     for n, row in members[:_MOST_NAMED]:
         head = f"#{n} " if n is not None else ""
         told = [o for o in OBJECTIVES if o != ACCURACY or row.accuracy_bound is not None]  # that only with a deadline
-        figures = ", ".join(f"{o.title} {figure_text(row, o)}" for o in told)
+        figures = ", ".join(f"{o.title} {answers.figure_text(row, o)}" for o in told)
         run_as = f"{row.candidate.execution}, {row.candidate.chip}"
-        lines.append(f"{head}{shorten(row.pattern, 60)}, {run_as}: {figures}; front: {front_words(row)}; {row.status}")
+        lines.append(
+            f"{head}{shorten(row.pattern, 60)}, {run_as}: {figures}; front: {answers.front_words(row)}; {row.status}"
+        )
     if len(members) > _MOST_NAMED:
         lines.append(f"and {len(members) - _MOST_NAMED} more")
     return "\n".join(lines)
@@ -349,13 +327,21 @@ class Axis:
         return [f"{tick:.{digits}f}" for tick in self.ticks]
 
 
-def make_axis(values: Sequence[float], *, whole: bool = False) -> Axis:
+def make_axis(values: Sequence[float], bound: float | None = None, *, whole: bool = False) -> Axis:
     """Make the axis for some values, logarithmic if they span more than a factor of 12."""
+    # bound: limit that the axis includes, unless it is so far away that the rows would be squeezed together
     # whole: whether values are whole numbers, so that ticks are too
+    if bound is not None and 0.5 * min(values) <= bound <= 2 * max(values):
+        values = [*values, bound]
     least, most = min(values), max(values)
     if least > 0 and most / least > _WIDE:
         low, high = least / 1.3, most * 1.3
-        return Axis(low, high, True, _log_ticks(low, high))
+        first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+        for digits in ((1, 2, 3, 5), (1, 2, 5), (1, 3), (1,)):
+            ticks = tuple(d * 10.0**e for e in range(first, last + 1) for d in digits if low <= d * 10.0**e <= high)
+            if len(ticks) <= _MOST_TICKS:
+                break
+        return Axis(low, high, True, ticks[:: math.ceil(len(ticks) / _MOST_TICKS)] if ticks else ticks)
     room = (most - least) * 0.12 or most * 0.25 or 1.0
     room = max(room, most * _LEAST_ROOM)
     if whole:
@@ -369,15 +355,6 @@ def make_axis(values: Sequence[float], *, whole: bool = False) -> Axis:
     first = math.ceil(low / step - 1e-9)
     ticks = tuple(k * step for k in range(first, math.floor(high / step + 1e-9) + 1))
     return Axis(low, high, False, ticks)
-
-
-def _log_ticks(low: float, high: float) -> tuple[float, ...]:
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    for digits in ((1, 2, 3, 5), (1, 2, 5), (1, 3), (1,)):
-        ticks = tuple(d * 10.0**e for e in range(first, last + 1) for d in digits if low <= d * 10.0**e <= high)
-        if len(ticks) <= _MOST_TICKS:
-            return ticks
-    return ticks[:: math.ceil(len(ticks) / _MOST_TICKS)]
 
 
 # The legend: meaning of the colours, shapes and lines that occur.
@@ -397,40 +374,36 @@ def shape(execution: str, x: float, y: float, radius: float) -> str:
 
 
 def draw_legend(
-    exploration: Exploration,
-    rows: Sequence[ExploredRow],
-    limits: Limits,
-    width: float,
-    *,
-    beside: bool,
-    given_weights: bool,
+    exploration: Exploration, rows: Sequence[ExploredRow], panels: Sequence[Panel], width: float
 ) -> tuple[list[str], float]:
     """Draw the legend; return its parts and its lower edge."""
-    # beside: whether marks of equal figures are drawn side by side
-    # given_weights: whether energies of rows that need retraining are drawn
+    limits = panels[0].limits
+    beside = any(len(kinds) > 1 for panel in panels for kinds in panel.places.values())
+    given_weights = any(answers.has_given_weights(row, panel.objective) for panel in panels for _, row in panel.rows)
+    pair = (shape(name, x, 0.0, 4.0) for name, x in (("windowed", 8.0), ("pipelined", 18.0)))
     given = shorten(exploration.given.name, 24)
     mine, best = f"behaviour class of {given}: no retraining", "best of the given class"
     if exploration.deadline is not None:
         mine, best = "on the front", "best of all classes"
     mapped = [row for row in rows if row.status == "mapped"]
     executions = {execution_kind(row.candidate.execution) for row in rows}
-    reach = element("path", d="M8 0H26M22 -3L26 0L22 3", class_="reach")
+    reach, hollow = element("path", d="M8 0H26M22 -3L26 0L22 3", class_="reach"), _mark("other", radius=4.0)
     entries = (  # whether it occurs, its mark, its meaning
         (any(not row.needs_retraining for row in rows), _mark("same front"), mine),
         (any(row.needs_retraining for row in rows), _mark("other front"), "other classes: need retraining"),
         ("windowed" in executions, _mark("other", "windowed"), "windowed execution"),
         ("pipelined" in executions, _mark("other"), "pipelined execution"),
-        (
-            any(not row.on_front and not row.on_class_front for row in mapped),
-            _mark("other", radius=4.0),
-            "hollow: on no front",
-        ),
+        (any(not (row.on_front or row.on_class_front) for row in mapped), hollow, "hollow: on no front"),
         (len(mapped) < len(rows), _mark("other open", extra=reach), "not mapped: somewhere at or right of here"),
         (any(not row.needs_retraining for row in mapped), _line("stair same"), best),
         (any(row.needs_retraining for row in mapped), _line("stair every"), "best of all classes"),
         (bool(limits), _line("limit"), "limit"),
         (not all(map(limits.allows, rows)), _mark("other outside"), "faint: outside the limits"),
-        (beside, _pair(), "side by side: equal figures, in the middle between the marks"),
+        (
+            beside,
+            element("g", *pair, class_="mark other"),
+            "side by side: equal figures, in the middle between the marks",
+        ),
         (given_weights, "", "energy of other classes: with the given weights, before retraining"),
     )
     parts, x, y = [], 18.0, _LINE
@@ -446,11 +419,6 @@ def draw_legend(
             parts.append(label(x + 34, y, line, "small", "start"))
         x += wide
     return parts, y + 14
-
-
-def _pair() -> str:
-    marks = (shape(name, x, 0.0, 4.0) for name, x in (("windowed", 8.0), ("pipelined", 18.0)))
-    return element("g", *marks, class_="mark other")
 
 
 def _line(class_: str) -> str:

@@ -7,23 +7,22 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from neuromap.explorer.answer.advice import (
-    Listing,
-    deadline_line,
-    figure_text,
-    front_words,
-    has_given_weights,
-    is_known,
-    list_rows,
-    short_names,
-    time_axes,
-)
+from neuromap.explorer.answer import advice as answers
 from neuromap.explorer.answer.exploration import Deadline, Exploration
-from neuromap.explorer.answer.limits import Limits, best_rows, value_of
-from neuromap.explorer.answer.objectives import ACCURACY, CORES, ENERGY, FIRST, OBJECTIVES, SAMPLING
-from neuromap.explorer.answer.rows import Candidate, ExploredRow
+from neuromap.explorer.answer.limits import (
+    ACCURACY,
+    CORES,
+    ENERGY,
+    FIRST,
+    OBJECTIVES,
+    SAMPLING,
+    ExploredRow,
+    Limits,
+    best_rows,
+    value_of,
+)
 from neuromap.explorer.draw_front import chip_words, draw_front, times_from, to_svg
 from neuromap.files.messages import counted
 from neuromap.render.numbers import mean_period_lines, percent, plain, short_count
@@ -74,7 +73,7 @@ class ColumnUnits:
         number, is_exact = value_of(row, ENERGY)
         if number is None:
             return "-"
-        sign = GIVEN_WEIGHTS if has_given_weights(row, ENERGY) else ""
+        sign = GIVEN_WEIGHTS if answers.has_given_weights(row, ENERGY) else ""
         return f"{'' if is_exact else '≥ '}{_figure(number / self.energy_scale)}{sign}"
 
 
@@ -92,7 +91,7 @@ def _figure(value: float) -> str:
     return figure(float(f"{value:.12g}"))
 
 
-def exploration_table(exploration: Exploration, listing: Listing) -> Table[_Numbered]:
+def exploration_table(exploration: Exploration, listing: answers.Listing) -> Table[_Numbered]:
     """Make the table of all listed rows, with their numbers; units are in the headers."""
     rows = list(listing.all)
     columns = _columns(exploration, [row for _, row in rows])
@@ -102,26 +101,22 @@ def exploration_table(exploration: Exploration, listing: Listing) -> Table[_Numb
     return Table(columns, rows, "", (0, 1, 2), _style, is_edged=True)
 
 
-def _ticks_of_sums(candidate: Candidate) -> str:
-    if candidate.wide == "refuse":
-        return "-"
-    return "all" if candidate.wide_ticks is None else str(candidate.wide_ticks)
+def _ticks_of_sums(row: ExploredRow) -> str:
+    return "-" if row.candidate.wide == "refuse" else f"{row.candidate.wide_ticks or 'all'}"
 
 
-def _written(
-    header: str, cell: Callable[[ExploredRow], str], *, left: bool = False, wraps: bool = False, rank: int = 0
-) -> Column[_Numbered]:
-    return Column(header, lambda numbered: cell(numbered[1]), left, wraps, rank=rank)
+def _written(header: str, cell: Callable[[ExploredRow], str], **how: Any) -> Column[_Numbered]:
+    return Column(header, lambda numbered: cell(numbered[1]), **how)
 
 
 def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Column[_Numbered]]:
-    short, units = short_names(exploration, rows), column_units(rows)
+    short, units = answers.short_names(exploration, rows), column_units(rows)
     in_ticks = f"[ticks = {units.time}]"
     choices = [
         _written("chip", lambda row: row.candidate.chip, left=True),
         _written("splitters", lambda row: row.candidate.splitters, left=True),
         _written("ticks\nper\nstep", lambda row: plain(row.candidate.ticks_per_step)),
-        _written("ticks\nof a\nsum", lambda row: _ticks_of_sums(row.candidate)),
+        _written("ticks\nof a\nsum", _ticks_of_sums),
         _written("phases", lambda row: row.candidate.phases, left=True),
         _written("short\nticks on\n[cores]", lambda row: plain(row.candidate.spread)),
     ]
@@ -137,20 +132,16 @@ def _columns(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[Colu
         _written("patterns\nin this\nrow", lambda row: short_count(row.n_patterns), rank=9),
         _written(f"first\nresponse\n{in_ticks}", partial(units.time_cell, name="first_response")),
         _written(f"full\nresponse\n{in_ticks}", partial(units.time_cell, name="full_response"), rank=3),
-        _written(
-            f"worst-case\nreaction\n{in_ticks}",
-            partial(units.time_cell, name="worst_case_reaction"),
-            rank=4,
-        ),
+        _written(f"worst-case\nreaction\n{in_ticks}", partial(units.time_cell, name="worst_case_reaction"), rank=4),
         _written("sampling\nfrequency\n[Hz]", units.frequency_cell),
     ]
     if exploration.deadline is not None:
         after = with_unit(exploration.deadline.seconds, "s")
         columns.append(_written(f"accuracy\nat deadline\n[% at {after}]", accuracy_cell))
     columns.append(_written("cores", _cores))
-    if is_known(rows, ENERGY):
+    if answers.is_known(rows, ENERGY):
         columns.append(_written(f"energy\nper frame\n[{units.energy}]", units.energy_cell))
-    return [*columns, _written("front", front_words, left=True, rank=9), _written("verified", _verdict, rank=5)]
+    return [*columns, _written("front", answers.front_words, left=True, rank=9), _written("verified", _verdict, rank=5)]
 
 
 def accuracy_cell(row: ExploredRow) -> str:
@@ -168,16 +159,13 @@ def _cores(row: ExploredRow) -> str:
 
 
 def _verdict(row: ExploredRow) -> str:
-    if row.status != "mapped":
-        return row.status
-    return {None: "-", True: "✓ proven" if row.proven else "✓ yes", False: "✗ no"}[row.verified]
+    verdicts = {None: "-", True: "✓ proven" if row.proven else "✓ yes", False: "✗ no"}
+    return verdicts[row.verified] if row.status == "mapped" else row.status
 
 
 def _style(numbered: _Numbered) -> str:
-    row = numbered[1]
-    if row.status != "mapped":
-        return "yellow"
-    return {None: "", True: "green", False: "bold red"}[row.verified]
+    styles = {None: "", True: "green", False: "bold red"}
+    return styles[numbered[1].verified] if numbered[1].status == "mapped" else "yellow"
 
 
 def print_exploration(
@@ -185,7 +173,7 @@ def print_exploration(
 ) -> None:
     """Print the tables with their notes."""
     # every: also mapped rows that are on no front
-    listing = list_rows(exploration, limits, every=every)
+    listing = answers.list_rows(exploration, limits, every=every)
     checked = f", verified with {describe_frames(exploration.stimulus)}" if exploration.stimulus else ""
     print_lines(console, [f"{exploration.network.name} on {chip_words(exploration)}{checked}"])
     table = exploration_table(exploration, listing)
@@ -197,7 +185,7 @@ def print_exploration(
 
 def print_answers(exploration: Exploration, console: Console, limits: Limits | None, page: str | None) -> None:
     """Print a summary and, unless there is a page with everything, a brief table."""
-    listing, best = list_rows(exploration, limits), deadline_line(exploration, limits)
+    listing, best = answers.list_rows(exploration, limits), answers.deadline_line(exploration, limits)
     print_text(console, f"{exploration.network.name} on {chip_words(exploration)}: {count_line(exploration)}")
     print_findings(console, [*_leading(exploration, listing), gap_line(exploration).rstrip(".")])
     for line in [f"#{number}: {row.message}" for number, row in listing.all if row.message]:
@@ -218,12 +206,14 @@ def print_answers(exploration: Exploration, console: Console, limits: Limits | N
 
 def _sign_lines(exploration: Exploration, rows: Sequence[ExploredRow]) -> list[str]:
     """Explain the marks and short pattern names of the table, a line each."""
-    names = [f"{short.split(' ')[0]} streams on {name}" for name, short in short_names(exploration, rows).items()]
-    signed = is_known(rows, ENERGY) and any(has_given_weights(row, ENERGY) for row in rows)
+    names = [
+        f"{short.split(' ')[0]} streams on {name}" for name, short in answers.short_names(exploration, rows).items()
+    ]
+    signed = answers.is_known(rows, ENERGY) and any(answers.has_given_weights(row, ENERGY) for row in rows)
     return [f"{GIVEN_WEIGHTS}: {GIVEN_WEIGHTS_NOTE}"] * signed + names
 
 
-def _leading(exploration: Exploration, listing: Listing) -> list[str]:
+def _leading(exploration: Exploration, listing: answers.Listing) -> list[str]:
     """Name the best row, retraining allowed, for each of the main objectives; one sentence per row."""
     rows = [row for _, row in listing.all if row.status == "mapped"]
     numbers = {row.candidate: number for number, row in listing.all}
@@ -232,7 +222,7 @@ def _leading(exploration: Exploration, listing: Listing) -> list[str]:
         best = best_rows(rows, objective)
         if best and value_of(best[0], objective).number is not None:
             said.setdefault(f"#{numbers[best[0].candidate]} {_named(exploration, best[0]).rstrip(',')}", []).append(
-                f"{objective.title} {figure_text(best[0], objective)}"
+                f"{objective.title} {answers.figure_text(best[0], objective)}"
             )
     return [f"best {' and '.join([', '.join(of[:-1]), of[-1]][len(of) < 2 :])}: {name}" for name, of in said.items()]
 
@@ -246,7 +236,7 @@ def render_text(
 
 def to_notebook(exploration: Exploration) -> str:
     """Write the picture of the fronts and their rows as HTML: the given pattern's class first, then the others."""
-    listing = list_rows(exploration)
+    listing = answers.list_rows(exploration)
     table = exploration_table(exploration, listing)
     drawn = draw_front(exploration)
     image = "" if drawn is None else inline_image(to_svg(exploration))
@@ -302,14 +292,14 @@ def spread_lines(exploration: Exploration) -> list[str]:
         if first and often:
             lines.append(
                 f"On up to {counted(most, 'core')} {_named(exploration, first[0])} answers first, after "
-                f"{figure_text(first[0], FIRST)}; {_named(exploration, often[0])} samples most often, at "
-                f"{figure_text(often[0], SAMPLING)}."
+                f"{answers.figure_text(first[0], FIRST)}; {_named(exploration, often[0])} samples most often, at "
+                f"{answers.figure_text(often[0], SAMPLING)}."
             )
     return lines
 
 
 def _named(exploration: Exploration, row: ExploredRow) -> str:
-    name = short_names(exploration, [row]).get(row.pattern, row.pattern)
+    name = answers.short_names(exploration, [row]).get(row.pattern, row.pattern)
     where = f" on {row.candidate.chip}" if len(exploration.chips) > 1 else ""
     return f"{name}, {row.candidate.execution}{where}{', after retraining,' if row.needs_retraining else ''}"
 
@@ -372,7 +362,7 @@ def gap_line(exploration: Exploration) -> str:
     return sentence(text if text.endswith(".") else f"{text}.")
 
 
-def refusals(exploration: Exploration, listing: Listing) -> dict[str, str]:
+def refusals(exploration: Exploration, listing: answers.Listing) -> dict[str, str]:
     """Messages of the listed rows, each once, with the patterns and rows concerned."""
     found: dict[str, list[_Numbered]] = {}
     for number, row in listing.all:
@@ -398,10 +388,10 @@ def _concerned(exploration: Exploration, rows: Sequence[_Numbered]) -> str:
     return f"{whom} (#{first} to #{last})" if is_run else f"{whom} ({', '.join(f'#{n}' for n in numbers)})"
 
 
-def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None = None) -> list[str]:
+def note_lines(exploration: Exploration, listing: answers.Listing, limits: Limits | None = None) -> list[str]:
     """Lines below the tables: time axes, meaning of columns, counts, how good the fronts are."""
     rows = [row for _, row in listing.all]
-    notes = [f"{name}: {axis}." for name, axis in time_axes(rows).items()]
+    notes = [f"{name}: {axis}." for name, axis in answers.row_axes(rows).items()]
     notes += mean_period_lines(row.frame_period_ticks for row in rows)
     if rows:
         notes.append(
@@ -416,11 +406,11 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
         notes.append(
             "cores: in use (≥: a proven lower bound on those of any mapping; alone where the row was not mapped). "
             f"front: no row on the front{whose} is at least as good in {titles} and better in one figure"
-            f"{within if is_known(rows, ENERGY) else ''}."
+            f"{within if answers.is_known(rows, ENERGY) else ''}."
         )
     if exploration.deadline is not None:
         notes += deadline_lines(exploration.deadline)
-    if is_known(rows, ENERGY):
+    if answers.is_known(rows, ENERGY):
         notes.append(energy_line(exploration))
     elif rows:
         one = len(exploration.chips) == 1
@@ -445,5 +435,5 @@ def note_lines(exploration: Exploration, listing: Listing, limits: Limits | None
     gap = gap_line(exploration)
     gap = "No row fits." if exploration.gap.nothing_fits and any(message in gap for message in told) else gap
     notes += [count_line(exploration), *spread_lines(exploration), gap]
-    best = deadline_line(exploration, limits)
+    best = answers.deadline_line(exploration, limits)
     return [*notes, best] if best else notes

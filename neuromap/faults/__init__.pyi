@@ -5,12 +5,12 @@ from .edited_program import WeightEdit as WeightEdit
 from .edited_program import apply_edits as apply_edits
 from .edited_program import settled_state as settled_state
 from .edited_program import strike as strike
+from .edited_program import struck_frames as struck_frames
 from .fault_study import Estimate as Estimate
 from .fault_study import FaultPoint as FaultPoint
 from .fault_study import FaultRun as FaultRun
 from .fault_study import FaultStudy as FaultStudy
-from .measure_study import study_faults as study_faults
+from .fault_study import study_faults as study_faults
 from .options import KINDS as KINDS
 from .options import Faults as Faults
 from .options import ShownImages as ShownImages
-from .output_frames import struck_frames as struck_frames

@@ -1,11 +1,12 @@
-"""Apply faults and edits to a program, and adapt its state."""
+"""Apply faults and edits to a program, and adapt its state; run it for its output frames."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,15 +14,27 @@ from numpy.typing import NDArray
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
-from neuromap.faults.options import EVERY_KIND, Faults
+from neuromap.faults.options import EVERY_KIND, KINDS, Faults
 from neuromap.files.argument_checks import needs, whole_number
 from neuromap.hardware.chip.chip_spec import Defects
-from neuromap.hardware.program.chip_program import ChipProgram, Wires
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.dead_routes import route_blocked
 from neuromap.render.value import Card
-from neuromap.simulation.engine.engine import CurrentState, EngineState
+from neuromap.simulation.engine.engine import (
+    CurrentState,
+    EngineState,
+    HostEvents,
+    Sent,
+    joined,
+    make_engine,
+    sent_of,
+    values_of,
+)
+from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.engine.numpy_engine import core_numbers, mix
 from neuromap.simulation.noc.traffic import EAST, NORTH, SOUTH, WEST, Mesh, link_loads, ways_of
+from neuromap.simulation.run.simulate_batch import BatchJob, simulate_batch
+from neuromap.simulation.trace.recording import Recording
 
 # Effects of faults on a program.
 
@@ -49,7 +62,7 @@ def strike(program: ChipProgram, faults: Faults) -> Struck:
         Program mapped for a chip without faults, or written by hand.
     faults : Faults
         Faults to apply. Dropped spikes do not change the program: they occur in runs
-        (:mod:`neuromap.faults.output_frames`).
+        (:mod:`neuromap.faults.edited_program`).
 
     Returns
     -------
@@ -110,7 +123,7 @@ def _dead_cores(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[
 def _dead_links(now: ChipProgram, before: ChipProgram, faults: Faults) -> tuple[ChipProgram, Count]:
     links = links_in_use(before)
     dead = fails(faults, "dead-links", links.x, links.y, links.upwards)
-    cut = cut_ways(before, Links(*(column[dead] for column in links)), before.wires)
+    cut = cut_ways(before, Links(*(column[dead] for column in links)))
     return without_ways(now, cut), Count(int(dead.sum()), len(dead))
 
 
@@ -169,14 +182,14 @@ def links_in_use(program: ChipProgram) -> Links:
     return Links(np.concatenate([x, other_x]), np.concatenate([y, other_y]), upwards)
 
 
-def cut_ways(program: ChipProgram, links: Links, wires: Wires) -> Bools:
-    """Return which wires cross any of the links."""
+def cut_ways(program: ChipProgram, links: Links) -> Bools:
+    """Return which wires of a program cross any of the links."""
     ends = zip(links.x.tolist(), links.y.tolist(), links.upwards.tolist(), strict=True)
     dead = Defects(links=tuple(((x, y), (x + 1 - up, y + up)) for x, y, up in ends))
     chip = program.chip
     across, up = chip.tile
     routers = replace(chip, cores=(chip.cores[0] // across, chip.cores[1] // up), tile=(1, 1), defects=dead)
-    places = program.coordinates // chip.tile
+    places, wires = program.coordinates // chip.tile, program.wires
     return route_blocked(routers, places[wires.core], places[wires.target_core])
 
 
@@ -210,9 +223,14 @@ def apply_edits(program: ChipProgram, edits: Sequence[Edit]) -> ChipProgram:
             now = now.chip.kind.faults.with_weight(now, list(zip(core.tolist(), neuron.tolist(), strict=True)), edit)
     dead = [edit for edit in edits if isinstance(edit, DeadLink)]
     if dead:
-        links = Links(*(np.array(column, np.int64) for column in zip(*map(_ends, dead), strict=True)))
-        _require_links(program, dead)
-        now = without_ways(now, cut_ways(program, links, program.wires))
+        ends = [(edit.x, edit.y, int(edit.upwards)) for edit in dead]
+        links = Links(*(np.array(column, np.int64) for column in zip(*ends, strict=True)))
+        used = links_in_use(program)
+        there = set(zip(used.x.tolist(), used.y.tolist(), used.upwards.tolist(), strict=True))
+        for edit, end in zip(dead, ends, strict=True):
+            if end not in there:
+                raise InputError(f"{edit.what.removesuffix(' is dead')}: no spike of program {program.name} crosses it")
+        now = without_ways(now, cut_ways(program, links))
     silent = _silent(program, edits)
     return with_stuck(now, silent, fires=False) if silent.any() else now
 
@@ -255,29 +273,12 @@ def _silent(program: ChipProgram, edits: Sequence[Edit]) -> Bools:
     return silent
 
 
-def _ends(link: DeadLink) -> tuple[int, int, int]:
-    return link.x, link.y, int(link.upwards)
-
-
-def _require_links(program: ChipProgram, dead: Sequence[DeadLink]) -> None:
-    used = links_in_use(program)
-    there = set(zip(used.x.tolist(), used.y.tolist(), used.upwards.tolist(), strict=True))
-    for link in dead:
-        if _ends(link) not in there:
-            raise InputError(f"{link.what.removesuffix(' is dead')}: no spike of program {program.name} crosses it")
-
-
 # Edits of thresholds in a program.
 _T = TypeVar("_T", bound=np.integer)
 
 
 def moved(
-    table: NDArray[_T],
-    at: tuple[Ints, Ints],
-    step: int,
-    low: int,
-    high: int,
-    edit: ThresholdEdit,
+    table: NDArray[_T], at: tuple[Ints, Ints], step: int, low: int, high: int, edit: ThresholdEdit
 ) -> NDArray[_T]:
     """Add ``step`` times the edit's change to entries of a table, refusing values out of bounds."""
     if not len(at[0]):
@@ -485,3 +486,162 @@ Edit = ThresholdEdit | WeightEdit | SilentCore | DeadLink
 def _bounded(name: str, value: object, least: int = 0) -> None:
     if not least <= whole_number(name, value) <= _MOST:
         raise InputError(f"{name} = {value}: must be {least} to {_MOST}")
+
+
+# Output frames of a program with faults, for many stimuli.
+
+
+Frames = Mapping[str, NDArray[Any]]
+# Kinds of faults that do not change the program: they affect spikes in flight.
+ON_THE_WAY = ("dropped-spikes", "flipped-payloads")
+
+
+class StruckFrames(NamedTuple):
+    """Output frames of a program with faults."""
+
+    program: ChipProgram  # with faults
+    frames: Frames  # (S, n_frames, size): by output node; bool, or int32 for graded ones
+    counts: Mapping[str, Count]  # number of failures, by kind
+
+
+def struck_frames(
+    program: ChipProgram, faults: Faults, stimuli: Mapping[str, NDArray[Any]], choice: EngineChoice = DEFAULT_ENGINE
+) -> StruckFrames:
+    """Run stimuli through a program with faults, each from the program's initial state.
+
+    Parameters
+    ----------
+    program : ChipProgram
+        Program without faults.
+    faults : Faults
+        Faults to apply.
+    stimuli : mapping of str to ndarray of bool, shape (S, n_frames, size)
+        Input frames by input node.
+    choice : EngineChoice
+        Engine that runs the ticks.
+
+    Returns
+    -------
+    StruckFrames
+
+    Raises
+    ------
+    StimulusError
+        If the stimuli do not match the program's input nodes.
+    ProgramError
+        If the program has no output node, or its tables point out of range.
+    """
+    return frames_of(strike(program, faults), faults, stimuli, choice)
+
+
+def frames_of(struck: Struck, faults: Faults, stimuli: Frames, choice: EngineChoice = DEFAULT_ENGINE) -> StruckFrames:
+    """Run stimuli through a program to which faults were applied; see :func:`struck_frames`."""
+    if "flipped-payloads" in faults.rates and struck.program.value_ranges is None:
+        raise InputError(
+            f"faults: flipped-payloads: program {struck.program.name} sends spikes, which carry nothing; choose of "
+            f"{', '.join(KINDS)}"
+        )
+    if faults.rates.keys().isdisjoint(ON_THE_WAY):
+        return StruckFrames(struck.program, output_frames(struck.program, stimuli, choice), struck.counts)
+    frames, counts = _lossy_frames(struck.program, faults, stimuli, choice)
+    return StruckFrames(struck.program, frames, {**struck.counts, **counts})
+
+
+def output_frames(program: ChipProgram, stimuli: Frames, choice: EngineChoice = DEFAULT_ENGINE) -> Frames:
+    """Run stimuli through a program unchanged; see :func:`struck_frames`."""
+    batch = simulate_batch(program, stimuli, engine=choice.engine, threads=choice.threads, noise_seed=choice.noise_seed)
+    return {port.name: batch.frames(port.name) for port in batch.nodes}
+
+
+def _lossy_frames(
+    program: ChipProgram, faults: Faults, stimuli: Mapping[str, NDArray[Any]], choice: EngineChoice
+) -> tuple[Frames, dict[str, Count]]:
+    job = BatchJob.of(program, Recording(), keep_frames=True)
+    chip = LossyChip(program, faults, replace(choice, threads=1))  # one tick is too little work for several
+    n_stimuli, n_frames = next(iter(stimuli.values())).shape[:2]
+    n_ticks, watched = job.n_ticks(n_frames), list[Sent]()
+    counts = {kind: Count(0, 0) for kind in ON_THE_WAY if kind in faults.rates}
+    for k in range(n_stimuli):
+        shown = {name: rows[k : k + 1] for name, rows in stimuli.items()}
+        run = chip.run(job.feed.events(shown, n_frames, 0, n_ticks), k)
+        mine = job.watched[run.spikes.cores, run.spikes.neurons]
+        ticks, *columns = (column[mine] for column in run.spikes)
+        watched.append(sent_of(ticks + k * n_ticks, *columns))
+        here = {"dropped-spikes": run.dropped, "flipped-payloads": run.flipped}
+        counts = {kind: Count(*map(sum, zip(count, here[kind], strict=True))) for kind, count in counts.items()}
+    table = job.part(watched, n_stimuli, n_frames).frames
+    ends = np.cumsum([port.size for port in job.neurons.nodes])[:-1]
+    parts = [] if table is None else np.split(table, ends, axis=2)
+    return dict(zip((port.name for port in job.neurons.nodes), parts, strict=True)), counts
+
+
+# Runs in which spikes are lost in flight or carry a changed value: exact on every engine and all kinds of cores.
+#
+# The engine runs the program without its targets, tick by tick, and this module delivers the spikes. A spike is fed
+# into its axon like one of the host, in the tick in which it is due, so a run without losses equals that of the engine
+# alone, bit by bit. This costs one call of the engine per tick.
+
+
+class LossyRun(NamedTuple):
+    """Run of a chip that loses or changes spikes."""
+
+    spikes: Sent  # all neurons that fired
+    # lost spikes, and messages with a flipped bit, of those sent: one for every target of a neuron that fired
+    dropped: Count
+    flipped: Count
+
+
+class LossyChip:
+    """A chip that loses each spike, or changes each message, with the same probability."""
+
+    def __init__(self, program: ChipProgram, faults: Faults, choice: EngineChoice = DEFAULT_ENGINE) -> None:
+        self._program, self._faults = program, faults
+        self._engine = make_engine(without_ways(program, np.ones(len(program.wires.core), np.bool_)), choice)
+        self._places = core_numbers(program)
+        self._noise_seed = choice.noise_seed
+
+    def run(self, events: HostEvents, stimulus: int = 0) -> LossyRun:
+        """Run from tick 0 on."""
+        self._engine.reset((self._noise_seed + stimulus) % 2**64)
+        due: dict[int, list[tuple[NDArray[Any], ...]]] = defaultdict(list)
+        found: list[Sent] = []
+        lost = flipped = at_risk = 0
+        for tick in range(events.n_ticks):
+            now = events.of_ticks(tick, 1)
+            columns = (now.cores, now.axons, *([] if now.values is None else [now.values]))
+            arriving = [columns, *due.pop(tick, ())] if len(now.cores) else due.pop(tick, [columns])
+            fed = HostEvents.of_tick(*(np.concatenate(column) for column in zip(*arriving, strict=True)))
+            found.append(sent := self._engine.run(fed))
+            ways, values = self._program.sent_by(sent.cores, sent.neurons), values_of(sent)
+            places = self._places[sent.cores[ways.spike]], sent.neurons[ways.spike], self._places[ways.core], ways.axon
+            kept = ~fails(self._faults, "dropped-spikes", stimulus, tick, *places)
+            lost += len(kept) - int(kept.sum())
+            carried: list[NDArray[Any]] = []
+            if values is not None:
+                failed = fails(self._faults, "flipped-payloads", stimulus, tick, *places)
+                bits = draws(self._faults.seed, "flipped-payloads", stimulus, tick, *places, 1)
+                carried = [np.where(failed, self._flipped(sent, ways.spike, values, bits), values[ways.spike])]
+                flipped += int(failed.sum())
+                kept &= carried[0] != 0
+            at_risk += len(kept)
+            for delay in np.unique(ways.delay[kept]).tolist():
+                here = kept & (ways.delay == delay)
+                due[tick + delay].append(tuple(column[here] for column in (ways.core, ways.axon, *carried)))
+        spikes = joined(found) if found else self._engine.run(HostEvents.none(0))
+        return LossyRun(spikes, Count(lost, at_risk), Count(flipped, at_risk))
+
+    def _flipped(self, sent: Sent, way: Ints, values: Ints, drawn: Floats) -> Ints:
+        """Return the value of every message with one bit flipped, chosen by a number from 0 to 1."""
+        # Bits are those that the neuron's range of values needs, in two's complement if it has negative ones; results
+        # are clipped to the range.
+        arriving = values[way]
+        units = self._program.units  # type: ignore[attr-defined] # programs with values have it
+        low, high = (bound[sent.cores[way], sent.neurons[way]].astype(np.int64) for bound in (units.low, units.high))
+        most = np.maximum(high, -1 - low)
+        n_bits = np.ceil(np.log2(most + 1)).astype(np.int64) + (low < 0)
+        bit = (drawn * n_bits).astype(np.int64)
+        is_sign = (bit == n_bits - 1) & (low < 0)
+        width = np.where(is_sign, np.int64(1) << bit, 0)
+        other = np.where(is_sign, arriving + np.where(arriving < 0, width, -width), arriving ^ (np.int64(1) << bit))
+        clipped: Ints = other.clip(low, high)
+        return clipped

@@ -1,10 +1,10 @@
-"""``FaultStudy``: output error, first response and accuracy of mapped rollouts over fault rates."""
+"""``FaultStudy``: output error, first response and accuracy over fault rates; ``study_faults`` measures one."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
 from typing import Any, NamedTuple
@@ -17,16 +17,32 @@ from neuromap.accuracy.measure import ImageFrames
 from neuromap.arrays.frozen import freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
-from neuromap.errors import StimulusError
-from neuromap.faults.edited_program import strike, without_ways
-from neuromap.faults.options import Faults
-from neuromap.faults.output_frames import ON_THE_WAY, Frames, StruckFrames, frames_of, output_frames
+from neuromap.errors import InputError, StimulusError
+from neuromap.faults.edited_program import (
+    ON_THE_WAY,
+    Frames,
+    StruckFrames,
+    frames_of,
+    output_frames,
+    strike,
+    without_ways,
+)
+from neuromap.faults.options import EVERY_KIND, KINDS, Faults, ShownImages, StudyOptions, check_kinds, check_rates
+from neuromap.files.argument_checks import needs
+from neuromap.files.messages import counted
+from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program_bytes import program_bytes
-from neuromap.jobs.results_file import ResultKind
+from neuromap.jobs.ahead import not_lost
+from neuromap.jobs.results_file import ResultKind, ResultsFile
+from neuromap.jobs.runners import Workers, job_runner
+from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.network.build import require_weights
+from neuromap.options import keywords_of
 from neuromap.render.value import Card, Documented, Drawn, Paged, Printed, Tabled
 from neuromap.rollout.pattern import first_frame
 from neuromap.rollout.schedule.rollout import Rollout
+from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli, describe_stimuli
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.verification.wave import measure
 from neuromap.version import __version__
@@ -152,7 +168,10 @@ def _run(setup: FaultSetup, faults: Faults) -> FaultRun:
     ((kind, rate),) = faults.rates.items()
     found = _frames(setup, faults)
     pairs = [(setup.expected[name][:, k:], found.frames[name][:, k:]) for name, k in setup.first.items()]
-    count = found.counts.get(kind, (0, 0))
+    count, struck = found.counts.get(kind, (0, 0)), found.program
+    if faults.rate("dropped-spikes") == 1:  # below 1, single spikes are lost but no connection is
+        struck = without_ways(struck, np.ones(len(struck.wires.core), np.bool_))
+    ticks = [one.first_response_ticks for one in measure(struck).values()]
     return FaultRun(
         pattern=setup.pattern,
         execution=setup.execution,
@@ -165,7 +184,7 @@ def _run(setup: FaultSetup, faults: Faults) -> FaultRun:
         lost=sum(int(np.count_nonzero((right != 0) & (now == 0))) for right, now in pairs),
         added=sum(int(np.count_nonzero((now != 0) & (right == 0))) for right, now in pairs),
         changed=sum(int(np.count_nonzero((right != now) & (right != 0) & (now != 0))) for right, now in pairs),
-        first_response_ticks=_first_response(found.program, faults),
+        first_response_ticks=min((tick for tick in ticks if tick is not None), default=None),
         correct=setup.correct(found.frames),
         images=0 if setup.labels is None else len(setup.labels),
     )
@@ -177,13 +196,6 @@ def _frames(setup: FaultSetup, faults: Faults) -> StruckFrames:
     if struck.program is setup.program and faults.rates.keys().isdisjoint(ON_THE_WAY):
         return StruckFrames(struck.program, dict(setup.expected), struck.counts)
     return frames_of(struck, faults, setup.stimuli, setup.choice)
-
-
-def _first_response(program: ChipProgram, faults: Faults) -> int | None:
-    if faults.rate("dropped-spikes") == 1:  # below 1, single spikes are lost but no connection is
-        program = without_ways(program, np.ones(len(program.wires.core), np.bool_))
-    ticks = [found.first_response_ticks for found in measure(program).values()]
-    return min((tick for tick in ticks if tick is not None), default=None)
 
 
 def _from_record(entry: Mapping[str, Any]) -> FaultRun | None:
@@ -248,8 +260,8 @@ class FaultSetup(Value):
 def set_up(rollout: Rollout, program: ChipProgram, stimuli: Frames | ImageFrames, choice: EngineChoice) -> FaultSetup:
     """Make the setup of a program, by running it without faults."""
     # shapes: stimuli (S, n_frames, size)
-    images = stimuli if isinstance(stimuli, ImageFrames) else None
-    shown = stimuli if not isinstance(stimuli, ImageFrames) else stimuli.stimuli(slice(None))
+    images = stimuli.images if isinstance(stimuli, ImageFrames) else None
+    shown = stimuli.stimuli(slice(None)) if isinstance(stimuli, ImageFrames) else stimuli
     first = {name: _first(rollout, name) for name in rollout.network.outputs}
     n_frames = next(iter(shown.values())).shape[1] if shown else 0
     if n_frames <= max(first.values()):
@@ -265,8 +277,8 @@ def set_up(rollout: Rollout, program: ChipProgram, stimuli: Frames | ImageFrames
         expected=output_frames(program, shown, choice),
         first=first,
         choice=choice,
-        labels=None if images is None else images.images.labels.astype(np.int64),
-        classes=0 if images is None else len(images.images.classes),
+        labels=None if images is None else images.labels.astype(np.int64),
+        classes=0 if images is None else len(images.classes),
     )
 
 
@@ -398,6 +410,8 @@ def _point(runs: list[FaultRun]) -> FaultPoint:
     ticks = [run.first_response_ticks for run in runs if run.first_response_ticks is not None]
     response = mean_of(ticks, math.inf) if ticks else Estimate(0.0, None, None)
     right = [run.accuracy for run in runs if run.accuracy is not None]
+    # at rate 0 all seeds are one chip, so the interval is a point
+    silent = share_of(n - len(ticks), n) if first.rate else Estimate(*[(n - len(ticks)) / n] * 3)
     return FaultPoint(
         pattern=first.pattern,
         execution=first.execution,
@@ -409,7 +423,7 @@ def _point(runs: list[FaultRun]) -> FaultPoint:
         error=mean_of([run.error for run in runs]),
         lost=sum(run.lost / max(1, run.bits) for run in runs) / n,
         added=sum(run.added / max(1, run.bits) for run in runs) / n,
-        no_response=_without_response(n - len(ticks), runs),
+        no_response=silent,
         first_response_ticks=response.value if ticks else None,
         accuracy=mean_of(right) if right else None,
         first_response_low_ticks=response.low,
@@ -417,8 +431,149 @@ def _point(runs: list[FaultRun]) -> FaultPoint:
     )
 
 
-def _without_response(count: int, runs: list[FaultRun]) -> Estimate:
-    """Return the fraction of chips without response; at rate 0 all seeds are one chip, so the interval is a point."""
-    if runs[0].rate:
-        return share_of(count, len(runs))
-    return Estimate(*[count / len(runs)] * 3)
+# ``study_faults``: measure chips with faults of many seeds on worker processes; interrupted studies can resume.
+
+
+@keywords_of(StudyOptions)
+def study_faults(rollouts: Sequence[Rollout], asked: StudyOptions) -> FaultStudy:
+    """Map rollouts onto a chip without faults, apply faults, and measure the effect on their outputs.
+
+    Every chip has faults of one kind. For a given seed, whatever fails at one rate fails at every higher rate. All
+    chips see the same stimuli.
+
+    Parameters
+    ----------
+    rollouts : sequence of Rollout
+        Rollouts of one network with weights; each gives a curve.
+    chip : str, path or ChipSpec
+        Chip to map onto.
+    kinds : sequence of str
+        Kinds of faults, from ``KINDS``, or ``all`` of these; on graded cores also ``flipped-payloads``.
+    rates : sequence of float
+        Fault rates, 0 to 1.
+    seeds : int
+        Number of chips per kind and rate, 1 to 1000, with seeds from 0.
+    stimuli : mapping, path, RandomFrames or ShownImages, optional
+        Frames of one stimulus, a file of them, random ones, or labelled images; random ones by default.
+    n_stimuli : int
+        Number of random stimuli, with consecutive seeds.
+    options : MappingOptions, optional
+        Options of mapping.
+    choice : EngineChoice
+        Engine that runs the ticks; on one thread if there are several processes.
+    results : str or path, optional
+        File that stores every measured chip; chips already in it are not measured again.
+    processes : int
+        Number of chips measured in parallel.
+    progress : callable
+        ``progress(text, chips done, chips)``.
+
+    Returns
+    -------
+    FaultStudy
+
+    Raises
+    ------
+    InputError
+        If a kind is unknown, a number is out of range, rollouts are of several networks, or a file is wrong.
+    DoesNotFitError
+        If a rollout does not fit the chip.
+    NetworkError, StimulusError
+        If network and stimuli do not match.
+    NeuromapError
+        If every process that measured a chip was ended from outside; completed measurements are kept.
+
+    Examples
+    --------
+    >>> import neuromap as nm
+    >>> rollout = nm.Rollout(nm.load_network("examples/digits/sr.toml"), "streaming")
+    >>> study = nm.faults.study_faults([rollout], kinds=["silent-neurons"], rates=[0, 1], seeds=2)
+    >>> [(point.rate, point.error.value > 0, point.no_response.value) for point in study.points]
+    [(0.0, False, 0.0), (1.0, True, 1.0)]
+    """
+    network, progress, processes = _network_of(rollouts), asked.progress, asked.processes
+    kinds = check_kinds(one for kind in asked.kinds for one in (KINDS if kind == "all" else [kind]))
+    rates = check_rates(asked.rates)
+    if not kinds:
+        raise InputError(f"study_faults: no kind of faults is given; choose of {', '.join(EVERY_KIND)}")
+    spec, kept = load_chip(asked.chip), ResultsFile(asked.results, RESULTS)
+    how, setups = replace(asked.choice, threads=1) if processes > 1 else asked.choice, []
+    for rollout in rollouts:
+        progress(f"mapping {rollout.pattern.name}, {rollout.execution}")
+        mapped = map_with_stages(rollout, spec, asked.options)
+        shown, said = _shown(mapped.rollout, asked.stimuli, asked.n_stimuli, mapped.program.ticks_per_step)
+        setups.append(set_up(mapped.rollout, mapped.program, shown, how))
+    keys = [setup.fingerprint() for setup in setups]
+    chips = [_Chip(number, kind, rate, seed) for number in range(len(setups)) for kind in kinds for rate in rates
+             for seed in range(asked.seeds)]  # fmt: skip
+    # chips not stored yet are measured, in one job per setup, kind and seed
+    to_do: dict[tuple[int, str, int], dict[float, str]] = {}
+    for chip in chips:
+        key = chip.key(keys[chip.setup])
+        if kept.get(key) is None and (chip.rate or not chip.seed):
+            to_do.setdefault((chip.setup, chip.kind, chip.seed), {})[chip.rate] = key
+    jobs = [FaultJob(*name, tuple(mine)) for name, mine in to_do.items()]
+    n_all, n_done = len(chips), len(chips) - sum(map(len, to_do.values()))
+    with job_runner(run_job, tuple(setups), Workers(processes).at_most(len(jobs)), "faults") as runner:
+        progress("chips", n_done, n_all)
+        for job, measured in (done for batch in runner.results(jobs) for done in batch):
+            for key, run in zip(to_do[job[:3]].values(), not_lost(measured), strict=True):
+                kept.add(key, run)
+            n_done += len(job.rates)
+            progress(f"{job.kind}, {setups[job.setup].pattern}", n_done, n_all)
+    progress("chips", n_all, n_all)
+    runs = ((chip, kept.get(chip.key(keys[chip.setup]))) for chip in chips)
+    return FaultStudy(
+        network=network,
+        chip=spec.name,
+        cores=tuple(setup.program.n_cores for setup in setups),
+        stimuli=said,
+        kinds=kinds,
+        rates=rates,
+        seeds=asked.seeds,
+        images=0 if setups[0].labels is None else len(setups[0].labels),
+        # labelled as requested: patterns may share a program, and seeds share the chip without faults
+        runs=tuple(
+            replace(one, pattern=setups[chip.setup].pattern, execution=setups[chip.setup].execution, seed=chip.seed)
+            for chip, one in runs
+            if one is not None
+        ),
+    )
+
+
+class _Chip(NamedTuple):
+    """One chip to measure."""
+
+    setup: int
+    kind: str
+    rate: float
+    seed: int
+
+    def key(self, setup: str) -> str:
+        """Return the fingerprint of its result; at rate 0 all seeds are one chip."""
+        told = (setup, self.kind, self.rate, self.seed if self.rate else 0)
+        return sha256(repr(told).encode()).hexdigest()
+
+
+def _shown(
+    rollout: Rollout, stimuli: object, n_stimuli: int, ticks_per_step: int
+) -> tuple[Mapping[str, NDArray[np.bool_]] | ImageFrames, str]:
+    if isinstance(stimuli, ShownImages):
+        images, n_frames, seed = stimuli
+        said = f"{counted(len(images.images), 'image')} of {images.name}, {images.part}, frame {n_frames} decides"
+        return ImageFrames.of(rollout, images, n_frames, seed, ticks_per_step), said
+    random = stimuli if isinstance(stimuli, RandomFrames) else None
+    given = None if random is not None else stimuli
+    each, told = choose_stimuli(rollout.network, given, random, n_stimuli)  # type: ignore[arg-type]
+    return {name: np.stack([one[name] for one in each]) for name in each[0]}, describe_stimuli(told)
+
+
+def _network_of(rollouts: Sequence[Rollout]) -> str:
+    if not isinstance(rollouts, Sequence) or not rollouts:
+        raise InputError("study_faults: needs one rollout or more, such as [Rollout(network, 'streaming')]")
+    for rollout in rollouts:
+        needs("study_faults: rollout", rollout, Rollout)
+        if rollout.network is not rollouts[0].network:
+            raise InputError(f"study_faults: rollouts of {rollouts[0].network.name} and of another network; give one")
+    require_weights(rollouts[0].network)
+    return rollouts[0].network.name

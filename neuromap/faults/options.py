@@ -38,8 +38,8 @@ class FaultKind(NamedTuple):
     effect: str  # effect of one fault
 
 
-# Kinds of faults on any chip, by name.
-KINDS: Mapping[str, FaultKind] = ReadOnlyMapping(
+# Kinds of faults by name, with those of graded cores.
+EVERY_KIND: Mapping[str, FaultKind] = ReadOnlyMapping(
     {
         "dead-cores": FaultKind(1, "cores", "none of its neurons ever fires; its router still forwards"),
         "dead-links": FaultKind(2, "links", "spikes whose way crosses it, in either direction, are lost"),
@@ -49,17 +49,13 @@ KINDS: Mapping[str, FaultKind] = ReadOnlyMapping(
         "flipped-synapses": FaultKind(
             6, "synapses", "a bit of a crossbar is the other; on synapse-list cores the weight has the other sign"
         ),
-    }
-)
-# Including those of graded cores.
-EVERY_KIND: Mapping[str, FaultKind] = ReadOnlyMapping(
-    {
-        **KINDS,
         "flipped-payloads": FaultKind(
             7, "messages", "a bit of the value that one message carries to one axon is the other"
         ),
     }
 )
+# Kinds of faults on any chip.
+KINDS: Mapping[str, FaultKind] = ReadOnlyMapping(dict(list(EVERY_KIND.items())[:-1]))
 
 
 @dataclass(frozen=True)
@@ -150,7 +146,7 @@ class ShownImages(NamedTuple):
 
 @dataclass(frozen=True)
 class StudyOptions(Value):
-    """Options of a study; see :func:`neuromap.faults.measure_study.study_faults`."""
+    """Options of a study; see :func:`neuromap.faults.fault_study.study_faults`."""
 
     _group: ClassVar = "study"
     chip: str | Path | ChipSpec = "truenorth"

@@ -85,21 +85,17 @@ def to_csv(study: FaultStudy) -> str:
 def _row(point: FaultPoint) -> dict[str, Any]:
     return {
         "fault": point.kind,
-        "rate": point.rate,
-        "pattern": point.pattern,
-        "execution": point.execution,
-        "seeds": point.seeds,
-        "struck": point.struck,
-        "at_risk": point.at_risk,
+        **_plain(point, "rate", "pattern", "execution", "seeds", "struck", "at_risk"),
         **_ends("output_error", point.error),
-        "lost": point.lost,
-        "added": point.added,
+        **_plain(point, "lost", "added"),
         **_ends("no_response", point.no_response),
-        "first_response_ticks": point.first_response_ticks,
-        "first_response_low_ticks": point.first_response_low_ticks,
-        "first_response_high_ticks": point.first_response_high_ticks,
+        **_plain(point, "first_response_ticks", "first_response_low_ticks", "first_response_high_ticks"),
         **_ends("accuracy", point.accuracy),
     }
+
+
+def _plain(point: FaultPoint, *names: str) -> dict[str, Any]:
+    return {name: getattr(point, name) for name in names}
 
 
 def _ends(name: str, found: Estimate | None) -> dict[str, float | None]:

@@ -38,10 +38,19 @@ from neuromap.rollout.sequential import MostSequential, most_sequential_summary
 from neuromap.simulation.choose_frames import RandomFrames, choose_frames, describe_frames
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.run_options import RunOptions
-from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow
-from neuromap.sweep.map_each import CORE_BOUND, CORES, FRAME_PERIOD, SweepProgress, bound_notes, each_chip, reason_of
-from neuromap.sweep.run_store import RunStore
-from neuromap.sweep.run_table import RunTable, load_runs
+from neuromap.sweep.chip_sweep import (
+    CORE_BOUND,
+    CORES,
+    FRAME_PERIOD,
+    ChipSweep,
+    SweepColumn,
+    SweepProgress,
+    SweepRow,
+    bound_notes,
+    each_chip,
+    reason_of,
+)
+from neuromap.sweep.run_store import RunStore, RunTable, load_runs
 from neuromap.sweep.sweep_spec import RunJob, RunOutcome, RunStatus, SweepRun, SweepSpec, runs_of
 from neuromap.version import __version__
 

@@ -6,7 +6,7 @@ they sample it equally often, so for streams classes are split by frame period.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, stdev
 
@@ -17,7 +17,7 @@ from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
 from neuromap.explorer.answer.exploration import Exploration
-from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.answer.limits import ExploredRow
 from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.schedules import Values, graph_of
 from neuromap.network.edge import EdgeKey
@@ -77,28 +77,28 @@ def list_classes(network: Network, sample: int | None, seed: int, sampled_by: Se
     n_valid = count_valid(network)
     are_few = n_classes is not None and n_valid is not None and n_valid <= _MOST_PATTERNS
     if are_few and n_classes is not None and n_classes <= max(MOST_CLASSES, sample or 0):
-        found = behaviour_classes(network)[:sample]
-        return _listed(network, found, n_classes, sampled_by)
-    if sample is None:
+        found: Sequence[Sequence[RolloutPattern]] = behaviour_classes(network)[:sample]
+    elif sample is not None:
+        # patterns drawn around the named ones
+        every = (RolloutPattern.named(network, name) for name in network.pattern_names)
+        named = [pattern for pattern in every if pattern.is_valid]
+        space = pattern_space(graph_of(network), named, ordered=0, listed=0, most_sampled=_OF_CLASS * sample, seed=seed)
+        assert space.sample is not None, "nothing is listed in full"
+        drawn = (RolloutPattern(network, tuple(values)) for values in space.sample.tolist())
+        groups: dict[tuple[int, ...], dict[tuple[int, ...], RolloutPattern]] = {}
+        for pattern in (*named, *drawn):
+            groups.setdefault(class_key(pattern), {}).setdefault(pattern.values, pattern)
+        found = [list(group.values()) for group in groups.values()][:sample]
+    else:
         many = "not counted, too many" if n_classes is None else f"{n_classes:,}"
         raise InputError(
             f"network {network.name}: has many behaviour classes ({many}), each with a network to train; give a sample "
             f"(--sample {MOST_CLASSES})"
         )
-    found = list(_grouped(_drawn(network, sample, seed)))[:sample]
-    return _listed(network, found, n_classes, sampled_by)
-
-
-def _listed(
-    network: Network,
-    classes: Sequence[Sequence[RolloutPattern]],
-    n_classes: int | None,
-    sampled_by: Sequence[str] | None,
-) -> ClassList:
-    is_complete = len(classes) == n_classes
+    is_complete = len(found) == n_classes
     if sampled_by is None:
-        return ClassList(_in_turn(network, [(patterns, None) for patterns in classes]), n_classes, is_complete)
-    split = [part for patterns in classes for part in _by_period(patterns, sampled_by)]
+        return ClassList(_in_turn(network, [(patterns, None) for patterns in found]), n_classes, is_complete)
+    split = [part for patterns in found for part in _by_period(patterns, sampled_by)]
     return ClassList(_in_turn(network, split), len(split) if is_complete else None, is_complete)
 
 
@@ -121,23 +121,6 @@ def _rollout_of(pattern: RolloutPattern, execution: str) -> Rollout | None:
         return Rollout(pattern.network, pattern, execution)
     except InputError:  # its cycles do not allow the chosen period
         return None
-
-
-def _drawn(network: Network, sample: int, seed: int) -> Iterator[RolloutPattern]:
-    """Draw patterns around the named ones."""
-    every = (RolloutPattern.named(network, name) for name in network.pattern_names)
-    named = [pattern for pattern in every if pattern.is_valid]
-    yield from named
-    drawn = pattern_space(graph_of(network), named, ordered=0, listed=0, most_sampled=_OF_CLASS * sample, seed=seed)
-    assert drawn.sample is not None, "nothing is listed in full"
-    yield from (RolloutPattern(network, tuple(values)) for values in drawn.sample.tolist())
-
-
-def _grouped(patterns: Iterable[RolloutPattern]) -> Iterable[list[RolloutPattern]]:
-    groups: dict[tuple[int, ...], dict[tuple[int, ...], RolloutPattern]] = {}
-    for pattern in patterns:
-        groups.setdefault(class_key(pattern), {}).setdefault(pattern.values, pattern)
-    return (list(group.values()) for group in groups.values())
 
 
 def _in_turn(

@@ -180,8 +180,8 @@ def class_table(found: SearchResult) -> Table[SearchedClass]:
         Column("epochs", lambda one: str(one.epochs)),
         Column(f"right by {last}\n[%]", lambda one: _known(one.accuracy[-1])),
         Column("spread\n[%]", lambda one: _known(one.spread[-1]), rank=1 if len(found.seeds) > 1 else 3),
-        Column("nearest class", lambda one: _nearest(one), left=True, wraps=True, rank=3),
-        Column("what became of it", lambda one: _told(one), left=True, wraps=True, least=24),
+        Column("nearest class", _nearest, left=True, wraps=True, rank=3),
+        Column("what became of it", _told, left=True, wraps=True, least=24),
     ]
     if any(one.frame_period_steps is not None for one in found.classes):
         columns.insert(2, Column("a frame every\n[steps]", _period, rank=1))

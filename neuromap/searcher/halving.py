@@ -91,21 +91,12 @@ def _beaten(k: int, standings: Sequence[Standing], margin: float, n_images: int)
     for row, costs in zip(mine.accuracy, mine.costs, strict=True):
         for moment in np.flatnonzero(np.isfinite(row)):
             wanted = row[moment] + margin * standard_error(float(row[moment]), n_images)
-            found = next(
-                (
-                    other
-                    for other, its in enumerate(standings)
-                    if other != k and _some(its, int(moment), wanted, float(row[moment]), costs)
-                ),
-                None,
-            )
-            if found is None:
+            for found, its in enumerate(standings):
+                accuracy = its.accuracy[:, moment]
+                with np.errstate(invalid="ignore"):
+                    better = (accuracy >= wanted) & (accuracy > row[moment])
+                if found != k and (better & (its.costs <= costs).all(axis=1)).any():
+                    break
+            else:
                 return None
     return found
-
-
-def _some(its: Standing, moment: int, wanted: float, above: float, costs: Floats) -> bool:
-    accuracy = its.accuracy[:, moment]
-    with np.errstate(invalid="ignore"):
-        better = (accuracy >= wanted) & (accuracy > above)
-    return bool((better & (its.costs <= costs).all(axis=1)).any())

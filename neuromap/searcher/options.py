@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
-from neuromap.explorer.answer.objectives import ACCURACY, Objective
+from neuromap.explorer.answer.limits import ACCURACY, Objective
 from neuromap.explorer.candidates.options import MAX_PERIOD
 from neuromap.files.argument_checks import whole_number
 from neuromap.files.messages import show

@@ -19,8 +19,7 @@ from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import DoesNotFitError, InputError, NeuromapError
 from neuromap.explorer.answer.advice import map_command, most_frequent_refusal
 from neuromap.explorer.answer.exploration import Exploration
-from neuromap.explorer.answer.objectives import CORES, ENERGY, FIRST, OBJECTIVES, SAMPLING, Objective
-from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.answer.limits import CORES, ENERGY, FIRST, OBJECTIVES, SAMPLING, ExploredRow, Objective
 from neuromap.explorer.explore import explore
 from neuromap.explorer.search.front import front_of
 from neuromap.explorer.search.measurements import options_of
@@ -154,7 +153,7 @@ def search(network: Network | Sequence[Network], asked: SearchOptions) -> Search
     full, *_ = chosen_options(training, len(train.images), train.shape, 1, graded=graded.pop())
     sampled_by = asked.executions if train.is_stream else None
     listed = [list_classes(one, asked.sample, asked.seeds[0], sampled_by) for one in networks.values()]
-    places = [place for each in listed for place in each.places]
+    places, n_classes = [place for each in listed for place in each.places], [each.n_classes for each in listed]
     entrants = _entrants(places, asked, chip, is_stream=train.is_stream)
     of_live = [one.network for one in entrants if one.is_live]
     n_live, n_trunks = len(of_live), len({*of_live})
@@ -180,7 +179,7 @@ def search(network: Network | Sequence[Network], asked: SearchOptions) -> Search
             objectives=tuple(one.title for one in race.costs),
             seeds=tuple(asked.seeds),
             n_images=len(images["validation"].images),
-            n_classes=_sum_known(each.n_classes for each in listed),
+            n_classes=None if None in n_classes else sum(number or 0 for number in n_classes),
             budget=plan.budget,
             spent=race.spent,
             full_epochs=full.epochs,
@@ -223,11 +222,6 @@ def _chosen(
     except NeuromapError as error:
         raise type(error)(f"network {network.name}: {error}") if several else error from None
     return found
-
-
-def _sum_known(numbers: Iterable[int | None]) -> int | None:
-    every = list(numbers)
-    return None if None in every else sum(number or 0 for number in every)
 
 
 def _remove_networks(folder: Path, kept: Set[str]) -> None:
@@ -358,8 +352,9 @@ class _Race:
             self._measure()
 
     def _run_rungs(self, trainings: Trainings) -> None:
-        trunk = self._train_trunks(trainings)
-        is_mapped = self._may_drop_early
+        trunk, asked = self._train_trunks(trainings), self._asked
+        limits = asked.max_cores is not None or (asked.deadline is not None and self._chip.is_timed)
+        is_mapped = limits or len(self._plan.rungs) > 1  # mapping these weights can spare a class some training
         if is_mapped:
             self._map(trunk, of_trunk=True)
             self.moments = self._moments()
@@ -378,13 +373,6 @@ class _Race:
                 for one in live:
                     one.keep_better_rung(before[one])
                 self._drop(number)
-
-    @property
-    def _may_drop_early(self) -> bool:
-        """Whether mapping the weights of the trunk can spare a class some training."""
-        asked = self._asked
-        limits = asked.max_cores is not None or (asked.deadline is not None and self._chip.is_timed)
-        return limits or len(self._plan.rungs) > 1
 
     def _train_trunks(self, trainings: Trainings) -> dict[Entrant, Network]:
         """Train weights that all classes of a network start from, alternating between some that differ the most."""
@@ -491,9 +479,8 @@ class _Race:
         for one in self.live:
             answers[one] = min(row.first_response_seconds for row in one.rows)
             if answers[one] > last * (1 + 1e-9):
-                one.leave(
-                    "dropped", f"answers after {with_unit(answers[one], 's')}, with the weights that it starts from"
-                )
+                late = with_unit(answers[one], "s")
+                one.leave("dropped", f"answers after {late}, with the weights that it starts from")
         if not self.live:
             raise _too_early(last, answers.values())
 
@@ -534,8 +521,8 @@ class _Race:
 
     def described(self, one: Entrant) -> SearchedClass:
         """Outcome for a class."""
-        means, spreads = one.best()
         nothing = [None] * len(self.moments)
+        means, spreads = (tuple(found or nothing) for found in one.best())
         return SearchedClass(
             network=one.network,
             number=one.place.number,
@@ -547,8 +534,8 @@ class _Race:
             neighbour=one.place.neighbour,
             changed=tuple(f"{u} -> {v}" for u, v in one.place.changed),
             epochs=one.epochs,
-            accuracy=tuple(means or nothing),
-            spread=tuple(spreads or nothing),
+            accuracy=means,
+            spread=spreads,
         )
 
     # the front
@@ -589,10 +576,9 @@ class _Race:
         """Save the network of a class and return its file; empty if nothing is kept."""
         if self._asked.folder is None:
             return ""
-        name, alike = one.place.pattern.name or "", [each for each in self._entrants if each.network == one.network]
-        is_own = [each.place.pattern.name for each in alike].count(
-            name
-        ) == 1  # for streams, classes may share a pattern
+        name = one.place.pattern.name or ""
+        names = [each.place.pattern.name for each in self._entrants if each.network == one.network]
+        is_own = names.count(name) == 1  # for streams, classes may share a pattern
         stem = name if is_own and re.fullmatch(r"[A-Za-z0-9_-]{1,60}", name) else f"class-{one.place.number}"
         if len(self._names) > 1:
             stem = f"{self._names.index(one.network) + 1}-{stem}"
@@ -612,6 +598,7 @@ class _Race:
         verified = verify(mapped.rollout, mapped.program, threads=1).verified
         on_chip = accuracy_on_chip(mapped.rollout, mapped.program, shown, n_frames, threads=1).frames
         tick, chip = self._chip.tick_seconds, self._asked.chip
+        chip_words = None if isinstance(chip, ChipSpec) else {self._chip.name: [str(chip)]}
         edges = zip(network.edges, values, before, strict=True)
         curve = zip(self.moments, one.accuracy[seed][k].tolist(), strict=True)
         return SearchPoint(
@@ -635,9 +622,7 @@ class _Race:
             seed=seed,
             epochs=one.epochs,
             file=file,
-            map_command=map_command(
-                one.explored, row, file or "NET", None if isinstance(chip, ChipSpec) else {self._chip.name: [str(chip)]}
-            ),
+            map_command=map_command(one.explored, row, file or "NET", chip_words),
             network=network,
         )
 

@@ -51,7 +51,7 @@ class SearchPoint(Card):
     agrees : bool
         Whether chip and PyTorch model name the same class for each of these images in each of these frames.
     verified, proven : bool or None
-        As in :class:`neuromap.explorer.answer.rows.ExploredRow`.
+        As in :class:`neuromap.explorer.answer.limits.ExploredRow`.
     seed, epochs : int
         Seed of its training; epochs of its rungs, without the trunk.
     file : str
@@ -198,12 +198,14 @@ class SearchResult(Documented, Tabled, Paged, Drawn, Printed):
 
     def best(self, seconds: float | None = None) -> SearchPoint:
         """Most accurate point at a moment of the search, by default the last; ties go to the fewest cores."""
-        at = (
-            self.moments[-1]
-            if seconds is None
-            else max((m for m in self.moments if m <= seconds * (1 + 1e-9)), default=self.moments[0])
-        )
-        return max(self.points, key=lambda point: (_known_at(point, at), -point.cores, -point.first_response_seconds))
+        at = self.moments[-1]
+        if seconds is not None:
+            at = max((m for m in self.moments if m <= seconds * (1 + 1e-9)), default=self.moments[0])
+
+        def rank(point: SearchPoint) -> tuple[float, int, float]:
+            return dict(point.curve).get(at, 0.0), -point.cores, -point.first_response_seconds
+
+        return max(self.points, key=rank)
 
     def _facts(self) -> dict[str, object]:
         return {
@@ -213,7 +215,3 @@ class SearchResult(Documented, Tabled, Paged, Drawn, Printed):
             "classes": len(self.classes),
             "epochs": f"{self.spent} of {self.budget}",
         }
-
-
-def _known_at(point: SearchPoint, seconds: float) -> float:
-    return max((one.accuracy for one in point.curve if one.seconds == seconds), default=0.0)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Mapping
-from contextlib import ExitStack
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -108,7 +107,10 @@ def train_rung(setting: RungSetting, job: RungJob) -> TrainedRung:
 
 def _trained(setting: RungSetting, job: RungJob, folder: Path) -> TrainedRung:
     rung, network = job.rung, setting.networks[job.rung.network]
-    asked = {"epochs": rung.epochs, "seed": _seed(rung), "threads": 1, "learning_rate": rung.learning_rate}
+    seed = rung.seed  # a continued training draws images in another order
+    if rung.number:
+        seed = int(np.random.SeedSequence([seed, rung.number]).generate_state(1)[0])
+    asked = {"epochs": rung.epochs, "seed": seed, "threads": 1, "learning_rate": rung.learning_rate}
     start = None if job.start is None else folder / job.start
     executions = rung.executions or ("windowed",) * len(rung.patterns)
     rollouts = [
@@ -118,11 +120,6 @@ def _trained(setting: RungSetting, job: RungJob, folder: Path) -> TrainedRung:
     options = {**setting.training, **asked, **({"schedule": "decay"} if rung.is_trunk else {})}
     made = train_for_chip(rollouts, setting.chip, setting.images, options, None, folder / rung.file, start=start)
     return TrainedRung(made.network)
-
-
-def _seed(rung: Rung) -> int:
-    """Seed of a rung, so that every rung draws images in another order."""
-    return rung.seed if not rung.number else int(np.random.SeedSequence([rung.seed, rung.number]).generate_state(1)[0])
 
 
 class Trainings:
@@ -136,14 +133,13 @@ class Trainings:
         self._travels = workers.scheduler is not None
         shared = setting._replace(folder=None) if self._travels else setting
         self._runner = job_runner(train_rung, shared, workers, "search")
-        self._open = ExitStack()
 
     def __enter__(self) -> Trainings:
-        self._open.enter_context(self._runner)
+        self._runner.__enter__()
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
-        self._open.close()
+        self._runner.__exit__(kind, error, trace)
 
     def train(self, rungs: Mapping[Key, Rung], starts: Mapping[Key, Rung]) -> dict[Key, Network]:
         """Train some rungs; ``starts`` are the rungs whose weights they start from, done before or among them."""
@@ -185,10 +181,12 @@ def first_images(images: ImageSet) -> ImageSet:
 def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageSet]) -> str:
     """Claim a folder for this search, or refuse that of another; return the digest of the setting."""
     used = {part: images[part] for part in ("train", "validation")}
+    train = images["train"]
     asked = {
         "network": ", ".join(f"{name} {_digest(one)}" for name, one in setting.networks.items()),
         "chip": f"{setting.chip.name} {fingerprint_of_chip(setting.chip)[:16]}",
-        "data": f"{images['train'].name} {digest_of_parts(used)}{_ticks_of(images['train'])}",
+        "data": f"{train.name} {digest_of_parts(used)}"
+        + (f", {train.frame_ticks} ticks a frame" if train.is_stream else ""),
         "training": json.dumps(dict(setting.training), sort_keys=True),
     }
     text = json.dumps({"format": _FORMAT, **asked}, indent=1) + "\n"
@@ -204,8 +202,8 @@ def claim_folder(folder: Path, setting: RungSetting, images: Mapping[str, ImageS
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not text"
         raise InputError(f"folder {folder}: cannot be used ({reason}); name another one") from None
-    if known is None or (known != text and not _holds_trainings(folder)):  # a refused option leaves nothing to keep
-        write_whole(file, text)
+    if known is None or (known != text and not any((folder / TRAININGS).iterdir())):
+        write_whole(file, text)  # a refused option leaves nothing to keep
     elif known != text:
         raise InputError(f"folder {folder}: {_told(known, asked)}; name another folder")
     return sha256(text.encode()).hexdigest()
@@ -218,10 +216,6 @@ def _digest(network: Network) -> str:
     return sha256(repr((network_digest(network), codes, training)).encode()).hexdigest()[:16]
 
 
-def _holds_trainings(folder: Path) -> bool:
-    return any((folder / TRAININGS).iterdir())
-
-
 def _told(known: str, asked: Mapping[str, str]) -> str:
     try:
         found = json.loads(known)
@@ -231,10 +225,6 @@ def _told(known: str, asked: Mapping[str, str]) -> str:
         return f"holds a search of another {name}, {str(found[name])[:400]} (now {asked[name][:400]})"
     except (ValueError, KeyError, TypeError, StopIteration, RecursionError):
         return f"its {ASKED} is none of a search, or of one by another version of neuromap"
-
-
-def _ticks_of(images: ImageSet) -> str:
-    return f", {images.frame_ticks} ticks a frame" if images.is_stream else ""
 
 
 # Accuracy of a network by PyTorch, on exactly the frames that a chip is shown.

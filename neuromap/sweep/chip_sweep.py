@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import DoesNotFitError, PatternError, VerificationError
+from neuromap.files.argument_checks import needs
 from neuromap.files.messages import counted
-from neuromap.hardware.chip.chip_file import figure_text
+from neuromap.hardware.chip.chip_file import ChipPoint, chips_with_figures, figure_text, load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.mapping.bounds.lower_bounds import core_bound
+from neuromap.mapping.diagnosis.apply_remedy import Request
+from neuromap.mapping.diagnosis.early_refusal import refuse_early
+from neuromap.mapping.map_rollout import map_with_stages
+from neuromap.mapping.options.budget import Budget
+from neuromap.mapping.options.options import MappingOptions
+from neuromap.network.build import require_weights
 from neuromap.render.document import ANYTHING, COLUMNS, FLAG, OBJECT, TEXT, document, each, record
-from neuromap.render.numbers import joules, plain, seconds
+from neuromap.render.numbers import as_number, joules, plain, seconds
 from neuromap.render.page import SHARED, data_block, page_script, render_page
 from neuromap.render.plot import Panel, Plot, Point, draw_panels, round_top
 from neuromap.render.svg import inline_image, standalone
 from neuromap.render.table import Column, Table, csv_text, print_findings, print_rest, print_text, printed
 from neuromap.render.value import Card, Documented, Paged, Printed, Tabled
+from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.version import __version__
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from neuromap.sweep.run_store import RunFigure
 
 
 class SweepColumn(NamedTuple):
@@ -187,8 +200,9 @@ _HEADER_WIDTH = 14
 _UNITS = {"": "count", "yes": "true or false"}
 
 
-def _columns(sweep: ChipSweep) -> list[dict[str, str]]:
-    return [{"key": c.key, "title": c.title, "unit": _UNITS.get(c.unit, c.unit)} for c in sweep.columns]
+def columns_told(columns: Sequence[SweepColumn | RunFigure]) -> list[dict[str, str]]:
+    """Describe figures of rows, for documents."""
+    return [{"key": c.key, "title": c.title, "unit": _UNITS.get(c.unit, c.unit)} for c in columns]
 
 
 def _rows(sweep: ChipSweep) -> Iterator[dict[str, Any]]:
@@ -214,7 +228,7 @@ DOCUMENT = document(
     network=TEXT,
     chip=TEXT(at="chip.name"),
     set=each(TEXT)(at="parameters"),
-    columns=COLUMNS(at=_columns),
+    columns=COLUMNS(at=lambda sweep: columns_told(sweep.columns)),
     notes=each(TEXT),
     rows=each(_ROW.by(dict))(at=_rows),
 )
@@ -276,11 +290,8 @@ def _label(k: int, title: str) -> Column[SweepRow]:
 def _figure(column: SweepColumn, sweep: ChipSweep) -> Column[SweepRow]:
     in_time = any(not row.chip.is_timed or row.seconds_of(column.key) is not None for row in sweep.rows)
     unit = f"\n[ticks{' = time' if in_time else ''}]" if column.unit == "ticks" else ""
-    return Column(fill(column.title, _HEADER_WIDTH) + unit, lambda row: _cell(column, row), rank=_rank(column))
-
-
-def _rank(column: SweepColumn) -> int:
-    return 1 if column.is_drawn or column.unit in ("J", "yes") else 2
+    rank = 1 if column.is_drawn or column.unit in ("J", "yes") else 2
+    return Column(fill(column.title, _HEADER_WIDTH) + unit, lambda row: _cell(column, row), rank=rank)
 
 
 def _cell(column: SweepColumn, row: SweepRow) -> str:
@@ -289,9 +300,14 @@ def _cell(column: SweepColumn, row: SweepRow) -> str:
     if column.unit == "ticks" and value is not None:
         time = row.seconds_of(column.key)
         return plain(value) if time is None else f"{plain(value)} = {seconds(time)}"
-    if column.unit == "yes":
+    return figure_cell(column.unit, value)
+
+
+def figure_cell(unit: str, value: float | bool | None) -> str:
+    """Write a figure, or whether something is so; ``-`` if unknown."""
+    if unit == "yes":
         return "-" if value is None else "yes" if value else "no"
-    return joules(value) if column.unit == "J" else plain(value)
+    return joules(value) if unit == "J" else plain(value)
 
 
 def print_sweep(sweep: ChipSweep, console: Console, *, every: bool = True) -> None:
@@ -395,7 +411,10 @@ def _extent(sweep: ChipSweep, column: SweepColumn) -> str:
     if least is most:
         every = " in every row that fits" if len(least) > 1 else ""
         return f"{title}: {_value(column, least[0])}{every}"
-    ends = (f"{_value(column, rows[0])} with {_where(sweep, rows)}" for rows in (least, most))
+    ends = []
+    for rows in (least, most):
+        more = f" and {counted(len(rows) - 1, 'more row')}" if len(rows) > 1 else ""
+        ends.append(f"{_value(column, rows[0])} with {_chip(sweep, rows[0])}{more}")
     return f"{title}: {', up to '.join(ends)}"
 
 
@@ -406,13 +425,143 @@ def _value(column: SweepColumn, row: SweepRow) -> str:
     return _cell(column, row)
 
 
-def _where(sweep: ChipSweep, rows: Sequence[SweepRow]) -> str:
-    more = f" and {counted(len(rows) - 1, 'more row')}" if len(rows) > 1 else ""
-    return _chip(sweep, rows[0]) + more
-
-
 def _chip(sweep: ChipSweep, row: SweepRow) -> str:
     """Return a name for a row: its set figures and its labels."""
     figures = (f"{name} = {figure_text(value)}" for name, value in zip(sweep.parameters, row.values, strict=True))
     labels = f" ({', '.join(row.labels)})" if row.labels else ""
     return ", ".join(figures) + labels
+
+
+# One rollout, mapped onto several chips.
+
+
+def sweep_mappings(
+    rollout: Rollout,
+    chip: str | Path | ChipSpec,
+    figures: Mapping[str, Sequence[Any]],
+    options: MappingOptions | None = None,
+    progress: SweepProgress | None = None,
+) -> ChipSweep:
+    """Map a rollout onto variants of a chip, one for every combination of values of some of its figures.
+
+    Parameters
+    ----------
+    rollout : Rollout
+        Network with weights, valid pattern, execution.
+    chip : str, path or ChipSpec
+        The chip whose figures are changed.
+    figures : mapping of str to sequence
+        Values of each figure, such as ``{"core.axons": [256, 512]}``; at most 256 chips in all.
+    options : MappingOptions, optional
+        Options of mapping, for all chips.
+    progress : callable, optional
+        Called as ``progress(what, chips done, chips in all)``.
+
+    Returns
+    -------
+    ChipSweep
+        A row for every chip: cores used and a lower bound on them, frame period and first response (in ticks, on the
+        time axis of the execution), or why the network does not fit.
+
+    Raises
+    ------
+    ChipError
+        If the chip is unknown, a figure is unknown or out of range, or there are too many chips; then none is mapped.
+    NetworkError
+        If shapes, weights or thresholds are missing.
+    InputError
+        If the options are not for such a chip.
+
+    Examples
+    --------
+    >>> import neuromap as nm
+    >>> rollout = nm.Rollout(nm.load_network("examples/digits/sr.toml"), "streaming")
+    >>> sweep = nm.sweep.sweep_mappings(rollout, "truenorth", {"core.neurons": [128, 256]})
+    >>> [row.figures["cores"] for row in sweep.rows]
+    [3, 2]
+    """
+    needs("sweep_mappings", rollout, Rollout)
+    require_weights(rollout.network)
+    spec = load_chip(chip)
+    points = each_chip(spec, figures, progress)
+    rows = [_row(Request(rollout, point.chip, options or MappingOptions()), spec, point) for point in points]
+    return ChipSweep(
+        network=rollout.network.name,
+        what=f"{rollout.pattern.name}, {rollout.execution}",
+        chip=spec,
+        parameters=tuple(figures),
+        label_titles=(),
+        columns=(CORES, CORE_BOUND, FRAME_PERIOD, FIRST_RESPONSE),
+        rows=tuple(rows),
+        notes=(
+            f"times: of {rollout.execution} execution, predicted from the schedule",
+            "first response: from stimulus onset, the least over all outputs",
+            *(["ticks last as long as their work: neuromap report times them"] if spec.is_timed else []),
+            *bound_notes(options),
+        ),
+    )
+
+
+def _row(request: Request, chip: ChipSpec, point: ChipPoint) -> SweepRow:
+    began = time.monotonic()
+    try:
+        early = refuse_early(request)
+        if early is not None:
+            raise early
+        mapped = map_with_stages(request.rollout, request.chip, request.options.after(time.monotonic() - began))
+    except DoesNotFitError as refusal:
+        message = str(refusal)
+        return SweepRow(*point, reason=reason_of(message, refusal.infeasibility, point, chip), message=message)
+    budget = Budget(request.options.after(time.monotonic() - began).seconds)
+    program, rollout = mapped.program, mapped.rollout
+    scale = 1 if rollout.is_tick_level else program.ticks_per_step
+    figures = {
+        "cores": program.n_cores,
+        "core_bound": core_bound(mapped.network, program.chip, budget=budget).total,
+        "frame_period_ticks": as_number(program.period),
+        "first_response_ticks": scale * min(rollout.first_response(name) for name in rollout.network.outputs),
+    }
+    return SweepRow(*point, figures=figures, cut_short=(*mapped.cut_short, *budget.cut))
+
+
+# Parts shared by all sweeps: iteration over chips, common columns, and the wording of refusals.
+
+
+# Called with the next chip, chips done, and chips in all.
+SweepProgress: TypeAlias = Callable[[str, int, int], object]
+CORES = SweepColumn("cores", "cores", "", is_drawn=True)
+CORE_BOUND = SweepColumn("core_bound", "cores of any mapping, at least")
+FRAME_PERIOD = SweepColumn("frame_period_ticks", "frame period", "ticks")
+FIRST_RESPONSE = SweepColumn("first_response_ticks", "first response", "ticks")
+
+
+def each_chip(
+    chip: ChipSpec, figures: Mapping[str, Sequence[Any]], progress: SweepProgress | None
+) -> Iterator[ChipPoint]:
+    """Make all chips of a sweep, then yield them one by one, reporting progress."""
+    # chip: the chip whose figures are changed
+    points = chips_with_figures(chip, figures)  # here, so that nothing is mapped if one is wrong
+
+    def told() -> Iterator[ChipPoint]:
+        for number, point in enumerate(points):
+            if progress is not None:
+                pairs = zip(figures, point.values, strict=True)
+                progress(", ".join(f"{name} = {figure_text(value)}" for name, value in pairs), number, len(points))
+            yield point
+
+    return told()
+
+
+def bound_notes(options: MappingOptions | None) -> tuple[str, ...]:
+    """Return a note on the bound on cores if sums may be computed in parts; otherwise nothing."""
+    if options is None or options.wide == "refuse":
+        return ()
+    return ("cores of any mapping: where sums are cut into parts, of mappings with these parts",)
+
+
+def reason_of(message: str, infeasibility: Any, point: ChipPoint, chip: ChipSpec) -> str:
+    """Return a refusal without its remedies, and with the base chip's name, as set values have their own columns."""
+    if infeasibility is not None:
+        head = f"node {infeasibility.node}: " if infeasibility.node else ""
+        message = f"{head}{infeasibility.statement}"
+    return message.replace(point.chip.name, chip.name)

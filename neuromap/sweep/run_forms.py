@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +9,11 @@ from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import figure_text
 from neuromap.registry import require_package
 from neuromap.render.document import ANYTHING, COLUMNS, COUNT, TEXT, by_name, document, each, record
-from neuromap.render.numbers import joules, plain
 from neuromap.render.table import Column, Table, csv_text, print_rest, print_text, printed
 from neuromap.rollout.schedule.execution import time_axis
-from neuromap.sweep.grouped_runs import value_text
-from neuromap.sweep.run_store import KINDS, OUTCOME, RUN_FIGURES, RunFigure
-from neuromap.sweep.run_table import RunRow, RunTable
+from neuromap.sweep.chip_sweep import columns_told, figure_cell
+from neuromap.sweep.grouped_runs import short_message, value_text
+from neuromap.sweep.run_store import KINDS, OUTCOME, RUN_FIGURES, RunFigure, RunRow, RunTable
 from neuromap.sweep.sweep_spec import SweepRun
 from neuromap.version import __version__
 
@@ -23,26 +21,22 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _LAST = ("n_frames", "density", "n_stimuli", "mapping", "asked_by", "network_digest", "neuromap", "key")
-_UNITS = {"": "count", "yes": "true or false"}
-_FIGURES = [{"key": f.key, "title": f.title, "unit": _UNITS.get(f.unit, f.unit)} for f in RUN_FIGURES]
 
 
 def _lines(table: RunTable) -> list[dict[str, Any]]:
     """Return every run as a record of plain values."""
     # all records have the same keys: parameters, outcome, figures with units in their names, and everything else that
     # the run's key depends on; unknown values are ``None``
-    return [_line(table, row) for row in table.rows]
-
-
-def _line(table: RunTable, row: RunRow) -> dict[str, Any]:
-    outcome = row.outcome
-    return {
-        **{name: table.value(row, name) for name in table.parameters},
-        **{name: None if outcome is None else getattr(outcome, name) for name in OUTCOME},
-        "status": "open" if outcome is None else outcome.status,
-        **{figure.key: row.figures.get(figure.key) for figure in RUN_FIGURES},
-        **{name: getattr(row.run, name) for name in _LAST},
-    }
+    return [
+        {
+            **{name: table.value(row, name) for name in table.parameters},
+            **{name: getattr(row.outcome, name, None) for name in OUTCOME},
+            "status": "open" if row.outcome is None else row.outcome.status,
+            **{figure.key: row.figures.get(figure.key) for figure in RUN_FIGURES},
+            **{name: getattr(row.run, name) for name in _LAST},
+        }
+        for row in table.rows
+    ]
 
 
 _ROW = record(status=TEXT, stage=TEXT, exit_code=COUNT, message=TEXT, key=TEXT, neuromap=TEXT)(
@@ -56,7 +50,7 @@ DOCUMENT = document(
     counts=by_name(COUNT),
     verified=COUNT(at="n_verified"),
     parameters=each(TEXT),
-    figures=COLUMNS(at=lambda _: _FIGURES),
+    figures=COLUMNS(at=lambda _: columns_told(RUN_FIGURES)),
     rows=each(_ROW.by(dict))(at=_lines),
 )
 # Conversion to plain values.
@@ -120,13 +114,23 @@ def print_runs(table: RunTable, console: Console, *, every: bool = True) -> None
     print_text(console, headline(table))
     if not table.rows:
         return
-    names, same = _parameters(table)
+    # parameters that all runs share need no column
+    values = {name: {value_text(table, row, name) for row in table.rows} for name in table.parameters}
+    same = [f"{name} {next(iter(found))}" for name, found in values.items() if len(found) == 1]
     if same:
-        print_text(console, f"in all runs: {same}")
-    shown = _table_of(table, names)
+        print_text(console, f"in all runs: {', '.join(same)}")
+    names = [name for name, found in values.items() if len(found) > 1]
+    columns = [
+        *(_parameter(table, name) for name in names),
+        *(_column(figure) for figure in _SHOWN),
+        Column[RunRow]("status", _status, left=True, wraps=True, least=8),
+    ]
+    shown = Table(columns, table.rows, "", range(len(names)), _style, is_edged=True)
     shown.print(console, brief=not every)
     if every:
-        for note in _notes(table):
+        executions = dict.fromkeys(row.run.execution for row in table.rows)
+        stimuli = dict.fromkeys(_stimuli(row.run) for row in table.rows)
+        for note in [*(f"{execution}: {time_axis(execution)}" for execution in executions), _FROM, *stimuli]:
             print_text(console, note)
     else:
         print_rest(console, [*shown.left_out(console.width), "what the columns mean"], "--all, --csv FILE or --json")
@@ -137,23 +141,8 @@ def render_text(table: RunTable, width: int = 160) -> str:
     return printed(lambda console: print_runs(table, console), width)
 
 
-def _parameters(table: RunTable) -> tuple[list[str], str]:
-    """Split parameters into those in which runs differ and those shared by all, which need no column."""
-    values = {name: {value_text(table, row, name) for row in table.rows} for name in table.parameters}
-    same = [f"{name} {next(iter(found))}" for name, found in values.items() if len(found) == 1]
-    return [name for name, found in values.items() if len(found) > 1], ", ".join(same)
-
-
-def _table_of(table: RunTable, names: Sequence[str]) -> Table[RunRow]:
-    columns = [
-        *(_parameter(table, name) for name in names),
-        *(_column(figure) for figure in _SHOWN),
-        Column[RunRow]("status", _status, left=True, wraps=True, least=8),
-    ]
-    styles = {True: "green", False: "yellow"}
-    return Table(
-        columns, table.rows, "", range(len(names)), lambda row: styles[bool(row.figures.get("verified"))], is_edged=True
-    )
+def _style(row: RunRow) -> str:
+    return "green" if row.figures.get("verified") else "yellow"
 
 
 def _parameter(table: RunTable, name: str) -> Column[RunRow]:
@@ -164,28 +153,11 @@ def _column(figure: RunFigure) -> Column[RunRow]:
     unit = f"\n[{figure.unit}]" if figure.unit in ("ticks", "Hz", "s", "W") else ""
     rank = 2 if figure.key in _SECOND else 1
     title = fill(figure.title, _HEADER_WIDTH) + unit
-    return Column(title, lambda row: _cell(figure, row.figures.get(figure.key)), rank=rank)
+    return Column(title, lambda row: figure_cell(figure.unit, row.figures.get(figure.key)), rank=rank)
 
 
 def _status(row: RunRow) -> str:
     return "open" if row.outcome is None else short_message(row.outcome.message) or row.outcome.status
-
-
-def _cell(figure: RunFigure, value: float | bool | None) -> str:
-    if figure.unit == "yes":
-        return "-" if value is None else "yes" if value else "no"
-    return joules(value) if figure.unit == "J" else plain(value)
-
-
-def short_message(message: str) -> str:
-    """Return a message without its remedies, which documents include."""
-    return message.partition("; ")[0]
-
-
-def _notes(table: RunTable) -> list[str]:
-    executions = dict.fromkeys(row.run.execution for row in table.rows)
-    stimuli = dict.fromkeys(_stimuli(row.run) for row in table.rows)
-    return [*(f"{execution}: {time_axis(execution)}" for execution in executions), _FROM, *stimuli]
 
 
 def _stimuli(run: SweepRun) -> str:

@@ -94,7 +94,7 @@ def runs_of(spec: SweepSpec) -> Iterator[tuple[RunJob, tuple[SweepRun, ...]]]:
                 shared = (digest, pattern.values, execution, chip, spec.n_frames, spec.density, told, spec.noise_seed)
                 runs = (
                     SweepRun(
-                        key=_key(*shared, seed),
+                        key=sha256(repr(("neuromap run 1", __version__, *shared, seed)).encode()).hexdigest(),
                         network=pattern.network.name,
                         network_digest=digest,
                         pattern=pattern.name,
@@ -109,10 +109,6 @@ def runs_of(spec: SweepSpec) -> Iterator[tuple[RunJob, tuple[SweepRun, ...]]]:
                     for seed in spec.seeds
                 )
                 yield RunJob(p, execution, c, spec.seeds), tuple(runs)
-
-
-def _key(*parts: object) -> str:
-    return sha256(repr(("neuromap run 1", __version__, *parts)).encode()).hexdigest()
 
 
 def network_digest(network: Network) -> str:
@@ -211,19 +207,8 @@ MOST_RUNS = 1_000_000
 
 _MOST_BYTES = 2**20
 _MOST_FRAMES = 100_000
-_KEYS = (
-    "format",
-    "title",
-    "networks",
-    "patterns",
-    "executions",
-    "chips",
-    "set",
-    "seeds",
-    "stimulus",
-    "mapping",
-    "simulation",
-)
+_NAMES = ("networks", "patterns", "executions", "chips", "set", "seeds")
+_KEYS = ("format", "title", *_NAMES, "stimulus", "mapping", "simulation")
 # Pins and activity belong to one network and chip; results under a time limit depend on the machine, which rows must
 # not.
 _MAPPING_KEYS = tuple(f.name for f in fields(MappingOptions) if f.name not in ("pins", "activity", "seconds"))
@@ -263,7 +248,9 @@ def _read(name: str, values: dict[str, Any], folder: Path) -> SweepSpec:
     top.allow(_KEYS)
     stimulus = top.table("stimulus", ("frames", "density"))
     simulation = top.table("simulation", ("engine", "noise_seed"))
-    executions = _executions(top)
+    executions = _names(top, "executions", ("windowed",))
+    for execution in executions:
+        chosen_period(execution)
     seeds = _seeds(top)
     figures = _figures(top.table("set"))
     names = _names(top, "patterns", ("streaming",))
@@ -294,13 +281,6 @@ def _names(top: TomlTable, key: str, default: Sequence[str] = ()) -> tuple[str, 
     if not found or not all(text.strip() for text in found):
         raise top.wrong(key, "is a list of names, one or more")
     return tuple(dict.fromkeys(found))
-
-
-def _executions(top: TomlTable) -> tuple[str, ...]:
-    found = _names(top, "executions", ("windowed",))
-    for execution in found:
-        chosen_period(execution)
-    return found
 
 
 def _seeds(top: TomlTable) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ import neuromap as nm
 from neuromap.cores.core_kind import CORE_KINDS, core_kind
 from neuromap.errors import ChipError, DoesNotFitError
 from neuromap.faults.edited_program import SilentCore, ThresholdEdit, WeightEdit, apply_edits
-from neuromap.faults.measure_study import study_faults
+from neuromap.faults.fault_study import study_faults
 from neuromap.mapping.diagnosis.dry_run import dry_run
 from neuromap.network import build_network
 from neuromap.proof.prove import prove

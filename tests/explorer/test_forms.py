@@ -20,12 +20,9 @@ import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.advice import advise, constant_objectives, list_rows
 from neuromap.explorer.answer.exploration import Exploration, Gap
-from neuromap.explorer.answer.limits import Limits, value_of
-from neuromap.explorer.answer.objectives import OBJECTIVES
-from neuromap.explorer.answer.rows import Candidate, ExploredRow
-from neuromap.explorer.document import exploration_schema, to_csv, to_dict
+from neuromap.explorer.answer.limits import OBJECTIVES, Candidate, ExploredRow, Limits, value_of
+from neuromap.explorer.document import exploration_schema, front_chart, to_csv, to_dict, to_html
 from neuromap.explorer.draw_front import constant_line, draw_front, make_axis, to_svg
-from neuromap.explorer.page import front_chart, to_html
 from neuromap.explorer.text import count_line, render_text
 
 HOSTILE = '<script>alert("1")</script>'

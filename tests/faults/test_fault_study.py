@@ -82,7 +82,7 @@ def test_results_are_kept_and_not_done_again(rollouts, arguments, study, tmp_pat
     lines = path.read_text().splitlines()
     path.write_text("\n".join(lines[:-2]) + "\n" + lines[-2][:40])  # killed while it wrote
     assert study_faults(rollouts[:1], **asked).to_json() == part.to_json()
-    monkeypatch.setattr("neuromap.faults.measure_study.run_job", None)  # nothing is left to do
+    monkeypatch.setattr("neuromap.faults.fault_study.run_job", None)  # nothing is left to do
     assert study_faults(rollouts[:1], **asked).to_json() == part.to_json()
 
 

@@ -7,8 +7,7 @@ from graded_networks import graded_network, small_graded_chip
 import neuromap as nm
 from neuromap.errors import InputError
 from neuromap.faults import Faults, strike, struck_frames, study_faults
-from neuromap.faults.edited_program import ThresholdEdit, WeightEdit, apply_edits
-from neuromap.faults.output_frames import LossyChip
+from neuromap.faults.edited_program import LossyChip, ThresholdEdit, WeightEdit, apply_edits
 from neuromap.simulation.choose_frames import RandomFrames
 from neuromap.simulation.engine.engine import make_engine, values_of
 from neuromap.simulation.engine.engine_choice import EngineChoice

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.faults import Faults, struck_frames
-from neuromap.faults.output_frames import LossyChip, output_frames
+from neuromap.faults.edited_program import LossyChip, output_frames
 from neuromap.simulation.engine.engine import HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.simulate_batch import BatchJob

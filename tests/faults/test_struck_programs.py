@@ -187,7 +187,7 @@ def test_dead_links_cut_the_ways_that_cross_them(by_hand, data):
     assert len(set(ends)) == len(ends)
     assert set(ends) == set().union(*ways)
     dead = np.array(data.draw(st.lists(st.booleans(), min_size=len(ends), max_size=len(ends))), bool)
-    cut = cut_ways(program, Links(*(column[dead] for column in links)), program.wires)
+    cut = cut_ways(program, Links(*(column[dead] for column in links)))
     gone = {end for end, is_dead in zip(ends, dead, strict=True) if is_dead}
     assert cut.tolist() == [bool(way & gone) for way in ways]
 

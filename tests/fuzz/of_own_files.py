@@ -392,8 +392,7 @@ def make_stores(folder):
 
 
 def read_store(path, _):
-    from neuromap.sweep.run_store import RunStore
-    from neuromap.sweep.run_table import load_runs
+    from neuromap.sweep.run_store import RunStore, load_runs
 
     for beside in path.parent.glob("a.sqlite-*"):
         beside.unlink()
@@ -482,8 +481,7 @@ reader(
 def make_records(_):
     from fractions import Fraction
 
-    from neuromap.explorer.search.measured import Measured
-    from neuromap.explorer.search.measurements import record_of
+    from neuromap.explorer.search.measurements import Measured, record_of
 
     mapped = Measured("mapped", "", "ticks", Fraction(3, 2), 3, 4, 5, True, 2, 1e-9, None, True)
     return [record_of("k", found).encode() for found in (mapped, Measured("does not fit", "node O: too wide"))]

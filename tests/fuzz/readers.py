@@ -38,7 +38,7 @@ PRELOADED = (
     "neuromap.studio.scene.commands",
     "neuromap.sweep.sweep_spec",
     "neuromap.sweep.run_store",
-    "neuromap.sweep.run_table",
+    "neuromap.sweep.run_store",
     "neuromap.simulation.trace.trace_file",
     "neuromap.experiments.experiment_file",
 )

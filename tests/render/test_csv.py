@@ -18,7 +18,7 @@ from neuromap.exchange.to_sanafe import export_sanafe
 from neuromap.faults import study_faults
 from neuromap.render.table import csv_text
 from neuromap.simulation.choose_frames import RandomFrames
-from neuromap.sweep.map_each import sweep_mappings
+from neuromap.sweep.chip_sweep import sweep_mappings
 
 FORMULA = "=cmd|' /C calc'!A0"
 STARTS = "=+-@\t\r\n"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.accuracy.accuracy import Accuracy, FrameAccuracy
-from neuromap.explorer.search.best_first import UNMEASURED
+from neuromap.explorer.explore import UNMEASURED
 from neuromap.network import GradedNeuron, build_network
 from neuromap.render.numbers import ALIKE
 from neuromap.report.findings import findings

@@ -15,7 +15,7 @@ import neuromap as nm
 from neuromap.faults.fault_study import RESULTS
 from neuromap.jobs.results_file import ResultsFile
 from neuromap.simulation import Checkpoints, simulate
-from neuromap.sweep.run_table import load_runs
+from neuromap.sweep.run_store import load_runs
 
 HERE = Path(__file__).parent
 

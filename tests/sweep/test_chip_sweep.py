@@ -11,12 +11,10 @@ from html_pages import Page
 
 import neuromap as nm
 from neuromap.errors import ChipError, DoesNotFitError, VerificationError
-from neuromap.explorer.explore import explore
-from neuromap.explorer.explore_each import sweep_explorations
+from neuromap.explorer.explore import explore, sweep_explorations
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.report.latency import sweep_reports
-from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow, findings
-from neuromap.sweep.map_each import sweep_mappings
+from neuromap.sweep.chip_sweep import ChipSweep, SweepColumn, SweepRow, findings, sweep_mappings
 
 FIGURES = {"core.axons": [4, 16, 64], "core.neurons": [8, 32]}
 

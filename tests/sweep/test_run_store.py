@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import InputError
-from neuromap.sweep.run_store import RunStore
-from neuromap.sweep.run_table import load_runs
+from neuromap.sweep.run_store import RunStore, load_runs
 from neuromap.sweep.sweep_spec import RunOutcome, SweepRun
 
 RUNS = [SweepRun(f"key {k}", "net", "d", "streaming", "windowed", "chip", "{}", k, 3, None, "{}") for k in range(6)]

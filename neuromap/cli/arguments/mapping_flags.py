@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import neuromap as nm
 from neuromap.cli.arguments.command import Given
-from neuromap.cli.arguments.options import read_pattern, read_rollout
+from neuromap.cli.arguments.options import CHIP, chosen_chip, read_pattern, read_rollout
 from neuromap.errors import ChipError, InputError
 from neuromap.mapping.options.options import OF_CROSSBARS, MappingOptions, Pins
-from neuromap.options import option
+from neuromap.options import COMMON, option
 
 if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
@@ -73,31 +73,33 @@ class SeededMappingFlags(MappingFlags):
     flags: ClassVar = {"seed": ("--seed", "--mapping-seed")}
 
 
-PATTERN_OR_ITS_OWN = option(
-    "PATTERN  Rollout pattern: a name or streaming edges ('H1 -> O, H2 -> O').  [default: that of --program, else "
-    "streaming]"
-)
-EXECUTION_OR_ITS_OWN = option(
-    "EXECUTION  windowed, pipelined, pipelined:P or pipelined:best.  [default: that of --program, else windowed]"
-)
+class ProgramFlags(Given[None]):
+    """A program to compare with its rollout: that of a file, or one that is mapped."""
 
+    _group: ClassVar = COMMON
+    pattern: str | None = option(
+        "PATTERN  Rollout pattern: a name or streaming edges ('H1 -> O, H2 -> O').  [default: that of --program, else "
+        "streaming]"
+    )
+    execution: str | None = option(
+        "EXECUTION  windowed, pipelined, pipelined:P or pipelined:best.  [default: that of --program, else windowed]"
+    )
+    chip: str | None = CHIP
+    program_file: Path | None = option("--program FILE  The program.")
 
-def given_program(
-    net: nm.Network,
-    pattern: str | None,
-    execution: str | None,
-    chip: str,
-    program_file: Path | None,
-    flags: MappingFlags,
-    progress: Callable[[int, int, str], None],
-) -> tuple[nm.Rollout, ChipProgram]:
-    """Read a program and make the rollout to compare it with, or map one."""
-    if program_file is not None:
-        program = nm.load_program(program_file)
-        return read_rollout(net, program, program_file, pattern, execution), program
-    named = read_pattern(net, "streaming" if pattern is None else pattern)
-    rollout = nm.Rollout(net, named, "windowed" if execution is None else execution)
-    spec = flags.chip(chip)
-    options = flags.options(net, spec)
-    mapping = nm.mapping.map_with_stages(rollout, spec, options, progress)
-    return mapping.rollout, mapping.program  # splitters may have turned the schedule into one in ticks
+    def check(self, flags: MappingFlags) -> None:
+        """Refuse a chip, and options of the mapper, beside a program."""
+        chosen_chip(self.chip, self.program_file)
+        flags.require_none(self.program_file)
+
+    def read(
+        self, net: nm.Network, flags: MappingFlags, progress: Callable[[int, int, str], None]
+    ) -> tuple[nm.Rollout, ChipProgram]:
+        """Read the program and make the rollout to compare it with, or map one."""
+        if self.program_file is not None:
+            program = nm.load_program(self.program_file)
+            return read_rollout(net, program, self.program_file, self.pattern, self.execution), program
+        pattern = read_pattern(net, self.get("pattern", "streaming"))
+        rollout, spec = nm.Rollout(net, pattern, self.get("execution", "windowed")), flags.chip(chosen_chip(self.chip))
+        mapping = nm.mapping.map_with_stages(rollout, spec, flags.options(net, spec), progress)
+        return mapping.rollout, mapping.program  # splitters may have turned the schedule into one in ticks

@@ -96,7 +96,7 @@ EXECUTION = option(
 )
 EXECUTIONS = executions_option(
     "EXECUTIONS  windowed, pipelined, pipelined:P for a frame every P update steps, pipelined:best; separated by "
-    "commas.  [default: windowed,pipelined]",
+    "commas.  [default: windowed,pipelined]"
 )
 CHIP = option(f"CHIP  A packaged chip (see neuromap chips) or a chip file.  [default: {DEFAULT_CHIP}]")
 EVERY = option("--all  Print every column and what it means; several tables where the terminal is narrow.", False)
@@ -159,7 +159,7 @@ class OtherFigures(Given[None]):
     @property
     def of_one(self) -> dict[str, Any]:
         """The figures of a single chip; empty for several, which each have their own."""
-        return {} if self.make_several else one_value_each(self.figures)
+        return {} if self.make_several else {name: values[0] for name, values in self.figures.items()}
 
     def refuse_with_several(self, **given: object) -> None:
         """Refuse options that concern a single chip."""
@@ -201,11 +201,6 @@ def read_figures(given: list[str] | None) -> dict[str, list[Any]]:
             raise InputError(f"--set {words}: {name} is set twice; give all its values in one --set, commas between")
         figures[name] = list({repr(value): value for value in map(_value, parts)}.values())
     return figures
-
-
-def one_value_each(figures: dict[str, list[Any]]) -> dict[str, Any]:
-    """Return the only value of every figure."""
-    return {name: values[0] for name, values in figures.items()}
 
 
 def _at_commas(text: str) -> list[str]:

@@ -6,21 +6,9 @@ import re
 from pathlib import Path
 
 import neuromap as nm
+from neuromap.cli.arguments import options as shared
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.options import (
-    AS_JSON,
-    CHIP,
-    DATA,
-    EXECUTION,
-    NETWORK,
-    PATTERN,
-    check_destinations,
-    chip_file_of,
-    chosen_chip,
-    image_file_of,
-    read_pattern,
-)
 from neuromap.cli.arguments.run_options import check_run_length
 from neuromap.cli.printing.text_output import give_form, progress_bar
 from neuromap.errors import InputError
@@ -43,11 +31,11 @@ Examples:
 
 @command
 def accuracy(
-    network: Path = NETWORK,
-    data: str = DATA,
-    pattern: str = PATTERN,
-    execution: str = EXECUTION,
-    chip: str | None = CHIP,
+    network: Path = shared.NETWORK,
+    data: str = shared.DATA,
+    pattern: str = shared.PATTERN,
+    execution: str = shared.EXECUTION,
+    chip: str | None = shared.CHIP,
     part: str = option("PART  Which images: test, validation or train.", "test"),
     frames: int | None = option(
         "N  Frames of the output to decide on, from its first response on.  [default: 1, or the last of --at]"
@@ -67,7 +55,7 @@ def accuracy(
     engine: Given[EngineChoice],
     flags: MappingFlags,
     csv: str | None = option("FILE  Write the accuracy of every frame to this file.", group="output"),
-    as_json: bool = AS_JSON,
+    as_json: bool = shared.AS_JSON,
 ) -> None:
     """Map a network, run a whole set of labelled images through the simulated chip, print its accuracy frame by frame.
 
@@ -79,14 +67,14 @@ def accuracy(
 
     read = {
         "network file": network,
-        "image file": image_file_of(data),
-        "chip file": chip_file_of(chip or ""),
+        "image file": shared.image_file_of(data),
+        "chip file": shared.chip_file_of(chip or ""),
         **flags.files,
     }
-    check_destinations({"--csv": csv}, read)
+    shared.check_destinations({"--csv": csv}, read)
     net = nm.load_network(network)
-    rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
-    spec = flags.chip(chosen_chip(chip))
+    rollout = nm.Rollout(net, shared.read_pattern(net, pattern), execution)
+    spec = flags.chip(shared.chosen_chip(chip))
     options = flags.options(net, spec)
     told, asked = None if at is None else _numbers(at), None if sure is None else _lead(sure)
     last = 1 if told is None else told[-1]

@@ -127,7 +127,13 @@ def _made_programs(asked: NetworkFlags, scaling: str | None, progress: Callable[
     programs: list[nm.Program] = []
     settings: list[list[tuple[str, object]]] = []
     same_kind: list[Callable[[int], nm.Program]] = []
-    for change in _changes(chosen, scaling):
+    changes: list[dict[str, Any]] = [{}]
+    if scaling == "rate":
+        changes = [{"rate_hz": rate} for rate in _SCALED_RATES]
+    elif scaling == "cores":
+        smaller = (_LEAST_CORES * 4**k for k in range(12))
+        changes = [*({"cores": n} for n in smaller if n < chosen["cores"]), {}]
+    for change in changes:
         one = {**chosen, **change}
         kind = {name: one[name] for name in one if name not in ("cores", "at_rest")}
         make: Callable[..., nm.Program] = partial(nm.bench.characterisation_program, **kind)
@@ -141,15 +147,6 @@ def _made_programs(asked: NetworkFlags, scaling: str | None, progress: Callable[
         same_kind.append(make)
         settings.append(list({**one, "delay": list(one["delay"])}.items()))
     return programs, settings, same_kind
-
-
-def _changes(chosen: dict[str, Any], scaling: str | None) -> list[dict[str, Any]]:
-    if scaling == "rate":
-        return [{"rate_hz": rate} for rate in _SCALED_RATES]
-    if scaling == "cores":
-        smaller = (_LEAST_CORES * 4**k for k in range(12))
-        return [*({"cores": n} for n in smaller if n < chosen["cores"]), {}]
-    return [{}]
 
 
 def _thread_counts(text: str | None, engine: str, scaling: str | None) -> list[int]:

@@ -39,18 +39,13 @@ def chips(
             raise InputError(f"--toml: {'goes without --json' if as_json else 'is of one chip; give its NAME'}")
         sys.stdout.write(chip_text(chip))
         return
-    if chip is not None:
-        spec = load_chip(chip)
-        if as_json:
-            print_json(chip_object(spec))
-        else:
-            _print_chip(spec)
-        return
-    specs = list_chips()
+    specs = list_chips() if chip is None else (load_chip(chip),)
     if as_json:
-        print_json({"chips": [chip_object(spec) for spec in specs]})
-    else:
+        print_json({"chips": [chip_object(spec) for spec in specs]} if chip is None else chip_object(specs[0]))
+    elif chip is None:
         _print_list(specs)
+    else:
+        _print_chip(specs[0])
 
 
 def chip_object(spec: nm.ChipSpec) -> dict[str, Any]:

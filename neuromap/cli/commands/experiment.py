@@ -7,14 +7,7 @@ from pathlib import Path
 import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, LIMIT, check_destinations, image_file_of
-from neuromap.cli.printing.text_output import (
-    give_form,
-    print_json,
-    print_line,
-    progress_bar,
-    text_console,
-    write_forms,
-)
+from neuromap.cli.printing import text_output
 from neuromap.options import argument, option
 
 EXAMPLES = """\
@@ -55,10 +48,12 @@ def experiment(
     if name is None:
         names = nm.experiments.list_experiments()
         if as_json:
-            print_json({"experiments": list(names)})
+            text_output.print_json({"experiments": list(names)})
             return
         for known in names:
-            print_line(text_console(), f"{known}: {nm.experiments.load_experiment(known).title}")
+            text_output.print_line(
+                text_output.text_console(), f"{known}: {nm.experiments.load_experiment(known).title}"
+            )
         return
     from neuromap.experiments.experiment import RESULTS
 
@@ -68,7 +63,7 @@ def experiment(
     read: dict[str, str | Path | None] = {"experiment file": name, "file of results": folder / RESULTS}
     read["image file"] = image_file_of(source)
     check_destinations({"--csv": csv, "--svg": svg, "--save": save}, read)
-    with progress_bar(asked.name) as progress:
+    with text_output.progress_bar(asked.name) as progress:
         found = nm.experiments.run_experiment(
             asked,
             source,
@@ -83,5 +78,5 @@ def experiment(
             graphs=graphs,
             progress=progress,
         )
-    written = write_forms((csv, found.to_csv), (svg, found.to_svg), (save, found.to_json))
-    give_form(found, *written, as_json=as_json)
+    written = text_output.write_forms((csv, found.to_csv), (svg, found.to_svg), (save, found.to_json))
+    text_output.give_form(found, *written, as_json=as_json)

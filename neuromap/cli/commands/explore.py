@@ -3,36 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import neuromap as nm
+from neuromap.cli.arguments import options as shared
 from neuromap.cli.arguments.command import Given, command, in_columns
-from neuromap.cli.arguments.options import (
-    AS_JSON,
-    DEFAULT_CHIP,
-    NETWORK,
-    SOURCES,
-    OtherFigures,
-    check_destinations,
-    check_workers,
-    chip_file_of,
-    image_file_of,
-    read_pattern,
-)
 from neuromap.cli.arguments.run_options import StimuliFlags
-from neuromap.cli.printing.text_output import (
-    fail,
-    give_sweep,
-    print_written,
-    progress_bar,
-    text_console,
-    write_forms,
-)
+from neuromap.cli.printing import text_output
 from neuromap.errors import DoesNotFitError, InputError, VerificationError
-from neuromap.explorer.answer.limits import ClosestRow, Limits
-from neuromap.explorer.answer.objectives import ACCURACY, objective_named
+from neuromap.explorer.answer.limits import ACCURACY, ClosestRow, Limits, objective_named
 from neuromap.explorer.candidates.options import ExploreOptions
 from neuromap.files.messages import counted
 from neuromap.options import option
@@ -42,7 +22,6 @@ from neuromap.render.value import form
 
 if TYPE_CHECKING:
     from neuromap.explorer.answer.advice import Advice
-    from neuromap.explorer.answer.objectives import Objective
 
 # Options of ``neuromap explore`` for accuracy at a deadline.
 
@@ -60,7 +39,7 @@ class DeadlineOptions(Given[None]):
         "streaming edges, or R of every edge as digits); its weights are those of the pattern's behaviour class. May "
         "be repeated; only classes with such weights are searched."
     )
-    data: str = option(f"SOURCE  With --deadline: labelled images, {SOURCES}.", "digits")
+    data: str = option(f"SOURCE  With --deadline: labelled images, {shared.SOURCES}.", "digits")
     part: str = option("PART  With --deadline: which images, test, validation or train.", "test")
     limit: int | None = option("N  With --deadline: only the first N images.")
 
@@ -68,7 +47,7 @@ class DeadlineOptions(Given[None]):
     def files(self) -> dict[str, str | None]:
         """Files to read, by their role."""
         trained = {f"trained network {file}": file for _, file in map(_split, self.trained or [])}
-        return {**trained, "image file": image_file_of(self.data)}
+        return {**trained, "image file": shared.image_file_of(self.data)}
 
     def arguments(self, network: nm.Network) -> dict[str, Any]:
         """Make the arguments of ``explore``: load images, parse patterns and files."""
@@ -81,7 +60,10 @@ class DeadlineOptions(Given[None]):
                 "class"
             )
         seconds = parse_quantity(self.deadline, "s", "--deadline")
-        pairs = [(_pattern(network, text), file) for text, file in map(_split, self.trained)]
+        pairs = [  # names and digits are left to the library
+            (shared.read_pattern(network, text) if "->" in text else text, file)
+            for text, file in map(_split, self.trained)
+        ]
         images = nm.datasets.load_images(self.data, self.part, limit=self.limit)
         return {"trained": pairs, "images": images, "deadline": seconds}
 
@@ -91,11 +73,6 @@ def _split(text: str) -> tuple[str, str]:
     if not (pattern and sign and file):
         raise InputError(f"--trained {text}: is not a PATTERN=FILE; write it like streaming=trained.toml")
     return pattern, file
-
-
-def _pattern(network: nm.Network, text: str) -> nm.RolloutPattern | str:
-    """Read a pattern given by streaming edges; names and digits are left to the library."""
-    return read_pattern(network, text) if "->" in text else text
 
 
 EXAMPLES = """\
@@ -114,10 +91,10 @@ Examples:
 
 @command
 def explore(
-    network: Path = NETWORK,
+    network: Path = shared.NETWORK,
     *,
     asked: Given[ExploreOptions],
-    other: OtherFigures,
+    other: shared.OtherFigures,
     limited: Given[Limits],
     best: str | None = option(
         "OBJECTIVE  Name the best row within the limits, and the command that maps it: first-response, full-response, "
@@ -132,7 +109,7 @@ def explore(
     svg: str | None = option("FILE  Write the picture of the fronts to this file.", group="output"),
     csv: str | None = option("FILE  Write all rows as CSV to this file.", group="output"),
     json_file: str | None = option("FILE  Write the exploration as JSON to this file.", group="output"),
-    as_json: bool = AS_JSON,
+    as_json: bool = shared.AS_JSON,
 ) -> None:
     """Find the rollouts worth running: the Pareto front of responses, sampling frequency, cores and energy.
 
@@ -142,43 +119,48 @@ def explore(
     s, J and Hz. With --deadline and --trained, rows also have the accuracy that they have reached by then. Where --set
     gives a figure of the chip several values, one table says what the front of each chip comes to.
     """
+    from neuromap.explorer.answer.advice import advise
     from neuromap.explorer.candidates.asked import check_are_axes, read_objectives
+    from neuromap.explorer.text import print_answers, print_exploration
 
     limits = limited.made()
     axes = read_objectives(asked.objectives, "--objectives")
     objective = None if best is None else objective_named(best, "--best")
-    _check_accuracy_is_known(objective, limits, reached)
+    if reached.deadline is None and limits.accuracy_at_deadline is not None:
+        raise InputError("--min-accuracy: is of accuracy at a deadline; give --deadline TIME, or drop it")
+    if reached.deadline is None and objective == ACCURACY:
+        raise InputError("--best accuracy-at-deadline: takes a deadline; give --deadline TIME, or another objective")
     check_are_axes(axes, limits, objective)
-    check_workers(asked)
-    named = list(dict.fromkeys(asked.chips or [DEFAULT_CHIP]))
+    shared.check_workers(asked)
+    named = list(dict.fromkeys(asked.chips or [shared.DEFAULT_CHIP]))
     if other.make_several:
         other.refuse_with_several(best=best, svg=svg)
         if len(named) > 1:
             raise InputError(f"--chip {named[1]}: --set makes several chips of one; give one --chip")
-    check_destinations(
+    shared.check_destinations(
         {"--html": html, "--svg": svg, "--csv": csv, "--json-file": json_file, "--store": asked.store},
         {
             "network file": network,
             "stimulus file": fed.frames,
-            **{f"chip file {name}": chip_file_of(name) for name in named},
+            **{f"chip file {name}": shared.chip_file_of(name) for name in named},
             **reached.files,
         },
     )
     fed.random()
     net = nm.load_network(network)
-    pattern = read_pattern(net, asked.given)
+    pattern = shared.read_pattern(net, asked.given)
     how = {name: value for name, value in asked.items() if name not in ("chips", "given")}
     how |= {**reached.arguments(net), **fed}
     if other.make_several:
-        with progress_bar("explore") as progress:
+        with text_output.progress_bar("explore") as progress:
             sweep = nm.explorer.sweep_explorations(
                 net, named[0], other.figures, pattern, limits=limits or None, progress=progress, **how
             )
-        give_sweep(sweep, {"html": html, "csv": csv, "json": json_file}, every=every, as_json=as_json)
+        text_output.give_sweep(sweep, {"html": html, "csv": csv, "json": json_file}, every=every, as_json=as_json)
         return
     specs = [nm.load_chip(name, other.of_one) for name in named]
     watched = ClosestRow(limits)
-    with progress_bar("explore") as progress:
+    with text_output.progress_bar("explore") as progress:
         found = nm.explore(net, specs, pattern, limits=watched if limits else None, progress=progress, **how)
     # as --chip and --set take it, which a chip's name need not be
     chip_files = {
@@ -186,8 +168,16 @@ def explore(
         for spec, name in zip(specs, named, strict=True)
         if spec.name != name
     }
-    advice, refusal = _advice_or_refusal(found, objective, limits, watched, (str(network), chip_files))
-    written = write_forms(
+    advice: Advice | None = None
+    refusal: DoesNotFitError | None = None
+    try:  # the best row if requested, and the reason if there is none within the limits, or at all
+        if objective is not None:
+            advice = advise(found, objective, limits, str(network), chip_files, watched.refused)
+        elif limits or not any(row.status == "mapped" for row in found.rows):
+            advise(found, objective_named("full response"), limits, refused=watched.refused)
+    except DoesNotFitError as error:
+        refusal = error
+    written = text_output.write_forms(
         (html, lambda: form(found, "html", limits, advice, str(network), chip_files, every=every)),
         (svg, lambda: form(found, "svg", limits, every=every)),
         (csv, lambda: form(found, "csv", limits)),
@@ -196,62 +186,18 @@ def explore(
     if as_json:
         sys.stdout.write(form(found, "json", limits, advice))
     else:
-        _print(found, limits, advice, written, html, every=every)
+        console = text_output.text_console()
+        if every:
+            print_exploration(found, console, limits, every=True)
+        else:
+            print_answers(found, console, limits, html)
+        if advice is not None:
+            *said, typed = advice.lines()
+            for line in ("", *said):
+                print_text(console, line, indent="  ")
+            console.print(in_columns(typed.strip()).rstrip("\n"), markup=False, highlight=False, soft_wrap=True)
+        text_output.print_written(console, *written)
     leave(found, refusal)
-
-
-def _check_accuracy_is_known(objective: Objective | None, limits: Limits, reached: DeadlineOptions) -> None:
-    """Refuse objectives and limits of accuracy at a deadline if it is not known."""
-    if reached.deadline is not None:
-        return
-    if limits.accuracy_at_deadline is not None:
-        raise InputError("--min-accuracy: is of accuracy at a deadline; give --deadline TIME, or drop it")
-    if objective == ACCURACY:
-        raise InputError("--best accuracy-at-deadline: takes a deadline; give --deadline TIME, or another objective")
-
-
-def _advice_or_refusal(
-    found: nm.explorer.Exploration,
-    objective: Objective | None,
-    limits: Limits,
-    watched: ClosestRow,
-    names: tuple[str, dict[str, list[str]]],
-) -> tuple[Advice | None, DoesNotFitError | None]:
-    """Find the best row if requested, and the reason if there is none within the limits, or at all."""
-    from neuromap.explorer.answer.advice import advise
-
-    try:
-        if objective is not None:
-            return advise(found, objective, limits, *names, watched.refused), None
-        if limits or not any(row.status == "mapped" for row in found.rows):
-            advise(found, objective_named("full response"), limits, refused=watched.refused)
-    except DoesNotFitError as error:
-        return None, error
-    return None, None
-
-
-def _print(
-    found: nm.explorer.Exploration,
-    limits: Limits,
-    advice: Advice | None,
-    written: Sequence[str],
-    page: str | None,
-    *,
-    every: bool,
-) -> None:
-    from neuromap.explorer.text import print_answers, print_exploration
-
-    console = text_console()
-    if every:
-        print_exploration(found, console, limits, every=True)
-    else:
-        print_answers(found, console, limits, page)
-    if advice is not None:
-        *said, typed = advice.lines()
-        for line in ("", *said):
-            print_text(console, line, indent="  ")
-        console.print(in_columns(typed.strip()).rstrip("\n"), markup=False, highlight=False, soft_wrap=True)
-    print_written(console, *written)
 
 
 def leave(found: nm.explorer.Exploration, refusal: DoesNotFitError | None) -> None:
@@ -266,6 +212,6 @@ def leave(found: nm.explorer.Exploration, refusal: DoesNotFitError | None) -> No
     if wrong:
         head = f"{len(wrong)} of {counted(found.n_mapped, 'row')} failed"
         head += f", first {wrong[0].pattern}, {wrong[0].candidate.execution}"
-        fail(f"{head}: chip and reference differ {wrong[0].message}", VerificationError.exit_code)
+        text_output.fail(f"{head}: chip and reference differ {wrong[0].message}", VerificationError.exit_code)
     if refusal is not None:
-        fail(str(refusal), refusal.exit_code)
+        text_output.fail(str(refusal), refusal.exit_code)

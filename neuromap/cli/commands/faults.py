@@ -6,20 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import neuromap as nm
+from neuromap.cli.arguments import options as shared
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.options import (
-    AS_JSON,
-    EVERY,
-    LIMIT,
-    NETWORK,
-    SOURCES,
-    ChipFlags,
-    check_destinations,
-    image_file_of,
-    read_pattern,
-    split_patterns,
-)
 from neuromap.cli.arguments.run_options import StimuliFlags
 from neuromap.cli.printing.fault_section import shown_to_faults
 from neuromap.cli.printing.text_output import give_shown, progress_bar, write_forms
@@ -53,34 +42,36 @@ class FaultFrames(StimuliFlags):
 
 @command
 def faults(
-    network: Path = NETWORK,
+    network: Path = shared.NETWORK,
     patterns: list[str] | None = option(
         "--patterns, --pattern PATTERNS  Names separated by commas, or the streaming edges of one pattern ('H1 -> O, "
         "H2 -> O'). May be repeated.  [default: streaming]"
     ),
     executions: list[str] | None = executions_option(
         "--executions, --execution EXECUTIONS  windowed, pipelined, pipelined:P, pipelined:best; separated by "
-        "commas.  [default: windowed]",
+        "commas.  [default: windowed]"
     ),
     *,
-    onto: ChipFlags,
+    onto: shared.ChipFlags,
     struck: Given[StudyOptions],
     fed: FaultFrames,
-    data: str | None = option(f"SOURCE  Show test images instead of random frames, for the accuracy: {SOURCES}."),
+    data: str | None = option(
+        f"SOURCE  Show test images instead of random frames, for the accuracy: {shared.SOURCES}."
+    ),
     accuracy_frames: int | None = option(
         "N  With --data: frames of the output, from its first response on, of which the last one names the class.  "
         "[default: 1]",
         group="accuracy",
     ),
-    limit: int | None = LIMIT,
+    limit: int | None = shared.LIMIT,
     engine: Given[EngineChoice],
     flags: MappingFlags,
-    every: bool = EVERY,
+    every: bool = shared.EVERY,
     html: str | None = option("FILE  Write curves and table as one self-contained HTML page to this file."),
     svg: str | None = option("FILE  Write the curves as a picture to this file.", group="output"),
     csv: str | None = option("FILE  Write the table as CSV to this file.", group="output"),
     json_file: str | None = option("FILE  Write table and single chips as JSON to this file.", group="output"),
-    as_json: bool = AS_JSON,
+    as_json: bool = shared.AS_JSON,
 ) -> None:
     """Map a network onto a whole chip, let parts of it fail, and print output error and first response over the rates.
 
@@ -95,13 +86,17 @@ def faults(
     read = {
         "network file": network,
         "stimulus file": fed.frames,
-        "image file": image_file_of(data),
+        "image file": shared.image_file_of(data),
         "chip file": onto.file,
         **flags.files,
     }
-    check_destinations(files, read)
+    shared.check_destinations(files, read)
     net = nm.load_network(network)
-    rollouts = _rollouts(net, patterns, executions)
+    rollouts = [
+        nm.Rollout(net, shared.read_pattern(net, name), execution)
+        for name in shared.split_patterns(patterns or ["streaming"]) or list(patterns or [])
+        for execution in executions or ["windowed"]
+    ]
     spec = flags.chip(onto.name, onto.of_one)
     shown = _stimuli(fed, data, accuracy_frames, limit)
     with progress_bar("faults") as progress:
@@ -110,15 +105,6 @@ def faults(
         )
     written = write_forms((html, study.to_html), (svg, study.to_svg), (csv, study.to_csv), (json_file, study.to_json))
     give_shown(study, lambda console: print_study(study, console, every=every), *written, as_json=as_json)
-
-
-def _rollouts(net: nm.Network, patterns: list[str] | None, executions: list[str] | None) -> list[nm.Rollout]:
-    names = split_patterns(patterns or ["streaming"]) or list(patterns or [])
-    return [
-        nm.Rollout(net, read_pattern(net, name), execution)
-        for name in names
-        for execution in executions or ["windowed"]
-    ]
 
 
 def _stimuli(fed: FaultFrames, data: str | None, accuracy_frames: int | None, limit: int | None) -> dict[str, Any]:

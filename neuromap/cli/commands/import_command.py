@@ -7,16 +7,8 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from neuromap.cli.arguments import options as shared
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.options import (
-    AS_JSON,
-    EVERY,
-    SOURCES,
-    check_destinations,
-    chip_file_of,
-    image_file_of,
-    weights_beside,
-)
 from neuromap.cli.printing.text_output import print_form, print_json, print_written, text_console, text_width
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
@@ -103,7 +95,7 @@ def import_command(
         group="formats",
     ),
     data: str | None = option(
-        f"SOURCE  Labelled images on which values are found (rates): {SOURCES}.", group="formats"
+        f"SOURCE  Labelled images on which values are found (rates): {shared.SOURCES}.", group="formats"
     ),
     pins: str | None = option(
         "FILE  Write the core of every neuron, where the file says it (sanafe), as pins of neuromap map (TOML, and an "
@@ -111,13 +103,13 @@ def import_command(
         group="formats",
     ),
     calibrate: str | None = option(
-        f"SOURCE  Quantise a float network (onnx, torch) to 8 bits by these images: {SOURCES}; or an .npz file with an "
-        "array for every input, and perhaps labels.",
+        f"SOURCE  Quantise a float network (onnx, torch) to 8 bits by these images: {shared.SOURCES}; or an .npz file "
+        "with an array for every input, and perhaps labels.",
         group="formats",
     ),
     html: str | None = option("FILE  Write the summary with pictures as one self-contained HTML page to this file."),
-    every: bool = EVERY,
-    as_json: bool = AS_JSON,
+    every: bool = shared.EVERY,
+    as_json: bool = shared.AS_JSON,
 ) -> None:
     """Take over a network from another tool, and say what was kept, approximated and refused.
 
@@ -125,7 +117,7 @@ def import_command(
     simulated chip: only import scripts that you would run; what it prints goes to stderr, and the network that ran last
     is imported.
     """
-    from neuromap.backends.scripts import SCRIPT_FORMATS
+    from neuromap.backends.scripts import SCRIPT_FORMATS, import_script
     from neuromap.exchange.formats import IMPORT_FORMATS, import_file
     from neuromap.exchange.of_imports import print_answers
     from neuromap.exchange.page import findings
@@ -134,20 +126,29 @@ def import_command(
     is_script = format not in IMPORT_FORMATS and format in SCRIPT_FORMATS
     files = {
         "script" if is_script else "file": source,
-        "chip file": None if chip is None else chip_file_of(chip),
+        "chip file": None if chip is None else shared.chip_file_of(chip),
         "calibration set": None if calibrate is None else calibrate.removeprefix("npz:"),
-        "image file": image_file_of(data),
+        "image file": shared.image_file_of(data),
     }
-    written = {"--output": output, "--output, its weights": weights_beside(output), "--html": html}
+    written = {"--output": output, "--output, its weights": shared.weights_beside(output), "--html": html}
     written |= {"--pins": pins, "--pins, its tables": None if pins is None else str(Path(pins).with_suffix(".npz"))}
-    check_destinations(written, files)
+    shared.check_destinations(written, files)
     asked = (("dt", dt), ("tool", tool), ("calibration", calibrate), ("data", data))
     options = {key: value for key, value in asked if value is not None}
     if is_script:
         if options or pins is not None:
             given = ", ".join([*options, *(["pins"] if pins is not None else [])])
             raise InputError(f"format {format}: is a script, which takes no {given}; set it there")
-        _import_script(format, source, output, chip, html, every=every, as_json=as_json)
+        ran = import_script(format, source, chip, width=text_width())
+        _write(import_of_script(format, source, ran), output, html)
+        if as_json:
+            print_json({"format": "neuromap import 1", "from": format, **ran.figures, "file": output})
+            return
+        console = text_console()
+        print_form(console, ran.text if every else ran.text.partition("\n\n")[0])
+        if not every:
+            print_rest(console, ["what became of neurons and synapses"], "--all, --html FILE or --json")
+        print_written(console, output, html)
         return
     if format not in IMPORT_FORMATS:
         raise InputError(f"format {unknown(format, [*IMPORT_FORMATS, *SCRIPT_FORMATS])}")
@@ -187,21 +188,3 @@ def _write(found: Imported, output: str | None, html: str | None) -> None:
         found.network.save(output)
     if html is not None and page is not None:
         write_whole(html, page)
-
-
-def _import_script(
-    format: str, script: Path, output: str | None, chip: str | None, html: str | None, *, every: bool, as_json: bool
-) -> None:
-    """Run a script of another simulator on a chip, and write its integer network."""
-    from neuromap.backends.scripts import import_script
-
-    found = import_script(format, script, chip, width=text_width())
-    _write(import_of_script(format, script, found), output, html)
-    if as_json:
-        print_json({"format": "neuromap import 1", "from": format, **found.figures, "file": output})
-        return
-    console = text_console()
-    print_form(console, found.text if every else found.text.partition("\n\n")[0])
-    if not every:
-        print_rest(console, ["what became of neurons and synapses"], "--all, --html FILE or --json")
-    print_written(console, output, html)

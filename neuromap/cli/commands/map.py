@@ -8,27 +8,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import neuromap as nm
+from neuromap.cli.arguments import options as shared
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.mapping_flags import MappingFlags, SeededMappingFlags
-from neuromap.cli.arguments.options import (
-    AS_JSON,
-    EXECUTION,
-    NETWORK,
-    PATTERN,
-    ChipFlags,
-    check_destinations,
-    read_pattern,
-)
-from neuromap.cli.printing.text_output import (
-    fail,
-    give_sweep,
-    one_line,
-    print_json,
-    print_line,
-    print_written,
-    progress_bar,
-    text_console,
-)
+from neuromap.cli.printing import text_output
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.files.messages import counted
 from neuromap.options import option
@@ -59,11 +42,11 @@ TRYING = 10.0
 
 @command
 def map_command(
-    network: Path = NETWORK,
-    pattern: str = PATTERN,
-    execution: str = EXECUTION,
+    network: Path = shared.NETWORK,
+    pattern: str = shared.PATTERN,
+    execution: str = shared.EXECUTION,
     *,
-    onto: ChipFlags,
+    onto: shared.ChipFlags,
     flags: SeededMappingFlags,
     dry_run: bool = option(
         "Only say whether it fits and, if not, what would help; write nothing. Remedies are tried, "
@@ -75,7 +58,7 @@ def map_command(
     html: str | None = option(
         "FILE  Write the table of several chips (--set) as one self-contained HTML page to this file."
     ),
-    as_json: bool = AS_JSON,
+    as_json: bool = shared.AS_JSON,
 ) -> None:
     """Map a rolled-out network onto a chip, print what it takes, and write the program.
 
@@ -84,6 +67,7 @@ def map_command(
     """
     from neuromap.mapping.diagnosis.apply_remedy import Request
     from neuromap.mapping.diagnosis.early_refusal import refuse_early
+    from neuromap.mapping.diagnosis.remedies import try_remedies
     from neuromap.mapping.options.budget import Budget
 
     if dry_run and output is not None:
@@ -93,21 +77,21 @@ def map_command(
     elif html is not None:
         raise InputError(f"--html {html}: is for several chips; make them with --set core.axons=256,512")
     read = {"network file": network, "chip file": onto.file, **flags.files}
-    check_destinations({"--output": output, "--html": html}, read)
+    shared.check_destinations({"--output": output, "--html": html}, read)
     net = nm.load_network(network)
-    rollout = nm.Rollout(net, read_pattern(net, pattern), execution)
+    rollout = nm.Rollout(net, shared.read_pattern(net, pattern), execution)
     spec = flags.chip(onto.name, onto.of_one)
     request = Request(rollout, spec, flags.options(net, spec))
     if onto.make_several:
-        with progress_bar("mapping") as progress:
+        with text_output.progress_bar("mapping") as progress:
             sweep = nm.sweep.sweep_mappings(rollout, spec, onto.figures, request.options, progress)
-        give_sweep(sweep, {"html": html}, every=every, as_json=as_json)
+        text_output.give_sweep(sweep, {"html": html}, every=every, as_json=as_json)
         return
     if dry_run:
         _dry_run(request, flags, as_json=as_json)
         return
     began = monotonic()
-    with progress_bar("mapping") as progress:
+    with text_output.progress_bar("mapping") as progress:
         try:
             early = refuse_early(request)
             if early is not None:
@@ -116,20 +100,13 @@ def map_command(
             mapping = nm.mapping.map_with_stages(rollout, spec, options, progress)
         except DoesNotFitError as refusal:
             seconds = TRYING if flags.seconds is None else max(0.0, flags.seconds - (monotonic() - began))
-            raise _with_remedies(refusal, request, seconds) from None
+            with text_output.progress_bar("trying what would fit") as progress:
+                found = try_remedies(request, refusal.infeasibility, seconds, progress)
+            raise DoesNotFitError(found.message, found) from None
     budget = Budget(request.options.after(monotonic() - began).seconds)
     if output is not None:
         mapping.program.save(output)
     _print_mapping(mapping, budget, output, every=every, as_json=as_json)
-
-
-def _with_remedies(refusal: DoesNotFitError, request: Request, seconds: float) -> DoesNotFitError:
-    """Try the remedies of a refusal, for at most ``seconds``."""
-    from neuromap.mapping.diagnosis.remedies import try_remedies
-
-    with progress_bar("trying what would fit") as progress:
-        found = try_remedies(request, refusal.infeasibility, seconds, progress)
-    return DoesNotFitError(found.message, found)
 
 
 def _print_mapping(
@@ -151,7 +128,7 @@ def _print_mapping(
     is_tick_level = mapping.rollout.is_tick_level
     if as_json:
         schedule = "ticks" if is_tick_level else "steps"
-        print_json(
+        text_output.print_json(
             {
                 **figures,
                 "nodes_on_chip": [asdict(node) for node in nodes],
@@ -164,52 +141,54 @@ def _print_mapping(
             }
         )
         return
-    console = text_console()
+    console = text_output.text_console()
     label = f"{program.name} ({program.pattern}, {program.execution}) on {program.chip.name}"
     console.print(label, markup=False)
     rows = figure_rows(figures) if every else main_rows(figures, mapping.rollout, program)
     text_table(("figure", "value", ""), rows, (0, 2)).print(console)
     if line := copies_line(nodes):
-        console.print(one_line(line), markup=False)
+        console.print(text_output.one_line(line), markup=False)
     if split:
         text = f"splitters on {', '.join(split)}" + (
             ": without slack there, so the schedule is in ticks" if is_tick_level else ": within the slack of delays"
         )
-        print_line(console, text)
+        text_output.print_line(console, text)
     if mapping.left_out:
-        print_line(console, left_out_line(program.nodes, mapping.left_out))
+        text_output.print_line(console, left_out_line(program.nodes, mapping.left_out))
     if program.scales:
         times = sorted(set(program.scales.values()))
         said = "; ".join(
             f"{', '.join(n for n, k in program.scales.items() if k == one)} times 2^{one}" for one in times
         )
-        print_line(console, f"weights, thresholds and biases in units of {program.chip.name}: {said}")
+        text_output.print_line(console, f"weights, thresholds and biases in units of {program.chip.name}: {said}")
     if mapping.phases is not None:
-        print_line(console, mapping.phases.statement)
+        text_output.print_line(console, mapping.phases.statement)
     if cut_short:
         stages = ", ".join(cut_short)
-        print_line(console, f"cut short by --seconds: {stages}; each kept the best that it had found")
+        text_output.print_line(console, f"cut short by --seconds: {stages}; each kept the best that it had found")
     if not every:
-        print_line(console, f"times: of {program.execution} execution, predicted from the schedule; all figures: --all")
-    print_written(console, output)
+        text_output.print_line(
+            console, f"times: of {program.execution} execution, predicted from the schedule; all figures: --all"
+        )
+    text_output.print_written(console, output)
 
 
 def _dry_run(request: Request, flags: MappingFlags, *, as_json: bool) -> None:
-    with progress_bar("dry run") as progress:
+    with text_output.progress_bar("dry run") as progress:
         found = nm.mapping.dry_run(
             request.rollout, request.chip, request.options, seconds=flags.seconds or TRYING, progress=progress
         )
     if as_json:
-        print_json(found.to_dict())
+        text_output.print_json(found.to_dict())
     else:
-        _print_dry_run(found, text_console())
+        _print_dry_run(found, text_output.text_console())
     if not found.fits:
-        fail(found.problems[0].message, DoesNotFitError.exit_code)
+        text_output.fail(found.problems[0].message, DoesNotFitError.exit_code)
 
 
 def _print_dry_run(found: nm.mapping.DryRun, console: Console) -> None:
     """Print whether a rollout fits, the demands of its nodes, and remedies."""
-    say = partial(print_line, console)
+    say = partial(text_output.print_line, console)
     label = f"{found.network} ({found.pattern}, {found.execution}) on {found.chip.name}"
     room = counted(found.chip.n_usable_cores, "core")
     say(f"{label}: fits in {found.cores} of {room}" if found.fits else f"{label}: does not fit")
@@ -222,18 +201,17 @@ def _print_dry_run(found: nm.mapping.DryRun, console: Console) -> None:
     if found.nodes:
         _print_nodes(found, console)
     for problem in found.problems:
-        say(_head(problem))
-        if problem.remedies:
-            _print_remedies(problem, console)
+        head = f"node {problem.node}: " if problem.node else ""
+        say(f"{head}{problem.statement}" + (f" ({problem.gap} too many)" if problem.bound else ""))
+        rows = []
+        for remedy in problem.remedies:
+            tried = "maps" if remedy.tried else "advice" if remedy.value is None else "-"
+            rows.append((text_output.one_line(remedy.text), tried, "-" if remedy.cores is None else f"{remedy.cores}"))
+        if rows:
+            text_table(("remedy", "tried", "cores"), rows).print(console)
     if found.problems and found.cores_with_remedies is not None:
         first = "the first remedy" if len(found.problems) == 1 else "the first remedy of each"
         say(f"with {first}: fits in {counted(found.cores_with_remedies, 'core')}")
-
-
-def _head(problem: nm.mapping.Infeasibility) -> str:
-    head = f"node {problem.node}: " if problem.node else ""
-    gap = f" ({problem.gap} too many)" if problem.bound else ""
-    return f"{head}{problem.statement}{gap}"
 
 
 def _print_nodes(found: nm.mapping.DryRun, console: Console) -> None:
@@ -248,15 +226,7 @@ def _print_nodes(found: nm.mapping.DryRun, console: Console) -> None:
         counts = [node.copies, node.relays, node.splitters] if has_copies else [node.relays]
         counts += [node.parts] if has_parts else []
         shown = ("-" if count is None else f"{count}" for count in (*counts, node.cores))
-        rows.append((one_line(node.node), f"{node.neurons}", f"{node.sources}", axons, *shown))
+        rows.append((text_output.one_line(node.node), f"{node.neurons}", f"{node.sources}", axons, *shown))
     text_table(headers, rows).print(console)
     most = "sources, axons and copies" if has_copies else "sources and axons"
     console.print(f"{most}: of the neuron that needs most", markup=False)
-
-
-def _print_remedies(problem: nm.mapping.Infeasibility, console: Console) -> None:
-    rows = []
-    for remedy in problem.remedies:
-        tried = "maps" if remedy.tried else "advice" if remedy.value is None else "-"
-        rows.append((one_line(remedy.text), tried, "-" if remedy.cores is None else f"{remedy.cores}"))
-    text_table(("remedy", "tried", "cores"), rows).print(console)

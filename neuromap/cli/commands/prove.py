@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import neuromap as nm
 from neuromap.cli.arguments.command import command
-from neuromap.cli.arguments.mapping_flags import (
-    EXECUTION_OR_ITS_OWN,
-    PATTERN_OR_ITS_OWN,
-    SeededMappingFlags,
-    given_program,
-)
-from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, check_destinations, chip_file_of, chosen_chip
+from neuromap.cli.arguments.mapping_flags import ProgramFlags, SeededMappingFlags
+from neuromap.cli.arguments.options import AS_JSON, NETWORK, check_destinations, chip_file_of, chosen_chip
 from neuromap.cli.printing.text_output import print_json, print_line, print_written, progress_bar, text_console
 from neuromap.errors import InputError, VerificationError
 from neuromap.files.messages import counted
@@ -33,14 +28,17 @@ Examples:
 """
 
 
+class ProvenFlags(ProgramFlags):
+    """The program that is proven."""
+
+    program_file: Path | None = option("--program FILE  Prove this program instead of mapping.")
+
+
 @command
 def prove(
     network: Path = NETWORK,
-    pattern: str | None = PATTERN_OR_ITS_OWN,
-    execution: str | None = EXECUTION_OR_ITS_OWN,
-    chip: str | None = CHIP,
-    program_file: Path | None = option("--program FILE  Prove this program instead of mapping."),
     *,
+    asked: ProvenFlags,
     frames: str | None = option(
         "FILE  Write the input frames of a counterexample to this file (safetensors); verify --stimulus FILE shows it."
     ),
@@ -62,13 +60,13 @@ def prove(
 
     if check is not None and frames is not None:
         raise InputError("--check and --frames: give one of them; a certificate is of what was proven, without frames")
-    chip = chosen_chip(chip, program_file)
-    flags.require_none(program_file)
-    read = {"network file": network, "program file": program_file, "chip file": chip_file_of(chip), **flags.files}
+    asked.check(flags)
+    chip, program_file = chip_file_of(chosen_chip(asked.chip)), asked.program_file
+    read = {"network file": network, "program file": program_file, "chip file": chip, **flags.files}
     check_destinations({"--frames": frames, "--certificate": certificate}, {**read, "certificate": check})
     net = nm.load_network(network)
     with progress_bar("mapping") as progress:
-        rollout, program = given_program(net, pattern, execution, chip, program_file, flags, progress)
+        rollout, program = asked.read(net, flags, progress)
     with progress_bar("proving"):
         proof = nm.prove(rollout, program) if check is None else confirm(rollout, program, check)
     searched, explanations, written = Search(None, 0, 0, ""), [], None
@@ -84,7 +82,9 @@ def prove(
         save_certificate(proof.certificate, program, certificate)
 
     labels = labels_of(net, rollout, program)
-    message = "proven for every input" if proof.proven else _message(len(proof.faults), searched)
+    differs = searched.counterexample
+    shown = f"no counterexample: {searched.why}" if differs is None else f"they differ in {differs.message}"
+    message = "proven for every input" if proof.proven else f"{counted(len(proof.faults), 'fault')}; {shown}"
     if as_json:
         found = {
             "proven": proof.proven,
@@ -101,20 +101,14 @@ def prove(
     else:
         console = text_console()
         print_line(console, f"{TITLE.format_map(labels)}: {'proven for every input' if proof.proven else 'not proven'}")
-        shown = [f"{counted(count, 'neuron')}: {lemma}" for lemma, count in proof.lemmas.items() if lemma != REASONS[0]]
-        for line in explanations or shown:
+        told = [f"{counted(count, 'neuron')}: {lemma}" for lemma, count in proof.lemmas.items() if lemma != REASONS[0]]
+        for line in explanations or told:
             print_line(console, line)
         if frames is not None and written is None:
             print_line(console, f"no counterexample, so {frames} is not written")
         print_written(console, written, certificate if proof.proven else None)
     if not proof.proven:
         raise VerificationError(f"not proven: {message}")
-
-
-def _message(n_faults: int, searched: Search) -> str:
-    found = searched.counterexample
-    shown = f"no counterexample: {searched.why}" if found is None else f"they differ in {found.message}"
-    return f"{counted(n_faults, 'fault')}; {shown}"
 
 
 def _counterexample(searched: Search, written: str | None) -> dict[str, Any] | None:

@@ -6,22 +6,9 @@ import sys
 from pathlib import Path
 
 import neuromap as nm
+from neuromap.cli.arguments import options as shared
 from neuromap.cli.arguments.command import Given, command
 from neuromap.cli.arguments.mapping_flags import MappingFlags
-from neuromap.cli.arguments.options import (
-    AS_JSON,
-    EVERY,
-    EXECUTIONS,
-    LIMIT,
-    SOURCES,
-    ChipFlags,
-    check_destinations,
-    chosen_chip,
-    image_file_of,
-    read_pattern,
-    read_rollout,
-    split_patterns,
-)
 from neuromap.cli.arguments.run_options import StimuliFlags, check_run_length
 from neuromap.cli.printing.fault_section import FaultSection, shown_to_faults
 from neuromap.cli.printing.store_report import StoreOptions, report_on_store
@@ -54,9 +41,9 @@ def report(
         "PATTERNS  Names separated by commas, or the streaming edges of one pattern ('H1 -> O, H2 -> O'). May be "
         "repeated. By default streaming, sequential and those of the file."
     ),
-    executions: list[str] | None = EXECUTIONS,
+    executions: list[str] | None = shared.EXECUTIONS,
     *,
-    onto: ChipFlags,
+    onto: shared.ChipFlags,
     program_file: Path | None = option(
         "--program FILE  Report on this program instead of mapping; one row, whose prediction is that of --patterns "
         "and --executions, by default of the names in the program."
@@ -67,20 +54,22 @@ def report(
     html: str | None = option("FILE  Write the report as one self-contained HTML page to this file."),
     csv: str | None = option("FILE  Write the report as CSV to this file.", group="output"),
     json_file: str | None = option("FILE  Write the report as JSON to this file.", group="output"),
-    data: str | None = option(f"SOURCE  Run test images on every program, for its accuracy over ticks: {SOURCES}."),
+    data: str | None = option(
+        f"SOURCE  Run test images on every program, for its accuracy over ticks: {shared.SOURCES}."
+    ),
     accuracy_frames: int | None = option(
         "N  With --data: frames of the output that are decided on, from its first response on.  [default: 8]",
         group="accuracy",
     ),
-    limit: int | None = LIMIT,
+    limit: int | None = shared.LIMIT,
     struck: FaultSection,
     kept: StoreOptions,
-    every: bool = EVERY,
+    every: bool = shared.EVERY,
     figure_folder: str | None = option(
         "--figures FOLDER  Write every figure of the report to this folder, as SVG and, with the extra pages, as PDF.",
         group="output",
     ),
-    as_json: bool = AS_JSON,
+    as_json: bool = shared.AS_JSON,
 ) -> None:
     """Report response times, sampling frequency, energy and costs for every pattern and execution.
 
@@ -106,7 +95,7 @@ def report(
     struck.require_none()
     if network is None:
         raise InputError("NET: is missing; give a network file, or --from with a store of neuromap sweep or explore")
-    chosen_chip(onto.chip, program_file)
+    shared.chosen_chip(onto.chip, program_file)
     figures = onto.figures
     flags.require_none(program_file)
     if onto.make_several:
@@ -121,11 +110,11 @@ def report(
         "network file": network,
         "program file": program_file,
         "stimulus file": fed.frames,
-        "image file": image_file_of(data),
+        "image file": shared.image_file_of(data),
         "chip file": onto.file,
         **flags.files,
     }
-    check_destinations(written, read)
+    shared.check_destinations(written, read)
     if figure_folder is not None:
         check_figure_folder(figure_folder)
         for name, path in {**written, **read}.items():
@@ -135,17 +124,21 @@ def report(
                 except InputError as error:
                     raise InputError(f"{name} {error}") from None
     fed.random()
-    _check_data_options(data, accuracy_frames, limit, program_file)
+    for name, value in (("--accuracy-frames", accuracy_frames), ("--limit", limit)):
+        if data is None and value is not None:
+            raise InputError(f"{name} {value}: is of labelled images; give --data, or drop it")
+    if data is not None and program_file is not None:
+        raise InputError(f"--data {data}: is for programs that are mapped; measure this one with neuromap accuracy")
     net = nm.load_network(network)
     wanted = executions or []
-    named = split_patterns(patterns or []) or list(patterns or [])
+    named = shared.split_patterns(patterns or []) or list(patterns or [])
     arguments = {**fed, **engine}
     if program_file is not None:
         if len(named) > 1 or len(wanted) > 1:
             raise InputError(f"{program_file}: one program has one pattern and one execution; give one of each")
         program = nm.load_program(program_file)
         check_run_length(fed.n_frames, program)
-        rollout = read_rollout(net, program, program_file, next(iter(named), None), next(iter(wanted), None))
+        rollout = shared.read_rollout(net, program, program_file, next(iter(named), None), next(iter(wanted), None))
         with progress_bar("report"):
             made = report_on_program(rollout, program, **arguments)
     else:
@@ -153,7 +146,7 @@ def report(
         options = flags.options(net, spec)
         names = named or net.pattern_names
         # the report finds and counts the most sequential patterns together
-        chosen = [name if name == "sequential" else read_pattern(net, name) for name in names]
+        chosen = [name if name == "sequential" else shared.read_pattern(net, name) for name in names]
         if onto.make_several:
             with progress_bar("report") as progress:
                 asked = {"options": options, "progress": progress, **arguments}
@@ -195,12 +188,3 @@ def report(
         why = first.message or (first.verification.message if first.verification else "")
         head = f"{len(failed)} of {counted(len(made.rows), 'row')} failed, first {first.pattern}, {first.execution}"
         fail(f"{head}: {why}", made.exit_code)
-
-
-def _check_data_options(data: str | None, frames: int | None, limit: int | None, program_file: Path | None) -> None:
-    """Refuse options of labelled images if there are none, or if nothing is mapped."""
-    for name, value in (("--accuracy-frames", frames), ("--limit", limit)):
-        if data is None and value is not None:
-            raise InputError(f"{name} {value}: is of labelled images; give --data, or drop it")
-    if data is not None and program_file is not None:
-        raise InputError(f"--data {data}: is for programs that are mapped; measure this one with neuromap accuracy")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +87,30 @@ def rollouts(
         raise InputError(f"--limit {limit}: is for --all; give that too")
     net = nm.load_network(network)
     require_frames(net, "rollouts", "its one rollout is streaming, a frame a tick; neuromap report shows its times")
-    over = _over_cores(net, network, pattern or [], chip, cores, fed, svg, every=every)
+    over: nm.report.SecondsOverCores | None = None
+    if chip is None:
+        fed.refuse("is for --chip; give that too")
+        for flag, value in (("--cores", cores), ("--svg", svg)):
+            if value:
+                raise InputError(f"{flag}: is for --chip; give that too")
+    elif every:
+        raise InputError(f"--all and --chip {chip}: give one of them; the best of all patterns is among the seconds")
+    else:
+        check_destinations({"--svg": svg}, {"network file": network, "stimulus file": fed.frames})
+        random = fed.random()
+        how: dict[str, Any] = {"n_frames": random.n_frames, "seed": random.seed, "density": random.density}
+        frame_work = nm.simulation.count_frame_work(net, chip, fed.frames, **how)
+        over = nm.report.seconds_over_cores(frame_work, _chosen_patterns(net, pattern or []), cores=cores)
+        if svg is not None:
+            over.save(svg)
     work = _work_per_tick(net, node_times, work_per_tick)
     latencies = None if work is None else nm.rollout.latencies_of(net, net.tables["work"], work)
-    chosen, complete = _every_pattern(net, limit or _LISTED) if every else (_chosen_patterns(net, pattern or []), False)
+    chosen, complete = _chosen_patterns(net, pattern or []), False
+    if every:  # the first valid patterns, and whether these are all
+        most = limit or _LISTED
+        found = list(islice(nm.rollout.enumerate_valid(net), most + 1))
+        chosen = [nm.RolloutPattern(net, p.values, f"#{n}") for n, p in enumerate(found[:most], start=1)]
+        complete = len(found) <= most
     figures = pattern_counts(net)
     numbers = class_numbers(net, chosen, in_order=every)
     classes = numbers.of_patterns(chosen)
@@ -114,52 +135,16 @@ def rollouts(
         return
     print_rollouts(figures, every=every)
     if over is not None:
-        _print_seconds(over, every=every)
+        from neuromap.report.over_cores import tables
 
-
-def _over_cores(
-    net: nm.Network,
-    path: Path,
-    patterns: Sequence[str],
-    chip: str | None,
-    cores: Sequence[int] | None,
-    fed: FrameFlags,
-    svg: str | None,
-    *,
-    every: bool,
-) -> nm.report.SecondsOverCores | None:
-    """Time the patterns over numbers of cores if a chip is given, and draw the result on request."""
-    if chip is None:
-        fed.refuse("is for --chip; give that too")
-        for flag, value in (("--cores", cores), ("--svg", svg)):
-            if value:
-                raise InputError(f"{flag}: is for --chip; give that too")
-        return None
-    if every:
-        raise InputError(f"--all and --chip {chip}: give one of them; the best of all patterns is among the seconds")
-
-    check_destinations({"--svg": svg}, {"network file": path, "stimulus file": fed.frames})
-    random = fed.random()
-    work = nm.simulation.count_frame_work(
-        net, chip, fed.frames, n_frames=random.n_frames, seed=random.seed, density=random.density
-    )
-    over = nm.report.seconds_over_cores(work, _chosen_patterns(net, patterns), cores=cores)
-    if svg is not None:
-        over.save(svg)
-    return over
-
-
-def _print_seconds(over: nm.report.SecondsOverCores, *, every: bool) -> None:
-    from neuromap.report.over_cores import tables
-
-    console = text_console()
-    for title, table in tables(over):
-        console.print(title, markup=False)
-        table.print(console, brief=not every)
-        if left := [] if every else table.left_out(console.width):
-            print_rest(console, left, "--all or --json")
-    for lead in over.leads:
-        print_text(console, f"{lead.told}.")
+        console = text_console()
+        for title, table in tables(over):
+            console.print(title, markup=False)
+            table.print(console, brief=not every)
+            if left := [] if every else table.left_out(console.width):
+                print_rest(console, left, "--all or --json")
+        for lead in over.leads:
+            print_text(console, f"{lead.told}.")
 
 
 def _work_per_tick(network: nm.Network, node_times: str | None, given: int | None) -> int | None:
@@ -182,12 +167,3 @@ def _chosen_patterns(network: nm.Network, values: Sequence[str]) -> list[nm.Roll
     """Read the requested patterns."""
     names = split_patterns(values) or values or network.pattern_names
     return [read_pattern(network, name) for name in names]
-
-
-def _every_pattern(network: nm.Network, limit: int) -> tuple[list[nm.RolloutPattern], bool]:
-    """Return the first ``limit`` valid patterns, and whether these are all."""
-    from itertools import islice
-
-    found = list(islice(nm.rollout.enumerate_valid(network), limit + 1))
-    named = [nm.RolloutPattern(network, p.values, f"#{n}") for n, p in enumerate(found[:limit], start=1)]
-    return named, len(found) <= limit

@@ -9,17 +9,8 @@ from pathlib import Path
 from typing import ClassVar
 
 import neuromap as nm
+from neuromap.cli.arguments import options as shared
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.options import (
-    AS_JSON,
-    EVERY,
-    LIMIT,
-    SOURCES,
-    STREAMS,
-    check_destinations,
-    chip_file_of,
-    image_file_of,
-)
 from neuromap.cli.printing.text_output import print_form, print_written, progress_bar, text_console, write_forms
 from neuromap.errors import InputError
 from neuromap.options import argument, option
@@ -57,17 +48,19 @@ def search(
     networks: list[Path] = argument(
         "NET  Network files (TOML): layers, bits of weights and codes of inputs may differ."
     ),
-    data: str | None = option(f"SOURCE  Labelled images: {SOURCES} (scikit-learn's); streams of them: {STREAMS}."),
+    data: str | None = option(
+        f"SOURCE  Labelled images: {shared.SOURCES} (scikit-learn's); streams of them: {shared.STREAMS}."
+    ),
     *,
     asked: Given[SearchOptions],
     flags: TrainingFlags,
     hardware: Given[HardwareOptions],
-    limit: int | None = LIMIT,
+    limit: int | None = shared.LIMIT,
     html: str | None = option("FILE  Write curves, front and commands as one self-contained HTML page to this file."),
     svg: str | None = option("FILE  Write the curves as a picture to this file.", group="output"),
     csv: str | None = option("FILE  Write the curves as CSV to this file.", group="output"),
-    every: bool = EVERY,
-    as_json: bool = AS_JSON,
+    every: bool = shared.EVERY,
+    as_json: bool = shared.AS_JSON,
 ) -> None:
     """Find which network under which rollout is right most often on a chip, by a deadline or over time.
 
@@ -84,11 +77,11 @@ def search(
     kept = {f"{name} of the search": Path(folder) / name for name in KEPT}
     read = {
         **{f"network file {path}": path for path in (*networks, *Path(folder).glob("*.toml"))},
-        "image file": image_file_of(data),
-        f"chip file {made.chip}": chip_file_of(str(made.chip)),
+        "image file": shared.image_file_of(data),
+        f"chip file {made.chip}": shared.chip_file_of(str(made.chip)),
         **kept,
     }
-    check_destinations({"--html": html, "--svg": svg, "--csv": csv}, read)
+    shared.check_destinations({"--html": html, "--svg": svg, "--csv": csv}, read)
     nets = [nm.load_network(path) for path in networks]
     require_torch("search")
     images = {part: nm.datasets.load_images(data, part, limit=limit) for part in ("train", "validation", "test")}

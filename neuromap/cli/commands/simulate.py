@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import typer
 
 import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import AS_JSON, check_destinations
-from neuromap.cli.arguments.run_options import (
-    CheckpointFlags,
-    FrameFlags,
-    RunFlags,
-    check_run_length,
-    read_stimuli,
-)
+from neuromap.cli.arguments.run_options import CheckpointFlags, FrameFlags, RunFlags, check_run_length, read_stimuli
 from neuromap.cli.printing.simulate_output import batch_object, print_batch, print_run, run_object
 from neuromap.cli.printing.text_output import print_json, progress_bar
 from neuromap.errors import InputError
 from neuromap.options import argument, option
 from neuromap.simulation.choose_frames import choose_frames
-
-if TYPE_CHECKING:
-    from neuromap.hardware.program.chip_program import ChipProgram
-
 
 EXAMPLES = """\
 \b
@@ -89,7 +78,16 @@ def simulate(
                 raise InputError(
                     f"{output}: many stimuli are written as safetensors; give a name that does not end in .h5"
                 )
-            _run_batch(program, stimuli, recording, engine.keywords, output, as_json)
+            n_stimuli, n_frames = next(iter(stimuli.values())).shape[:2]
+            check_run_length(n_stimuli * n_frames, program)
+            with progress_bar("simulating (stimuli)") as progress:
+                batch = nm.simulate_batch(program, stimuli, record=recording, progress=progress, **engine.keywords)
+            if output is not None:
+                batch.save(output)
+            if as_json:
+                print_json(batch_object(program, batch, output))
+            else:
+                print_batch(program, batch, output)
             return
         frames, made = choose_frames(program, fed.frames, random)
         check_run_length(made["n_frames"], program)
@@ -108,23 +106,3 @@ def simulate(
             print_json(run_object(program, counts, trace, output))
         else:
             print_run(program, counts, trace, output)
-
-
-def _run_batch(
-    program: ChipProgram,
-    stimuli: dict[str, Any],
-    recording: Any,
-    how: dict[str, Any],
-    output: str | None,
-    as_json: bool,
-) -> None:
-    n_stimuli, n_frames = next(iter(stimuli.values())).shape[:2]
-    check_run_length(n_stimuli * n_frames, program)
-    with progress_bar("simulating (stimuli)") as progress:
-        batch = nm.simulate_batch(program, stimuli, record=recording, progress=progress, **how)
-    if output is not None:
-        batch.save(output)
-    if as_json:
-        print_json(batch_object(program, batch, output))
-    else:
-        print_batch(program, batch, output)

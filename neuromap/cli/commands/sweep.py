@@ -50,6 +50,7 @@ def sweep(
     rows with neuromap report --from FILE.
     """
     from neuromap.simulation.engine.engine_choice import thread_count
+    from neuromap.sweep.run_forms import headline
 
     check_workers(workers)
     asked = nm.sweep.load_sweep(spec)
@@ -60,7 +61,13 @@ def sweep(
         return
     with progress_bar("sweep") as progress:
         table = nm.report.run_sweep(asked, file, progress=progress, **(workers or {"processes": thread_count()}))
-    _print_summary(table, file, as_json=as_json)
+    if as_json:
+        print_json({"store": file, "runs": len(table.rows), "counts": table.counts, "verified": table.n_verified})
+    else:
+        console = text_console()
+        print_line(console, headline(table))
+        print_line(console, f"written to {file}; see neuromap report --from {file}")
+    leave_with(table)
 
 
 def _print_plan(spec: nm.sweep.SweepSpec, store: str, *, as_json: bool) -> None:
@@ -84,15 +91,3 @@ def _print_plan(spec: nm.sweep.SweepSpec, store: str, *, as_json: bool) -> None:
     }
     for name, values in parts.items():
         print_line(console, f"{counted(len(values), name)}: {', '.join(map(str, values))}")
-
-
-def _print_summary(table: nm.sweep.RunTable, store: str, *, as_json: bool) -> None:
-    from neuromap.sweep.run_forms import headline
-
-    if as_json:
-        print_json({"store": store, "runs": len(table.rows), "counts": table.counts, "verified": table.n_verified})
-    else:
-        console = text_console()
-        print_line(console, headline(table))
-        print_line(console, f"written to {store}; see neuromap report --from {store}")
-    leave_with(table)

@@ -5,19 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import neuromap as nm
+from neuromap.cli.arguments import options as shared
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.options import (
-    AS_JSON,
-    DATA,
-    EXECUTION,
-    LIMIT,
-    NETWORK,
-    check_destinations,
-    chip_file_of,
-    image_file_of,
-    read_pattern,
-    weights_beside,
-)
 from neuromap.cli.printing.text_output import give_form, print_line, progress_bar, text_console
 from neuromap.errors import InputError
 from neuromap.files.whole_file import write_whole
@@ -37,17 +26,17 @@ Examples:
 
 @command
 def train(
-    network: Path = NETWORK,
-    data: str = DATA,
+    network: Path = shared.NETWORK,
+    data: str = shared.DATA,
     pattern: list[str] | None = option(
         "PATTERN  Rollout pattern: streaming, sequential, a name from the file, or its streaming edges ('H1 -> O, H2 "
         "-> O'). Given several times: one set of weights for all, in turn. learned: learned with the weights.  "
         "[default: streaming]"
     ),
-    execution: str = EXECUTION,
+    execution: str = shared.EXECUTION,
     *,
     flags: Given[TrainingOptions],
-    limit: int | None = LIMIT,
+    limit: int | None = shared.LIMIT,
     test: bool = option(
         "Measure on the test images at the end, instead of the validation images.", False, group="training"
     ),
@@ -66,7 +55,7 @@ def train(
         "-o, --output NAME.toml  With --for: write the trained network to this file, and its weights beside it."
     ),
     csv: str | None = option("FILE  Write loss and accuracy of every epoch to this file.", group="output"),
-    as_json: bool = AS_JSON,
+    as_json: bool = shared.AS_JSON,
 ) -> None:
     """Train a network under a rollout pattern, or under several, and print its accuracy frame by frame.
 
@@ -76,7 +65,13 @@ def train(
     the weights that it would have had. Needs PyTorch: pip install 'neuromap-rollouts[training]'.
     """
     flags.made()  # out-of-range options are reported before anything is read
-    _check_chip_options(chip, hardware, output)
+    for words in (*hardware.words, *([] if output is None else [f"--output {output}"])):
+        if chip is None:
+            raise InputError(
+                f"{words}: is of training for a chip; give --for truenorth (graded networks: --for loihi2), or drop it"
+            )
+    if output is not None and not output.endswith(".toml"):
+        raise InputError(f"--output {output}: is not a network file; give a name that ends in .toml")
     if with_validation and not test:
         raise InputError(
             "--with-validation: leaves no image to measure on but the test images; give --test, or drop it"
@@ -84,10 +79,10 @@ def train(
     outputs = {"--checkpoint": checkpoint, "--csv": csv, "--output": output}
     read: dict[str, str | Path | None] = {
         "network file": network,
-        "image file": image_file_of(data),
-        "chip file": chip_file_of(chip or ""),
+        "image file": shared.image_file_of(data),
+        "chip file": shared.chip_file_of(chip or ""),
     }
-    check_destinations({**outputs, "--output, its weights": weights_beside(output)}, read)
+    shared.check_destinations({**outputs, "--output, its weights": shared.weights_beside(output)}, read)
     net = nm.load_network(network)
     rollouts = _trained(net, pattern or ["streaming"], execution)
     require_torch("train")
@@ -118,20 +113,10 @@ def _trained(network: nm.Network, patterns: list[str], execution: str) -> nm.tra
     from neuromap.training.network_training import LEARNED
 
     if LEARNED not in patterns:
-        return [nm.Rollout(network, read_pattern(network, text), execution) for text in patterns]
+        return [nm.Rollout(network, shared.read_pattern(network, text), execution) for text in patterns]
     if len(patterns) > 1:
         raise InputError(
             f"--pattern {LEARNED}: is given with --pattern {next(text for text in patterns if text != LEARNED)}; a "
             "pattern is learned alone, give one"
         )
     return nm.training.LearnedPattern(network, execution)
-
-
-def _check_chip_options(chip: str | None, hardware: Given[HardwareOptions], output: str | None) -> None:
-    for words in (*hardware.words, *(() if output is None else (f"--output {output}",))):
-        if chip is None:
-            raise InputError(
-                f"{words}: is of training for a chip; give --for truenorth (graded networks: --for loihi2), or drop it"
-            )
-    if output is not None and not output.endswith(".toml"):
-        raise InputError(f"--output {output}: is not a network file; give a name that ends in .toml")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import neuromap as nm
 from neuromap.cli.arguments.command import Given, command
-from neuromap.cli.arguments.mapping_flags import EXECUTION_OR_ITS_OWN, PATTERN_OR_ITS_OWN, MappingFlags, given_program
-from neuromap.cli.arguments.options import AS_JSON, CHIP, NETWORK, chosen_chip
+from neuromap.cli.arguments.mapping_flags import MappingFlags, ProgramFlags
+from neuromap.cli.arguments.options import AS_JSON, NETWORK
 from neuromap.cli.arguments.run_options import FrameFlags, check_run_length
 from neuromap.cli.printing.text_output import print_json, progress_bar, text_console
 from neuromap.options import option
@@ -25,14 +25,17 @@ Examples:
 """
 
 
+class VerifiedFlags(ProgramFlags):
+    """The program that is verified."""
+
+    program_file: Path | None = option("--program FILE  Verify this program instead of mapping.")
+
+
 @command
 def verify(
     network: Path = NETWORK,
-    pattern: str | None = PATTERN_OR_ITS_OWN,
-    execution: str | None = EXECUTION_OR_ITS_OWN,
-    chip: str | None = CHIP,
-    program_file: Path | None = option("--program FILE  Verify this program instead of mapping."),
     *,
+    asked: VerifiedFlags,
     fed: FrameFlags,
     engine: Given[EngineChoice],
     flags: MappingFlags,
@@ -45,13 +48,12 @@ def verify(
     """
     from neuromap.cli.printing.documents import TITLE, VERIFICATION, labels_of
 
-    chip = chosen_chip(chip, program_file)
-    flags.require_none(program_file)
+    asked.check(flags)
     check_run_length(fed.n_frames)
     net = nm.load_network(network)
     frames, made = choose_frames(net, fed.frames, fed.random())
     with progress_bar("mapping") as progress:
-        rollout, program = given_program(net, pattern, execution, chip, program_file, flags, progress)
+        rollout, program = asked.read(net, flags, progress)
     check_run_length(made["n_frames"], program)
     with progress_bar("comparing chip and reference"):
         found = nm.verify(rollout, program, frames, **engine)

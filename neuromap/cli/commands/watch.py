@@ -21,7 +21,7 @@ from neuromap.simulation.choose_frames import DEFAULT_FRAMES, RandomFrames, choo
 from neuromap.simulation.engine.engine_choice import EngineChoice
 
 if TYPE_CHECKING:
-    from rich.console import Console, Group
+    from rich.console import Group
 
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.simulation.run.live_run import FrameSource, LiveRun
@@ -83,7 +83,12 @@ def watch(
         speed = _SPEED if in_terminal else 0.0
     random = fed.random()
     program = nm.load_program(program_file)
-    _check_classes(program, classes)
+    for port in program.nodes:
+        if classes is not None and port.kind == "output" and (classes < 1 or port.size % classes):
+            raise InputError(
+                f"--classes {classes}: cannot share the neurons of an output equally; {port.name} has {port.size}, "
+                "give a divisor of it"
+            )
     check_run_length(fed.n_frames, program)
     source, n_ticks = _source(program, fed, random, in_terminal)
     if ticks is not None:
@@ -93,17 +98,6 @@ def watch(
         _show(run, n_ticks, speed, classes)
     else:
         _tell(run, n_ticks, speed, classes)
-
-
-def _check_classes(program: ChipProgram, classes: int | None) -> None:
-    if classes is None:
-        return
-    sizes = {port.name: port.size for port in program.nodes if port.kind == "output"}
-    wrong = [f"{name} has {size}" for name, size in sizes.items() if classes < 1 or size % classes]
-    if wrong:
-        raise InputError(
-            f"--classes {classes}: cannot share the neurons of an output equally; {wrong[0]}, give a divisor of it"
-        )
 
 
 def _source(
@@ -147,11 +141,14 @@ def _tell(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) 
 
 def _show(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) -> None:
     """Redraw the screen repeatedly, controlled by keys."""
+    from rich.console import Console
     from rich.live import Live
 
     from neuromap.cli.printing.watch_screen import Player, Watcher, watch_screen
 
-    console, watcher = _screen(), Watcher(run.program, classes)
+    console, watcher = Console(file=sys.stdout, highlight=False), Watcher(run.program, classes)
+    if console.width < 2 or console.height < 2:  # some terminals report no size
+        console.size = (80, _SIZE_WITHOUT)
     player = Player(speed, time.monotonic())
 
     def picture(has_keys: bool) -> Group:
@@ -181,16 +178,6 @@ def _show(run: LiveRun, n_ticks: int | None, speed: float, classes: int | None) 
                 if asked:
                     advance(1 if asked == "tick" else run.ticks_to_frame)
     console.print(picture(has_keys=False))
-
-
-def _screen() -> Console:
-    """Make the console of the terminal; some terminals report no size."""
-    from rich.console import Console
-
-    console = Console(file=sys.stdout, highlight=False)
-    if console.width < 2 or console.height < 2:
-        console.size = (80, _SIZE_WITHOUT)
-    return console
 
 
 # Keys pressed while it runs, read one by one if stdin is a terminal that supports it.

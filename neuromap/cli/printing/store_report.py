@@ -53,8 +53,7 @@ class StoreOptions(Given[None]):
 
 def report_on_store(kept: StoreOptions, csv: str | None, json_file: str | None, *, every: bool, as_json: bool) -> None:
     """Write the requested files, and print the runs, or a figure over parameters."""
-    from neuromap.sweep.grouped_runs import DEFAULT_FIGURE, runs_over
-    from neuromap.sweep.over_forms import print_over
+    from neuromap.sweep.grouped_runs import DEFAULT_FIGURE, print_over, runs_over
     from neuromap.sweep.run_forms import print_runs
 
     written = {"--csv": csv, "--parquet": kept.parquet, "--json-file": json_file, "--svg": kept.svg}

@@ -9,9 +9,21 @@ from dataclasses import dataclass
 
 from neuromap.errors import DoesNotFitError, PatternError
 from neuromap.explorer.answer.exploration import Exploration
-from neuromap.explorer.answer.limits import Limits, best_rows, bound_text, plainness, row_order, value_of
-from neuromap.explorer.answer.objectives import ACCURACY, ENERGY, OBJECTIVES, Objective
-from neuromap.explorer.answer.rows import Candidate, ExploredRow
+from neuromap.explorer.answer.limits import (
+    ACCURACY,
+    CHOICES,
+    ENERGY,
+    OBJECTIVES,
+    Candidate,
+    ExploredRow,
+    Limits,
+    Objective,
+    best_rows,
+    bound_text,
+    plainness,
+    row_order,
+    value_of,
+)
 from neuromap.files.messages import counted
 from neuromap.render.numbers import percent
 from neuromap.render.quantities import with_unit
@@ -194,7 +206,7 @@ def map_command(
     words += ["--chip", *(chip_arguments or {}).get(candidate.chip, [candidate.chip])]
     of_crossbars = frozenset({"splitters", "wide", "wide_ticks"})
     asked = next((c.kind.structure.OPTIONS for c in exploration.chips if c.name == candidate.chip), of_crossbars)
-    for name in ("splitters", "ticks_per_step", "wide", "wide_ticks", "phases"):
+    for name in CHOICES:
         value = getattr(candidate, name)
         if value != getattr(Candidate, name) and (name in asked or name not in of_crossbars):
             words += [f"--{name.replace('_', '-')}", str(value)]
@@ -233,10 +245,7 @@ class Listing:
         if exploration.deadline is not None:
             return [("Each behaviour class with the weights that were trained for it", self.all)] if self.all else []
         given = f"behaviour class {exploration.given_class}, that of {exploration.given.name}"
-        titled = [
-            (f"No retraining: {given}", self.same),
-            ("Needs retraining: other behaviour classes", self.other),
-        ]
+        titled = [(f"No retraining: {given}", self.same), ("Needs retraining: other behaviour classes", self.other)]
         return [(title, members) for title, members in titled if members]
 
 
@@ -257,7 +266,10 @@ def list_rows(exploration: Exploration, limits: Limits | None = None, *, every: 
     n_chosen = sum(row.status == "mapped" for row in chosen)
     n_all, chosen = len(chosen), chosen if every else _without_alike(chosen, exploration)
     groups = [[row for row in chosen if row.needs_retraining is needs] for needs in (False, True)]
-    same, other = groups if every else [_without_many_open(group) for group in groups]
+    for group in [] if every else groups:  # keep only the first few of the open rows
+        many = [id(row) for row in group if row.status == "not mapped"][_MOST_OPEN:]
+        group[:] = [row for row in group if id(row) not in many]
+    same, other = groups
     mapped = sum(row.status == "mapped" for row in allowed)
     return Listing(
         tuple(enumerate(same, 1)),
@@ -269,28 +281,18 @@ def list_rows(exploration: Exploration, limits: Limits | None = None, *, every: 
     )
 
 
-def _without_many_open(rows: Sequence[ExploredRow]) -> list[ExploredRow]:
-    """Keep only the first few of the open rows."""
-    still_open = [id(row) for row in rows if row.status == "not mapped"]
-    return [row for row in rows if id(row) not in still_open[_MOST_OPEN:]]
-
-
 def _without_alike(rows: Sequence[ExploredRow], exploration: Exploration) -> list[ExploredRow]:
     """Keep one of rows that differ only in what a user need not choose between, and those of the given pattern."""
     # Rows of one front whose other figures are equal have energies within the tolerance, which count as equal too.
     given = exploration.given.values
     kept: dict[object, ExploredRow] = {}
     for k, row in enumerate(rows):
+        one = row.candidate
         figures: list[object] = [value_of(row, objective) for objective in OBJECTIVES if objective != ENERGY]
         fronts = row.on_front, row.on_class_front and not row.needs_retraining
         figures.append(fronts if any(fronts) else value_of(row, ENERGY))
-        key: object = (row.needs_retraining, row.candidate.chip, row.candidate.execution, row.status, *figures)
-        if (
-            row.candidate.values == given
-            and row.candidate.splitters == "slack"
-            and row.candidate.ticks_per_step is None
-            and row.candidate.wide == "refuse"
-        ):
+        key: object = (row.needs_retraining, one.chip, one.execution, row.status, *figures)
+        if (one.values, one.splitters, one.ticks_per_step, one.wide) == (given, "slack", None, "refuse"):
             key = k
         if key not in kept or plainness(row) < plainness(kept[key]):
             kept[key] = row
@@ -343,7 +345,7 @@ def short_names(exploration: Exploration, rows: Sequence[ExploredRow]) -> Mappin
     return short
 
 
-def time_axes(rows: Sequence[ExploredRow]) -> dict[str, str]:
+def row_axes(rows: Sequence[ExploredRow]) -> dict[str, str]:
     """Describe the time axes of the rows' executions."""
     names = dict.fromkeys(row.candidate.execution for row in rows)
     axes = {name: time_axis(name) for name in names if chosen_period(name) is None}

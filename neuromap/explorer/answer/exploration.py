@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neuromap.arrays.frozen import ReadOnly
-from neuromap.explorer.answer.objectives import ACCURACY, OBJECTIVES, Objective
-from neuromap.explorer.answer.rows import ExploredRow
+from neuromap.explorer.answer.limits import ACCURACY, OBJECTIVES, ExploredRow, Objective
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.network import Network
 from neuromap.render.value import Card, Documented, Drawn, Framed, Paged, Printed
@@ -133,7 +132,7 @@ class Exploration(ReadOnly, Documented, Framed, Paged, Drawn, Printed):
         "neuromap.explorer.document",
         "neuromap.explorer.text",
         "neuromap.explorer.draw_front",
-        "neuromap.explorer.page",
+        "neuromap.explorer.document",
     )
 
     network: Network

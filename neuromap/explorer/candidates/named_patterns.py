@@ -29,7 +29,18 @@ class NamedPatterns(ReadOnly):
     @cached_property
     def curve(self) -> list[StepTimes]:
         """Lower bounds on the times of windowed execution under any pattern of the given one's class."""
-        return class_curve(self.given)
+        try:
+            best = best_in_class(self.given)
+        except PatternError:
+            return []
+        most = len(best.network.nodes) - len(best.network.inputs)
+        last = _point(best, most)
+        points: list[StepTimes] = []
+        for period in range(best.inference_factor, most + 1):  # one F after the other
+            points.append(_point(best, period))
+            if points[-1].least[:2] == last.least[:2]:  # from here on a longer period gains nothing
+                break
+        return points
 
     def name_of(self, values: tuple[int, ...]) -> str:
         """Name of a pattern, or its streaming edges."""
@@ -112,23 +123,6 @@ class StepTimes:
     execution: str  # the execution
     period: Time  # frame period; for windowed execution the inference factor F of its patterns
     least: LeastResponses
-
-
-def class_curve(pattern: RolloutPattern) -> list[StepTimes]:
-    """Bound the times of windowed execution of all patterns of a class, for one F after the other."""
-    try:
-        best = best_in_class(pattern)
-    except PatternError:
-        return []
-    network = pattern.network
-    most = len(network.nodes) - len(network.inputs)
-    last = _point(best, most)
-    points: list[StepTimes] = []
-    for period in range(best.inference_factor, most + 1):
-        points.append(_point(best, period))
-        if points[-1].least[:2] == last.least[:2]:  # from here on a longer period gains nothing
-            break
-    return points
 
 
 def patterns_on_curve(pattern: RolloutPattern, points: Sequence[StepTimes]) -> list[RolloutPattern]:

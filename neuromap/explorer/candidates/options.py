@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from neuromap.datasets.tracks import ImageSet
-    from neuromap.explorer.answer.rows import ExploredRow
+    from neuromap.explorer.answer.limits import ExploredRow
     from neuromap.hardware.chip.chip_spec import ChipSpec
     from neuromap.rollout.pattern import RolloutPattern
 

@@ -114,17 +114,13 @@ class RowKeys:
     def of(self, values: Values, schedules: Schedules, execution: str) -> Words:
         """Keys of schedules: an array of shape (N, words)."""
         shown = [*self._bias_order(schedules), *self._host_frames(values, schedules)]
-        if self._by_pattern:
-            rest = self._pattern_words(values, execution, depends_on_pattern=execution == "windowed" or bool(shown))
+        if self._by_pattern:  # words for the execution and, if the row depends on it, the pattern
+            number = np.full(len(values), self.executions.index(execution))
+            r = values if execution == "windowed" or shown else np.zeros_like(values)
+            rest = pack([number, *r.T], len(values), [self._execution_bits, *[1] * self.graph.n_edges])
         else:
             rest = self._schedule_words(schedules, shown)
         return np.concatenate([self.retimings(values), rest], axis=1)
-
-    def _pattern_words(self, values: Values, execution: str, *, depends_on_pattern: bool) -> Words:
-        """Words for the execution and, if the row depends on it, the pattern."""
-        number = np.full(len(values), self.executions.index(execution))
-        r = values if depends_on_pattern else np.zeros_like(values)
-        return pack([number, *r.T], len(values), [self._execution_bits, *[1] * self.graph.n_edges])
 
     def _schedule_words(self, schedules: Schedules, shown: Sequence[Ints]) -> Words:
         """Words for period, delays along the forest, sampling steps, and what shows shifts by whole frames."""
@@ -210,7 +206,9 @@ def _ordered(graph: Graph, values: Values, execution: str, soonest: bool) -> Sch
     # All cycles are streaming self-edges here, so that P can be 1.
     # arrays below have a row per edge or node, so that every step accesses memory in order
     chosen = chosen_period(execution) or 1
-    r = np.ascontiguousarray(values.T).astype(_wide_enough(graph, chosen))
+    # a type that holds all phases, sums of at most one term of size P per node
+    narrow: type[np.signedinteger[Any]] = np.int16 if (graph.n_nodes + 2) * (chosen + 2) < 2**14 else np.int32
+    r = np.ascontiguousarray(values.T).astype(narrow)
     sources, targets = graph.indexed.sources, graph.indexed.targets
     into = [[e for e in edges if sources[e] != v] for v, edges in enumerate(graph.indexed.incoming)]
     if execution == "windowed":  # frame 0 is known, so a streaming edge waits for nothing (a self-edge for one step)
@@ -219,25 +217,14 @@ def _ordered(graph: Graph, values: Values, execution: str, soonest: bool) -> Sch
     else:  # an edge weighs 1 - R P; a self-edge has delay P at any phase
         phase = _phases(graph, into, r, lambda e, before: before + 1 - r[e] * chosen)
         period = np.full(len(values), chosen, r.dtype)
-    _sample_as_late_as_possible(graph, r, period, phase)
+    for u in graph.indexed.inputs:  # sampled at the last step at which no edge that leaves it has a delay below 1
+        phase[u] = np.min([phase[targets[e]] + r[e] * period - 1 for e in graph.indexed.outgoing[u]], axis=0)
     delays = phase[list(targets)] - phase[list(sources)] + r * period
     first, slowest, full, gains = _responses(graph, into, period * r, phase, delays - 1 if soonest else None)
-    return Schedules(
-        period.astype(np.int64),
-        np.ones(len(values), np.int64),
-        phase.T.astype(np.int64),
-        delays.T.astype(np.int64),
-        first.astype(np.int64),
-        slowest.astype(np.int64),
-        full.astype(np.int64),
-        np.ones(len(values), np.bool_),
-        gains,
-    )
-
-
-def _wide_enough(graph: Graph, period: int) -> type[np.signedinteger[Any]]:
-    """Choose a type that holds all phases, sums of at most one term of size P per node."""
-    return np.int16 if (graph.n_nodes + 2) * (period + 2) < 2**14 else np.int32
+    columns = (period, np.ones(len(values)), phase.T, delays.T, first, slowest, full)
+    names = ("period", "frames", "phases", "delays", "first", "slowest", "full")
+    steps = {name: column.astype(np.int64) for name, column in zip(names, columns, strict=True)}
+    return Schedules(**steps, exact=np.ones(len(values), np.bool_), gains=gains)
 
 
 def _phases(graph: Graph, into: Sequence[Sequence[int]], r: Narrow, behind: Callable[[int, Narrow], Narrow]) -> Narrow:
@@ -247,13 +234,6 @@ def _phases(graph: Graph, into: Sequence[Sequence[int]], r: Narrow, behind: Call
         if into[v]:
             phase[v] = reduce(np.maximum, (behind(e, phase[graph.indexed.sources[e]]) for e in into[v]))
     return phase
-
-
-def _sample_as_late_as_possible(graph: Graph, r: Narrow, period: Narrow, phase: Narrow) -> None:
-    """Move every input to the last step at which no edge that leaves it has a delay below 1, in place."""
-    indexed = graph.indexed
-    for u in indexed.inputs:
-        phase[u] = np.min([phase[indexed.targets[e]] + r[e] * period - 1 for e in indexed.outgoing[u]], axis=0)
 
 
 def _responses(
@@ -379,10 +359,7 @@ class Graph:
 def graph_of(network: Network) -> Graph:
     """Index the nodes and edges of a network, and find what all its patterns share."""
     indexed = indexed_network(network)
-    return Graph(network, indexed, () if cycle_structure(network).blocks else _order(indexed))
-
-
-def _order(indexed: IndexedNetwork) -> tuple[int, ...]:
-    """Sort the nodes of a network without cycles other than self-edges in topological order."""
+    if cycle_structure(network).blocks:
+        return Graph(network, indexed, ())
     before = {v: {indexed.sources[e] for e in edges} - {v} for v, edges in enumerate(indexed.incoming)}
-    return tuple(TopologicalSorter(before).static_order())
+    return Graph(network, indexed, tuple(TopologicalSorter(before).static_order()))

@@ -1,4 +1,4 @@
-"""Open rows: those that might still be on a front, given the mapped rows and bounds on the others."""
+"""Open rows: those that might still be on a front, given the mapped rows and bounds on the others; and the gap."""
 
 from __future__ import annotations
 
@@ -13,13 +13,25 @@ from numpy.typing import ArrayLike
 
 from neuromap.arrays.array_types import Bools, Floats
 from neuromap.arrays.times import largest_gap, whole
-from neuromap.explorer.answer.objectives import CORES, Objective
-from neuromap.explorer.answer.rows import ExploredRow, RowStatus
+from neuromap.explorer.answer.advice import most_frequent_refusal
+from neuromap.explorer.answer.exploration import Gap
+from neuromap.explorer.answer.limits import CORES, ExploredRow, Objective, RowStatus
 from neuromap.explorer.candidates.asked import Asked, MappingChoice
 from neuromap.explorer.candidates.named_patterns import LeastResponses, NamedPatterns, StepTimes
-from neuromap.explorer.search.deadline_accuracy import Group, RowPlace
-from neuromap.explorer.search.measured import N_FIGURES, Figures, Measured, compared, figures_of, fixed_tick, nan_of
-from neuromap.explorer.search.search_rows import SearchRows
+from neuromap.explorer.candidates.pattern_space import PatternSpace
+from neuromap.explorer.search.measurements import (
+    N_FIGURES,
+    N_TIMES,
+    Figures,
+    Measured,
+    compared,
+    figures_of,
+    fixed_tick,
+    nan_of,
+)
+from neuromap.explorer.search.search_rows import Group, RowPlace, SearchRows
+from neuromap.files.messages import counted
+from neuromap.render.numbers import percent
 from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.node_times import maximum_cycle_ratio, pipelined_period
 from neuromap.rollout.schedule.rollout import Rollout
@@ -66,10 +78,12 @@ class OpenRows:
         bounds = [self.compared(group.bounds) for group in groups]
         self._bounds = np.array(bounds, np.float64).reshape(-1, N_FIGURES)
         self._given = np.array([group.is_given_class for group in groups], np.bool_)
-        within = np.flatnonzero(~self._beyond).tolist()
-        self._ranked = sorted(
-            within, key=lambda g: (not self._given[g], groups[g].cheapest_estimate, groups[g].bounds.times, g)
-        )
+
+        def rank(g: int) -> tuple[bool, float, tuple[float, ...], int]:  # by the estimate of the cheapest row
+            group = groups[g]
+            return not bool(self._given[g]), float(group.choice.table.estimate[group.rows[0]]), group.bounds.times, g
+
+        self._ranked = sorted(np.flatnonzero(~self._beyond).tolist(), key=rank)
 
     def compared(self, figures: Figures) -> Figures:
         """Keep those of a row's figures that are compared."""
@@ -90,7 +104,10 @@ class OpenRows:
     def exclude_alone(self, place: RowPlace) -> bool:
         """Exclude an open row if its own bounds do, computed only if they may; return whether they did."""
         group = self.all_rows.groups[place.group]
-        bounds = self._with_own_accuracy(place)
+        if place not in self._accuracy_bounds:
+            self._accuracy_bounds[place] = self.all_rows.accuracy_bound(place)
+        accuracy, bounds = self._accuracy_bounds[place], group.bounds
+        bounds = bounds if accuracy is None else bounds._replace(error=1 - accuracy)
         if not self._some_bound_excludes(group, bounds):
             return False
         if CORES in self.objectives:
@@ -98,17 +115,16 @@ class OpenRows:
         cores = self.bound_of(place)
         energy = group.choice.energy_bound(group.ticks[3], cores)
         bounds = bounds._replace(cores=float(cores), energy=nan_of(energy))
-        if not self._is_excluded(bounds, group.is_given_class):
-            return False
-        self._excluded_alone.add(place)
-        return True
+        if self._is_excluded(bounds, group.is_given_class):
+            self._excluded_alone.add(place)
+        return place in self._excluded_alone
 
     def take(self, place: RowPlace, measured: Measured, *, in_haste: bool = False) -> None:
         """Record the result of a row and exclude all groups that cannot be better; in haste, compute no own bound."""
         if not in_haste:
             self._compute_bound(place)
         group = self.all_rows.groups[place.group]
-        accuracy = self.all_rows.accuracy_of(place, measured)
+        accuracy, _ = self.all_rows.at_deadline(place, measured)
         figures = figures_of(measured, fixed_tick(group.choice.chip), accuracy)
         self.found[place] = Found(measured, figures)
         if measured.status == "mapped":
@@ -137,9 +153,12 @@ class OpenRows:
         return sum(count for _, count in self.open_groups())
 
     def is_matched(self, unlisted: Unlisted) -> bool:
-        """Whether a mapped row is as good as any row of unlisted patterns can be."""
-        rivals = [self.compared(rival) for rival in self.rivals[unlisted.is_given_class]]
-        return bool(matched_by([self.compared(unlisted.bounds)], rivals)[0])
+        """Whether a mapped row is as good in every figure as any row of unlisted patterns can be."""
+        # such rows may be on the front, but add no new figures to it
+        known = [unlisted.bounds, *self.rivals[unlisted.is_given_class]]
+        bounds, *rivals = _rounded([self.compared(figures) for figures in known])
+        absent = np.isnan(bounds)
+        return any((absent == np.isnan(row)).all() and ((row <= bounds) | absent).all() for row in rivals)
 
     def only_cores_open(self, number: int) -> bool:
         """Whether a mapped row is better than any row of a group can be, cores aside."""
@@ -178,18 +197,10 @@ class OpenRows:
         if place not in self._core_bounds:
             self._core_bounds[place] = self.all_rows.core_bound(place)
 
-    def _with_own_accuracy(self, place: RowPlace) -> Figures:
-        """Bounds of the row's group, with the bound on its own accuracy at the deadline, computed once."""
-        if place not in self._accuracy_bounds:
-            self._accuracy_bounds[place] = self.all_rows.accuracy_bound(place)
-        accuracy, bounds = self._accuracy_bounds[place], self.all_rows.groups[place.group].bounds
-        return bounds if accuracy is None else bounds._replace(error=1 - accuracy)
-
     def _some_bound_excludes(self, group: Group, bounds: Figures) -> bool:
         """Whether some bound on its cores would exclude a row: a quick test before one is computed."""
         by_cores = "neuron_update_joules" in group.choice.chip.energy  # then more cores mean more energy too
-        known = bounds.energy
-        energy = math.inf if by_cores and not math.isnan(known) else known
+        energy = math.inf if by_cores and not math.isnan(bounds.energy) else bounds.energy
         return self._is_excluded(bounds._replace(cores=math.inf, energy=energy), group.is_given_class)
 
     def _is_excluded(self, bounds: Figures, is_given_class: bool) -> bool:
@@ -248,17 +259,6 @@ def excluded_by(bounds: ArrayLike, others: ArrayLike, tolerance: float = 0.0) ->
     # tolerance. It also dominates whatever the marked row dominates, so the front is the same without the latter.
     # shapes: bounds (n, objectives); returns (n,)
     return _beaten(_rounded(bounds), _rounded(others), 1.0, 1 - tolerance)
-
-
-def matched_by(bounds: ArrayLike, others: ArrayLike) -> Bools:
-    """Mark the rows that, whatever their figures, another row matches in every figure."""
-    # Such rows may be on the front, but add no new figures to it.
-    # shapes: bounds (n, objectives); others (m, objectives); returns (n,)
-    table, found = _rounded(bounds), np.zeros(len(np.asarray(bounds)), np.bool_)
-    absent = np.isnan(table)
-    for row in _rounded(others):
-        found |= (absent == np.isnan(row)).all(axis=1) & ((row <= table) | absent).all(axis=1)
-    return found
 
 
 def _rounded(figures: ArrayLike) -> Floats:
@@ -332,18 +332,14 @@ def unlisted_rows(
     in_class = {s: step_times_in_class(names, asked.executions, pipelined=shows, soonest=s) for s in asked_for}
     found: list[Unlisted] = []
     for choice in choices:
+        # no pattern is faster than streaming
+        of_all = [StepTimes(execution, chosen_period(execution) or 1, choice.least) for execution in asked.executions]
         # edges that no output depends on are free within a class, and may slow it down
-        of_all = _step_times_of_all(choice, asked)
         times_in_class = in_class.get(choice.options.phases == "fastest", of_all)
         found += [Unlisted(True, _bounds(choice, times, choice.class_bound)) for times in times_in_class]
         if asked.within == "all" and n_classes != 1:
             found += [Unlisted(False, _bounds(choice, times, choice.core_bound)) for times in of_all]
     return list(dict.fromkeys(found))
-
-
-def _step_times_of_all(choice: MappingChoice, asked: Asked) -> list[StepTimes]:
-    """Bound the times of every pattern: no pattern is faster than streaming."""
-    return [StepTimes(execution, chosen_period(execution) or 1, choice.least) for execution in asked.executions]
 
 
 def _bounds(choice: MappingChoice, times: StepTimes, cores: int) -> Figures:
@@ -358,3 +354,95 @@ def _bounds(choice: MappingChoice, times: StepTimes, cores: int) -> Figures:
     ticks = (first, full, slowest + largest_gap(period) - 1, period)
     seconds = (float(number * choice.tick_seconds) for number in ticks)
     return Figures._make((*seconds, math.nan, float(cores), nan_of(choice.energy_bound(period, cores))))
+
+
+# Quality of the fronts of a search: exact, or how far from a proven bound.
+
+
+def gap_of(
+    ended: OpenRows, space: PatternSpace, complete: bool, limited: bool, unlisted: Sequence[Unlisted] | None = None
+) -> Gap:
+    """Compute the gap of a finished search."""
+    # unlisted: proven bounds on all rows of the unlisted patterns; ``None`` if nothing is proven
+    fits = any(found.measured.status == "mapped" for found in ended.found.values())
+    beyond = None if unlisted is None else [rows for rows in unlisted if not ended.is_matched(rows)]
+    is_covered = space.is_complete or beyond == []
+    is_complete = complete and ended.n_open() == 0 and is_covered and not _cut_short(ended)
+    is_exact = is_complete and fits
+    cores = [found.measured.cores for found in ended.found.values() if found.measured.cores is not None]
+    gap = Gap(
+        is_exact=is_exact,
+        open_rows=ended.n_open(),
+        cores_factor=_cores_factor(ended, beyond or ()),
+        least_cores=min(cores, default=None),
+        core_bound=min((group.choice.core_bound for group in ended.all_rows.groups), default=0),
+        statement="",
+        nothing_fits=is_complete and not fits,
+    )
+    where = " within the limits" if limited else ""
+    if is_exact:
+        parts = [f"exact: every row{where} that could be on a front was mapped"]
+        if not space.is_complete:
+            parts.append(f"no pattern but the {space.n_patterns:,} that were searched can be better")
+    elif gap.nothing_fits:
+        why = most_frequent_refusal(found.measured.message for found in ended.found.values())
+        return replace(gap, statement=f"no row fits{where}: {why}" if why else f"no row is{where}")
+    else:
+        parts = ["not exact: " + "; ".join(_shortcomings(gap, ended, space, beyond, where))]
+    if any(group.choice.chip.energy for group in ended.all_rows.groups):
+        parts.append(f"energies within {percent(ended.tolerance)} count as equal")
+    return replace(gap, statement="; ".join(parts))
+
+
+def _cores_factor(ended: OpenRows, beyond: Sequence[Unlisted]) -> float:
+    """Find the factor of cores within which a mapped row matches every unknown row in all times."""
+    tables = {given: np.array(rows, np.float64).reshape(-1, N_FIGURES) for given, rows in ended.rivals.items()}
+    factor = 1.0
+    still_open: list[Group | Unlisted] = [ended.all_rows.groups[number] for number, _ in ended.open_groups()]
+    for rows in [*still_open, *beyond]:
+        table = tables[rows.is_given_class]
+        # ticks of different chips are not binary fractions: equal times may differ in their last bits
+        as_good = (table[:, :N_TIMES] <= np.array(rows.bounds.times) * (1 + 1e-12)).all(axis=1)
+        cores = table[as_good, Figures._fields.index("cores")]
+        factor = max(factor, float(cores.min(initial=math.inf)) / max(1.0, rows.bounds.cores))
+    return factor
+
+
+def _matched(gap: Gap) -> str:
+    cores = f"{gap.cores_factor:.2f} times the cores that any mapping of it needs"
+    return f"is matched in every time by a mapped row with at most {cores}"
+
+
+def _cut_short(ended: OpenRows) -> list[tuple[str, ...]]:
+    """Stages that were cut short, for every row with such stages."""
+    return [found.measured.cut_short for found in ended.found.values() if found.measured.cut_short]
+
+
+def _shortcomings(
+    gap: Gap, ended: OpenRows, space: PatternSpace, beyond: Sequence[Unlisted] | None, where: str
+) -> Iterator[str]:
+    """Phrases on why the fronts are not exact, and what is known nevertheless."""
+    if not space.is_complete and beyond != []:
+        total = "not counted" if space.n_valid is None else f"{space.n_valid:,}"
+        yield f"only {space.n_patterns:,} patterns of {total} valid ones were searched"
+        if beyond and gap.least_cores is not None and math.isfinite(gap.cores_factor):
+            yield f"any other one {_matched(gap)}"
+    if hurried := _cut_short(ended):
+        stages = ", ".join(dict.fromkeys(stage for stages in hurried for stage in stages))
+        yield f"{counted(len(hurried), 'row')} ran out of time in {stages}: more of it may find better figures"
+    if ended.found and gap.least_cores is None:
+        why = most_frequent_refusal(found.measured.message for found in ended.found.values())
+        yield f"none of the {len(ended.found):,} rows that were tried fits: {why}"
+    if gap.open_rows:
+        n_tried = len(ended.found)
+        yield f"{gap.open_rows:,} rows{where} might still be on a front and were not mapped ({n_tried:,} were tried)"
+        if gap.least_cores is None:
+            return
+        better = "some of them are better in some time than every mapped row that could take their place"
+        yield f"each of them {_matched(gap)}" if math.isfinite(gap.cores_factor) else better
+        if only_cores := sum(count for number, count in ended.open_groups() if ended.only_cores_open(number)):
+            yield f"{only_cores:,} of them could be better in nothing but cores"
+    else:
+        yield "every row among them that could be on a front was mapped"
+    if gap.least_cores is not None:
+        yield f"fewest cores found {gap.least_cores:,}, proven bound for every pattern {gap.core_bound:,}"

@@ -1,4 +1,4 @@
-"""Measurements of candidates: from the store, begun ahead by workers, or made now."""
+"""Measurements of candidates and the setting that they share: from the store, begun ahead by workers, or made now."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.times import Time, whole
+from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError, InputError, VerificationError
-from neuromap.explorer.answer.rows import Candidate, RowSeconds
-from neuromap.explorer.search.measured import N_TIMES, Measured, fixed_tick, times_of
-from neuromap.explorer.search.setting import Setting
+from neuromap.explorer.answer.limits import CHOICES, IN_TICKS, OBJECTIVES, Candidate, Objective, RowSeconds
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.jobs.ahead import Ahead, require_one_version
 from neuromap.jobs.results_file import Fingerprint, with_checksum
@@ -26,21 +30,148 @@ from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.budget import Budget, Stage
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.tile.tilings import Tilings
+from neuromap.network.network import Network
 from neuromap.proof.prove import is_proven
 from neuromap.render.table import printable_line
+from neuromap.rollout.behaviour import class_key
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.cost.steady_figures import SteadyFigures, steady_figures
 from neuromap.simulation.cost.tick_times import ResponseSeconds, Which
+from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.sweep.run_store import RunStore
 from neuromap.sweep.sweep_spec import RunOutcome, SweepRun, network_digest, told_options
 from neuromap.verification.law import hold_against_reference
 from neuromap.version import __version__
 
 
-class Measurements:
-    """Results of candidates, each mapped and simulated once; a context manager."""
+@dataclass(frozen=True, eq=False)
+class Setting(Value):
+    """Setting shared by all candidates of a search."""
 
+    network: Network  # the network
+    chips: Mapping[str, ChipSpec]  # by name
+    # (n_frames, size): checked input frames of every stimulus; the first one is used for verification
+    stimuli: tuple[Mapping[str, NDArray[np.bool_]], ...]
+    verify: bool  # whether to compare chip and reference
+    engine: EngineChoice  # engine of the simulations
+    # by behaviour class (:func:`neuromap.rollout.behaviour.class_key`), if each has its own weights
+    networks: Mapping[tuple[int, ...], Network] = field(default_factory=lambda: ReadOnlyMapping({}))
+    # description of the stimuli: ``n_frames``, ``n_stimuli`` and, for random ones, ``seed`` and ``density``
+    stimulus: Mapping[str, Any] = field(default_factory=lambda: ReadOnlyMapping({}))
+
+    def network_of(self, values: tuple[int, ...]) -> Network:
+        """Network with the weights for a pattern (R of every edge)."""
+        if not self.networks:
+            return self.network
+        return self.networks[class_key(RolloutPattern(self.network, values))]
+
+    def only(self, network: Network) -> Setting:
+        """Return the same setting for one network."""
+        return replace(self, network=network, networks=ReadOnlyMapping({}))
+
+
+class Figures(NamedTuple):
+    """Figures of a row, or proven bounds on them: one per objective, in the order of ``OBJECTIVES``, times first."""
+
+    # first_response, full_response, worst_case_reaction, frame_period: seconds
+    first_response: float
+    full_response: float
+    worst_case_reaction: float
+    frame_period: float
+    error: float  # fraction of the images classified wrongly at the deadline; NaN without a deadline
+    cores: float  # cores in use
+    energy: float  # joules per frame; NaN if the chip has no figures
+
+    @property
+    def times(self) -> tuple[float, ...]:
+        """All but accuracy, cores and energy."""
+        return self[:N_TIMES]
+
+
+N_FIGURES = len(Figures._fields)
+N_TIMES = sum(objective.bound is None for objective in OBJECTIVES)
+
+
+def figures_of(measured: Measured, tick_seconds: float, accuracy: float | None = None) -> Figures:
+    """Figures of a measured candidate; infinite if it does not fit."""
+    if measured.status != "mapped":
+        return Figures(*(math.inf,) * N_FIGURES)
+    cores = math.nan if measured.cores is None else float(measured.cores)
+    error = math.nan if accuracy is None else 1 - accuracy
+    return Figures(*times_of(measured, tick_seconds), error, cores, nan_of(measured.energy_joules))
+
+
+def times_of(measured: Measured, tick_seconds: float) -> RowSeconds:
+    """Return the times of a mapped candidate: as measured, else from ticks of fixed length (NaN if they have none)."""
+    ticks = (getattr(measured, name) for name in IN_TICKS)
+    return measured.seconds or RowSeconds(*(math.nan if t is None else t * tick_seconds for t in ticks))
+
+
+def fixed_tick(chip: ChipSpec) -> float:
+    """Length of a chip's ticks; NaN if they last as long as their work."""
+    return math.nan if chip.is_timed else chip.tick_seconds
+
+
+TIMED_DIGITS = 6
+"""Digits of seconds compared if ticks last as long as their work: equal ones differ by 0.001 % at most."""
+
+
+def compared(figures: Figures, objectives: Collection[Objective], *, is_timed: bool = False) -> Figures:
+    """Keep the figures that are compared, times to fewer digits if measured; others become NaN in every row."""
+    # Rounding keeps the order, so rounded bounds bound rounded times. With a tolerance on all four, as energy has one,
+    # each of three rows could dominate the next.
+    if is_timed:
+        rounded = (float(f"{seconds:.{TIMED_DIGITS}g}") for seconds in figures.times)
+        figures = Figures._make((*rounded, *figures[N_TIMES:]))
+    if len(objectives) == N_FIGURES:
+        return figures
+    return Figures._make(
+        figure if objective in objectives else math.nan for figure, objective in zip(figures, OBJECTIVES, strict=True)
+    )
+
+
+def nan_of(number: float | None) -> float:
+    """Replace a missing figure by NaN."""
+    return math.nan if number is None else number
+
+
+# Result of a candidate that was mapped and simulated.
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Result of a candidate; figures are ``None`` if it does not fit."""
+
+    status: Literal["mapped", "does not fit"]  # whether it was mapped
+    message: str = ""  # why not, in one line
+    schedule: Literal["steps", "ticks"] = "steps"  # unit of the schedule that was mapped
+    # frame_period_ticks, first_response_ticks, full_response_ticks, worst_case_reaction_ticks: of the schedule that was
+    # mapped; a frame period that is a ``Fraction`` is the mean of unequal intervals
+    frame_period_ticks: Time | None = None
+    first_response_ticks: int | None = None
+    full_response_ticks: int | None = None
+    worst_case_reaction_ticks: int | None = None
+    full_response_exact: bool | None = None  # else it is an upper bound
+    cores: int | None = None  # cores in use
+    energy_joules: float | None = None  # per frame, mean over the stimuli
+    # half width of its 95 % confidence interval; ``None`` also with a single stimulus
+    energy_half_width_joules: float | None = None
+    verified: bool | None = None  # chip against reference; ``None`` if not asked for
+    proven: bool | None = None  # for every input; ``None`` if not verified
+    # seconds, bound_seconds: the same times if ticks last as long as their work, from the event simulation and at most
+    seconds: RowSeconds | None = None
+    bound_seconds: RowSeconds | None = None
+    # mapper stages cut short by the exploration's time limit, where more time may find fewer cores; and ``"energy"`` if
+    # it was measured with one stimulus only, or not at all
+    cut_short: tuple[str, ...] = ()
+
+
+class Measurements:
+    """Results of candidates by fingerprint, each mapped and simulated once; a context manager."""
+
+    # A row of the store (as sweeps use for their runs) is named as reports show it and has, besides its figures, a
+    # record with a checksum, from which it is restored. Rows that were cut short are kept in memory only.
     # store: file of the kept rows; ``None`` to keep them in memory only
 
     def __init__(
@@ -51,18 +182,21 @@ class Measurements:
         workers: Workers = Workers(),  # noqa: B008 - a value
         until: float | None = None,
     ) -> None:
-        self._must_be_verified = setting.verify
+        self._setting, self._name_of, self._path = setting, name_of, store
         on_cluster = workers.scheduler is not None
         alone = workers.processes == 1 and not on_cluster
         work = RowWork.of(setting, until, alone=alone, on_cluster=on_cluster)
-        self._kept = KeptRows(store, setting, name_of)
         self._runner = job_runner(measure_row, work, workers, "explore")
         self._ahead = Ahead(self._runner)
+        self._store: RunStore | None = None
+        self._rows: dict[str, Measured | None] = {}
+        self._digests: dict[int, str] = {}
         self._open = ExitStack()
 
     def __enter__(self) -> Measurements:
         with ExitStack() as opening:
-            opening.enter_context(self._kept)
+            if self._path is not None:
+                self._store = opening.enter_context(RunStore(self._path))
             opening.enter_context(self._runner)
             self._open = opening.pop_all()
         return self
@@ -89,90 +223,24 @@ class Measurements:
         known = self._known(fingerprint)
         if known is not None:
             return known
-        measured = self._ahead.get(fingerprint, candidate)
-        self._kept.add(fingerprint, candidate, measured)
+        self._rows[fingerprint] = measured = self._ahead.get(fingerprint, candidate)
+        if self._store is not None and not measured.cut_short:  # it is on the disk when the call returns
+            outcome = _outcome(measured, fixed_tick(self._setting.chips[candidate.chip]))
+            self._store.keep(self._run(fingerprint, candidate), outcome, record_of(fingerprint, measured))
         return measured
 
     def _known(self, fingerprint: str) -> Measured | None:
         """Look up a result; ignore one that is not verified if it must be."""
-        found = self._kept.get(fingerprint)
-        if found is not None and found.status == "mapped" and self._must_be_verified and found.verified is None:
-            return None
-        return found
-
-
-# The work of a worker: one candidate measured, whatever machine it is on.
-class RowWork(NamedTuple):
-    """Work shared by all rows."""
-
-    version: str  # of neuromap, in the process that asks
-    setting: Setting  # setting of all candidates
-    # time at which mappings end their searches, by the monotonic clock, which all processes of a machine share
-    until: float | None
-    # the same by the wall clock, the only one that machines share; ``None`` if all workers are on this machine
-    until_on_cluster: float | None
-    # tilings of rows mapped before, if one process maps them all: other workers would get a copy once, and never send
-    # back what they find
-    known: dict[str, Tilings] | None
-
-    @classmethod
-    def of(cls, setting: Setting, until: float | None, *, alone: bool, on_cluster: bool) -> RowWork:
-        """Make it for workers of this machine, for this process only (``alone``), or for those of a cluster."""
-        on_wall = None if until is None or not on_cluster else until - time.monotonic() + time.time()
-        return cls(__version__, setting, until, on_wall, {} if alone else None)
-
-    @property
-    def until_here(self) -> float | None:
-        """Time at which mappings end their searches, by the monotonic clock of this process."""
-        if self.until_on_cluster is None:
-            return self.until
-        return self.until_on_cluster - time.time() + time.monotonic()
-
-
-def measure_row(work: RowWork, job: tuple[str, Candidate]) -> Measured:
-    """Measure a candidate."""
-    require_one_version(work.version)
-    return evaluate(work.setting, job[1], work.known, work.until_here)
-
-
-# ``KeptRows``: measured rows, in a store as sweeps use for their runs, or in memory.
-class KeptRows:
-    """Rows by fingerprint; a context manager."""
-
-    # A row of the store is named as reports show it and has, besides its figures, a record with a checksum, from which
-    # it is restored. Rows that were cut short are kept in memory only.
-    # store: file of the rows; ``None`` for memory only
-
-    def __init__(self, store: str | Path | None, setting: Setting, name_of: Callable[[tuple[int, ...]], str]) -> None:
-        self._path, self._setting, self._name_of = store, setting, name_of
-        self._store: RunStore | None = None
-        self._known: dict[str, Measured | None] = {}
-        self._digests: dict[int, str] = {}
-
-    def __enter__(self) -> KeptRows:
-        self._store = None if self._path is None else RunStore(self._path)
-        return self
-
-    def __exit__(self, kind: object, error: object, trace: object) -> None:
-        if self._store is not None:
-            self._store.__exit__(kind, error, trace)
-
-    def get(self, fingerprint: str) -> Measured | None:
-        """Look up a row; ``None`` if there is none."""
-        if fingerprint not in self._known:
+        if fingerprint not in self._rows:
             record = None if self._store is None else self._store.record(fingerprint)
             try:
-                self._known[fingerprint] = None if record is None else measured_of(fingerprint, record)
+                self._rows[fingerprint] = None if record is None else measured_of(fingerprint, record)
             except InputError as error:
                 raise InputError(f"store {self._path}: row {fingerprint[:12]}, {error}; name another file") from None
-        return self._known[fingerprint]
-
-    def add(self, fingerprint: str, candidate: Candidate, measured: Measured) -> None:
-        """Keep a row: it is on the disk when the call returns."""
-        self._known[fingerprint] = measured
-        if self._store is not None and not measured.cut_short:
-            outcome = _outcome(measured, fixed_tick(self._setting.chips[candidate.chip]))
-            self._store.keep(self._run(fingerprint, candidate), outcome, record_of(fingerprint, measured))
+        found = self._rows[fingerprint]
+        if found is not None and found.status == "mapped" and self._setting.verify and found.verified is None:
+            return None
+        return found
 
     def _run(self, fingerprint: str, candidate: Candidate) -> SweepRun:
         network, told = self._setting.network_of(candidate.values), self._setting.stimulus
@@ -216,6 +284,40 @@ def _outcome(measured: Measured, tick_seconds: float) -> RunOutcome:
     return RunOutcome("mapped", figures=figures)
 
 
+# The work of a worker: one candidate measured, whatever machine it is on.
+class RowWork(NamedTuple):
+    """Work shared by all rows."""
+
+    version: str  # of neuromap, in the process that asks
+    setting: Setting  # setting of all candidates
+    # time at which mappings end their searches, by the monotonic clock, which all processes of a machine share
+    until: float | None
+    # the same by the wall clock, the only one that machines share; ``None`` if all workers are on this machine
+    until_on_cluster: float | None
+    # tilings of rows mapped before, if one process maps them all: other workers would get a copy once, and never send
+    # back what they find
+    known: dict[str, Tilings] | None
+
+    @classmethod
+    def of(cls, setting: Setting, until: float | None, *, alone: bool, on_cluster: bool) -> RowWork:
+        """Make it for workers of this machine, for this process only (``alone``), or for those of a cluster."""
+        on_wall = None if until is None or not on_cluster else until - time.monotonic() + time.time()
+        return cls(__version__, setting, until, on_wall, {} if alone else None)
+
+    @property
+    def until_here(self) -> float | None:
+        """Time at which mappings end their searches, by the monotonic clock of this process."""
+        if self.until_on_cluster is None:
+            return self.until
+        return self.until_on_cluster - time.time() + time.monotonic()
+
+
+def measure_row(work: RowWork, job: tuple[str, Candidate]) -> Measured:
+    """Measure a candidate."""
+    require_one_version(work.version)
+    return evaluate(work.setting, job[1], work.known, work.until_here)
+
+
 # Map one candidate and measure it: the work of a process that assists a search.
 _BEFORE_REFUSALS: tuple[Stage, ...] = ("tiling", "splitters", "packing")
 """Stages that, with more time, may find that a network fits."""
@@ -233,12 +335,14 @@ def evaluate(
     """Map a candidate, measure its energy, verify it."""
     network = setting.network_of(candidate.values)
     rollout = Rollout(network, RolloutPattern(network, candidate.values), candidate.execution)
-    options = options_of(candidate, None if until is None else _seconds_of_searches(setting, until))
-    options = options.meant_for(setting.chips[candidate.chip])
+    chip, seconds = setting.chips[candidate.chip], None
+    if until is not None:  # the time left, or a share of it if the row is verified and measured afterwards
+        seconds = max(_LEAST_SECONDS, (until - time.monotonic()) * (_SEARCHED if setting.verify else 1))
+    options = options_of(candidate, seconds).meant_for(chip)
     budget = Budget(options.seconds)
     tilings = None if known is None else _kept(known, candidate.chip)
     try:
-        mapped = map_with_stages(rollout, setting.chips[candidate.chip], options, tilings=tilings)
+        mapped = map_with_stages(rollout, chip, options, tilings=tilings)
     except InputError as error:
         if candidate.spread is None:
             raise
@@ -262,6 +366,16 @@ def evaluate(
     answers = {source: steps * scale for source, steps in timed.answers.items()}
     reaction = timed.worst_case_reaction(None, scale)
     clock = ResponseSeconds(program, None if figures is None else figures.seconds)
+
+    def seconds_of(which: Which) -> RowSeconds | None:
+        """Convert times in ticks to timed seconds; ``None`` if ticks are of fixed length or were not timed."""
+        if clock.frames is None:
+            return None
+        waited = clock.reaction(answers, reaction - max(answers.values()), which)
+        first, full = ([clock.of(t, name, which) or 0.0 for name, t in of.items()] for of in (firsts, fulls))
+        spans = min(first), max(full), waited, float(clock.frames.frame_period(which).mean())
+        return RowSeconds._make(t for t in spans if t is not None)
+
     return Measured(
         "mapped",
         schedule="ticks" if timed.is_tick_level else "steps",
@@ -275,47 +389,17 @@ def evaluate(
         energy_half_width_joules=None if energy is None else energy.half_width,
         verified=verified,
         proven=proven,
-        seconds=_row_seconds(clock, "measured", firsts, fulls, answers, reaction),
-        bound_seconds=_row_seconds(clock, "bound", firsts, fulls, answers, reaction),
+        seconds=seconds_of("measured"),
+        bound_seconds=seconds_of("bound"),
         cut_short=(*mapped.cut_short, *measured_in_haste),
     )
 
 
-def _row_seconds(
-    clock: ResponseSeconds,
-    which: Which,
-    firsts: Mapping[str, int],
-    fulls: Mapping[str, int],
-    answers: Mapping[str, int],
-    reaction: int,
-) -> RowSeconds | None:
-    """Convert times in ticks to timed seconds; ``None`` if ticks are of fixed length or were not timed."""
-    if clock.frames is None:
-        return None
-    waited = clock.reaction(answers, reaction - max(answers.values()), which)
-    first, full = ([clock.of(t, name, which) or 0.0 for name, t in of.items()] for of in (firsts, fulls))
-    spans = min(first), max(full), waited, float(clock.frames.frame_period(which).mean())
-    return RowSeconds._make(t for t in spans if t is not None)
-
-
-def _seconds_of_searches(setting: Setting, until: float) -> float:
-    """Seconds for the mapper: those left, or a share of them if the row is verified and measured afterwards."""
-    left = until - time.monotonic()
-    return max(_LEAST_SECONDS, left * (_SEARCHED if setting.verify else 1))
-
-
 def options_of(candidate: Candidate, seconds: float | None = None) -> MappingOptions:
     """Mapper options of a candidate."""
-    return MappingOptions(
-        splitters=candidate.splitters,  # type: ignore[arg-type]
-        ticks_per_step=candidate.ticks_per_step,
-        wide=candidate.wide,  # type: ignore[arg-type]
-        wide_ticks=candidate.wide_ticks,
-        phases=candidate.phases,  # type: ignore[arg-type]
-        objective="deliveries" if candidate.spread is None else "tick",
-        max_cores=candidate.spread,
-        seconds=seconds,
-    )
+    chosen: dict[str, Any] = {name: getattr(candidate, name) for name in CHOICES}
+    chosen["objective"] = "deliveries" if candidate.spread is None else "tick"
+    return MappingOptions(**chosen, max_cores=candidate.spread, seconds=seconds)
 
 
 def _forget(known: dict[str, Tilings] | None, chip: str, cut_short: Sequence[str]) -> None:
@@ -358,6 +442,7 @@ _LARGEST = 1 << 53
 _LONGEST_MESSAGE = 2000
 _WHOLE = ("first_response_ticks", "full_response_ticks", "worst_case_reaction_ticks", "cores")
 _FRACTION = re.compile(r"[1-9][0-9]{0,15}/[1-9][0-9]{0,15}", re.ASCII)
+_SCHEDULES = ("steps", "ticks")
 _ENERGIES = ("energy_joules", "energy_half_width_joules")
 _SECONDS = ("seconds", "bound_seconds")
 """Fields that a record has only if ticks are timed."""
@@ -406,32 +491,28 @@ def measured_of(fingerprint: str, record: str) -> Measured:
 def _measured(record: Mapping[str, Any]) -> Measured | None:
     """Check a record: all figures if mapped, none if it does not fit; ``None`` if it is wrong."""
     found = {name: record[name] for name in _KEPT if name in record}
-    if len(found) != len(_KEPT) or not isinstance(found["message"], str):
+    if len(found) != len(_KEPT) or not isinstance(found["message"], str) or found["schedule"] not in _SCHEDULES:
         return None
-    if found["schedule"] not in ("steps", "ticks"):
-        return None
-    message = printable_line(found["message"], _LONGEST_MESSAGE)
+    found["message"] = printable_line(found["message"], _LONGEST_MESSAGE)
     if found["status"] == "does not fit":
-        plain = Measured("does not fit", message=message, schedule=found["schedule"])
-        return plain if message and all(found[name] is None for name in _FIGURES) else None
-    if found["status"] != "mapped" or not all(_is_count(found[name]) for name in _WHOLE):
-        return None
-    if (period := _period(found["frame_period_ticks"])) is None:
-        return None
-    energies = {name: found[name] for name in _ENERGIES}
-    if not all(energy is None or _is_amount(energy) for energy in energies.values()):
-        return None
-    if not isinstance(found["full_response_exact"], bool) or not isinstance(found["verified"], bool | None):
-        return None
+        return Measured(**found) if found["message"] and all(found[name] is None for name in _FIGURES) else None
+    found["frame_period_ticks"] = _period(found["frame_period_ticks"])
     found["proven"] = record.get("proven")  # missing in some records
-    if not isinstance(found["proven"], bool | None):
-        return None
-    energies = {name: None if energy is None else float(energy) for name, energy in energies.items()}
     timed = {name: record[name] for name in _SECONDS if name in record}
-    if not all(map(_are_times, timed.values())):
+    is_right = (
+        found["status"] == "mapped"
+        and all(_is_count(found[name]) for name in _WHOLE)
+        and found["frame_period_ticks"] is not None
+        and all(found[name] is None or _is_amount(found[name]) for name in _ENERGIES)
+        and isinstance(found["full_response_exact"], bool)
+        and all(isinstance(found[name], bool | None) for name in ("verified", "proven"))
+        and all(map(_are_times, timed.values()))
+    )
+    if not is_right:
         return None
-    seconds = {name: RowSeconds(*map(float, times)) for name, times in timed.items()}
-    return Measured(**{**found, "message": message, "frame_period_ticks": period, **energies, **seconds})
+    found |= {name: float(found[name]) for name in _ENERGIES if found[name] is not None}
+    found |= {name: RowSeconds(*map(float, times)) for name, times in timed.items()}
+    return Measured(**found)
 
 
 def _period(value: Any) -> Time | None:

@@ -2,32 +2,197 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from neuromap.accuracy.measure import MOST_FRAMES, ImageFrames, accuracy_of_reference
+from neuromap.arrays.array_types import Ints
+from neuromap.arrays.frozen import ReadOnly, adopted
+from neuromap.arrays.packed_rows import run_heads
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.arrays.times import whole
+from neuromap.arrays.times import Time, whole
+from neuromap.arrays.value import Value
+from neuromap.datasets.tracks import ImageSet
 from neuromap.errors import InputError
 from neuromap.explorer.answer.exploration import Deadline, TrainedClass
-from neuromap.explorer.answer.rows import Candidate, ExploredRow
-from neuromap.explorer.candidates.asked import MappingChoice
+from neuromap.explorer.answer.limits import CHOICES, Candidate, ExploredRow
+from neuromap.explorer.candidates.asked import MappingChoice, core_bound_of_row
 from neuromap.explorer.candidates.named_patterns import NamedPatterns, named_patterns
-from neuromap.explorer.candidates.pattern_space import PatternSpace
-from neuromap.explorer.candidates.row_bounds import core_bound_of_row
-from neuromap.explorer.candidates.trained_spaces import TrainedNetwork, trained_networks, untrained_classes
-from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy, Group, RowPlace, groups_of
-from neuromap.explorer.search.measured import Measured
+from neuromap.explorer.candidates.pattern_space import PatternSpace, TrainedNetwork, trained_networks, untrained_classes
+from neuromap.explorer.search.measurements import Figures, Measured, Setting, fingerprint_of_setting, nan_of
+from neuromap.files.argument_checks import needs, real_number
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.jobs.results_file import fingerprint_of_chip
 from neuromap.network.network import Network
 from neuromap.render.quantities import with_unit
 from neuromap.rollout.behaviour import class_key, count_behaviour_classes
 from neuromap.rollout.class_numbers import ClassNumbers
 from neuromap.rollout.pattern import RolloutPattern
+from neuromap.rollout.schedule.rollout import Rollout
+
+
+class RowPlace(NamedTuple):
+    """Position of a row."""
+
+    group: int  # number of its group
+    row: int  # its position in the table of the group's mapping choice
+
+
+@dataclass(frozen=True, eq=False)
+class Group(ReadOnly, Value):
+    """Rows of one mapping choice with equal times, either all of the given pattern's class or none."""
+
+    choice: MappingChoice  # chip, splitters and ticks per step
+    rows: Ints  # (n,): positions in the choice's table, the cheapest by estimate first
+    is_given_class: bool  # whether they are of the given pattern's class
+    # first and full response, worst-case reaction and frame period in ticks, or lower bounds on them
+    ticks: tuple[int, int, int, Time]
+    bounds: Figures  # proven bounds on the figures of all of them
+
+    @property
+    def core_bound(self) -> int:
+        """Proven lower bound on the cores of any mapping of any of the rows."""
+        return int(self.bounds.cores)
+
+
+def groups_of(choice: MappingChoice, accuracy: DeadlineAccuracy | None) -> list[Group]:
+    """Group the rows of a mapping choice by their times and by membership of the given pattern's class."""
+    table = choice.table
+    columns = (~table.needs_retraining, *choice.optimistic())
+    order = adopted(np.lexsort((table.estimate, *columns[::-1])))  # so that the groups keep parts of it
+    ranked = np.stack([column[order] for column in columns], axis=1)
+    starts = np.flatnonzero(run_heads(ranked))
+    groups = []
+    for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(order)], strict=True):
+        first, full, reaction, ticks_of_frames, frames = ranked[start, 1:].tolist()
+        ticks = first, full, reaction, whole(Fraction(ticks_of_frames, frames))
+        times = (count * choice.tick_seconds for count in ticks)
+        error = math.nan
+        if accuracy is not None:  # one row represents all, as their times are equal
+            network, values = table.graph.network, table.pattern(int(order[start]))
+            n_frames = accuracy.most_frames(choice, ticks)
+            error = 1 - accuracy.class_at_most(network, values, n_frames, exact=choice.knows_frames)
+        cores = choice.class_bound if ranked[start, 0] else choice.core_bound
+        bounds = Figures._make((*times, error, float(cores), nan_of(choice.energy_bound(ticks[3], cores))))
+        groups.append(Group(choice, order[start:stop], bool(ranked[start, 0]), ticks, bounds))
+    return groups
+
+
+# Accuracy at a deadline: accuracy of the last frame known by then, by the definition of a rollout.
+#
+# The stimulus is shown in every frame, each image from the initial state, as :mod:`neuromap.accuracy` does. The class
+# that a frame names depends on weights and pattern alone, so it is known before a row is mapped; the row determines
+# when it is known.
+#
+# Patterns share a curve of accuracy over frames if their curves are proven equal. With an image that is the same in
+# every frame, a node that reads the input has the same sum in every frame from 1 on, whether the edge streams or not:
+# so all edges that leave the input may be taken as sequential. Then nothing reads the input's frame 0, and if no node
+# fires without spikes, initial frames match and patterns of one class give the same frames, counted from the first that
+# depends on the stimulus (docs/theorems/one-row.md).
+
+
+Values = tuple[int, ...]
+
+
+class DeadlineAccuracy:
+    """Accuracy of rows at a deadline; curves over frames are computed once."""
+
+    # seconds: the deadline, in seconds from stimulus onset
+
+    def __init__(self, seconds: float, images: ImageSet, trained: Sequence[TrainedNetwork], seed: int = 0) -> None:
+        if not 0 < real_number("deadline", seconds) < math.inf:
+            raise InputError(f"deadline = {seconds} s: must be above 0, and finite")
+        needs("explore: images", images, ImageSet)
+        if images.is_stream:  # the frames seen depend on the times of the mapped program
+            raise InputError(
+                f"explore: {images.name} are streams, whose accuracy depends on when a mapped program samples them; "
+                "take stills, or measure each network with neuromap accuracy"
+            )
+        self.seconds, self.images, self.seed = float(seconds), images, seed
+        self._by_network = {one.network: _Curves(one, images, seed) for one in trained}
+
+    def most_frames(self, choice: MappingChoice, ticks: tuple[int, int, int, Time]) -> int:
+        """Count the frames of a group known by the deadline, or bound them from above if ticks are timed."""
+        known = self._known(ticks[0], ticks[3], choice.tick_seconds)
+        # rows with more frames than can be decided on are refused once measured
+        return min(MOST_FRAMES, known) if choice.chip.is_timed else self._checked(known)
+
+    def n_frames(self, measured: Measured, chip: ChipSpec) -> int | None:
+        """Count the frames of a row known by the deadline; ``None`` if it was not mapped, or not timed."""
+        first, period = measured.first_response_ticks, measured.frame_period_ticks
+        if first is None or period is None:
+            return None
+        if not chip.is_timed:
+            return self._checked(self._known(first, period, chip.tick_seconds))
+        if measured.seconds is None:
+            return None
+        left = self.seconds * (1 + 1e-9) - measured.seconds.first_response
+        return self._checked(0 if left < 0 else math.floor(left / measured.seconds.frame_period) + 1)
+
+    def _known(self, first: int, period: Time, tick_seconds: float) -> int:
+        """Count the frames known by the deadline, with ticks of fixed length."""
+        # first: first response in ticks
+        # period: frame period in ticks; at unequal intervals, only frames known wherever the stimulus begins count
+        ticks = math.floor(self.seconds / tick_seconds * (1 + 1e-9))  # 3 ms are 3 ticks of 1 ms
+        return 0 if ticks < first else (ticks - first) // period + 1
+
+    def _checked(self, found: int) -> int:
+        if found > MOST_FRAMES:
+            raise InputError(
+                f"deadline {with_unit(self.seconds, 's')}: {found} frames are known by then; at most {MOST_FRAMES} are "
+                "decided on, give an earlier one"
+            )
+        return found
+
+    def of(self, network: Network, values: Values, n_frames: int) -> float:
+        """Accuracy of the last of ``n_frames`` frames, as a fraction of the images; 0 without frames."""
+        return self._by_network[network].first(values, n_frames)[-1] if n_frames else 0.0
+
+    def at_most(self, network: Network, values: Values, n_frames: int, *, exact: bool = False) -> float:
+        """Upper bound on the accuracy of a pattern if at most (or exactly) ``n_frames`` frames are known."""
+        frames = self._by_network[network].first(values, n_frames)
+        return max(frames[-1:] if exact else frames, default=0.0)
+
+    def class_at_most(self, network: Network, values: Values, n_frames: int, *, exact: bool) -> float:
+        """Upper bound on the accuracy of all patterns of a behaviour class; see :meth:`at_most`."""
+        if n_frames and not self._by_network[network].are_of_class:
+            return 1.0
+        return self.at_most(network, values, n_frames, exact=exact)
+
+
+class _Curves:
+    """Accuracy over frames of the patterns of one trained network."""
+
+    def __init__(self, trained: TrainedNetwork, images: ImageSet, seed: int) -> None:
+        self._network, self._images, self._seed = trained.network, images, seed
+        shown = ImageFrames.of(Rollout(trained.network, trained.pattern), images, 1, seed)
+        self._is_constant = shown.encoding.is_constant
+        nodes = (node for name, node in trained.network.nodes.items() if name not in trained.network.inputs)
+        self._is_silent = all(node.threshold is not None and (node.threshold >= 1).all() for node in nodes)
+        leaving = sum(source in trained.network.inputs for source, _ in trained.network.edges)
+        self.are_of_class = self._is_constant and self._is_silent and leaving == 1
+        self._known: dict[Values, tuple[float, ...]] = {}
+
+    def first(self, values: Values, n_frames: int) -> tuple[float, ...]:
+        """Accuracies of ``n_frames`` frames, from the first that depends on the stimulus on."""
+        if not n_frames:
+            return ()
+        # equal keys: patterns whose curves are proven equal
+        key, inputs = values, self._network.inputs
+        if self._is_constant:
+            key = tuple(0 if u in inputs else r for (u, _), r in zip(self._network.edges, values, strict=True))
+            key = class_key(RolloutPattern(self._network, key)) if self._is_silent else key
+        if len(self._known.get(key, ())) < n_frames:
+            rollout = Rollout(self._network, RolloutPattern(self._network, values))
+            n_more = min(MOST_FRAMES, 1 << (n_frames - 1).bit_length())  # rows with a few more may follow
+            self._known[key] = accuracy_of_reference(rollout, self._images, n_more, seed=self._seed)
+        return self._known[key][:n_frames]
 
 
 def asked_networks(network: Network, trained: Any, images: Any, deadline: Any) -> tuple[TrainedNetwork, ...]:
@@ -66,7 +231,6 @@ def deadline_of(
         return None
     mine = [number or 0 for number in numbers.of_patterns([one.pattern for one in weights])]
     n_classes, images = count_behaviour_classes(space.graph.network), accuracy.images
-    titled = zip(mine, weights, strict=True)
     return Deadline(
         seconds=accuracy.seconds,
         data=images.name,
@@ -76,7 +240,7 @@ def deadline_of(
         seed=accuracy.seed,
         trained=tuple(
             TrainedClass(number, names.name_of(one.pattern.values), one.network.name, one.file)
-            for number, one in titled
+            for number, one in zip(mine, weights, strict=True)
         ),
         n_untrained=None if n_classes is None else n_classes - len(mine),
         untrained=untrained_classes(space, numbers, names, mine),
@@ -87,7 +251,7 @@ def check_deadline(rows: SearchRows) -> None:
     """Refuse a deadline before any response."""
     if rows.accuracy is None or not rows.groups:
         return
-    earliest = min((group for group in rows.groups), key=lambda group: group.bounds.first_response)
+    earliest = min(rows.groups, key=lambda group: group.bounds.first_response)
     if not rows.accuracy.most_frames(earliest.choice, earliest.ticks):
         wanted, least = (with_unit(s, "s") for s in (rows.accuracy.seconds, earliest.bounds.first_response))
         raise InputError(
@@ -115,9 +279,8 @@ class SearchRows:
         choice, row = self.groups[place.group].choice, place.row
         table = choice.table
         values, execution = self.named.get(place) or (table.pattern(row), table.executions[table.execution[row]])
-        asked = choice.options
-        options = (asked.splitters, asked.ticks_per_step, asked.wide, asked.wide_ticks, asked.phases, asked.max_cores)
-        return Candidate(values, execution, choice.chip.name, *options)
+        chosen = (getattr(choice.options, name) for name in (*CHOICES, "max_cores"))
+        return Candidate(values, execution, choice.chip.name, *chosen)
 
     def fingerprint(self, place: RowPlace) -> str:
         """Digest of everything that the result of a row depends on."""
@@ -150,42 +313,28 @@ class SearchRows:
         n_frames = self.accuracy.most_frames(choice, group.ticks)
         return self.accuracy.at_most(choice.table.graph.network, values, n_frames, exact=choice.knows_frames)
 
-    def frames_by_deadline(self, place: RowPlace, measured: Measured) -> int | None:
-        """Frames of a row known by the deadline; ``None`` if it was not mapped, and without a deadline."""
-        return None if self.accuracy is None else self.accuracy.n_frames(measured, self.groups[place.group].choice.chip)
-
-    def accuracy_of(self, place: RowPlace, measured: Measured) -> float | None:
-        """Accuracy of a row's representative pattern at the deadline; ``None`` as for :meth:`frames_by_deadline`."""
-        n_frames = self.frames_by_deadline(place, measured)
+    def at_deadline(self, place: RowPlace, measured: Measured) -> tuple[float, int] | tuple[None, None]:
+        """Accuracy of a row's pattern, and its known frames; ``None`` if it was not mapped, and without a deadline."""
+        choice = self.groups[place.group].choice
+        n_frames = None if self.accuracy is None else self.accuracy.n_frames(measured, choice.chip)
         if self.accuracy is None or n_frames is None:
-            return None
-        network = self.groups[place.group].choice.table.graph.network
-        return self.accuracy.of(network, self.candidate(place).values, n_frames)
+            return None, None
+        return self.accuracy.of(choice.table.graph.network, self.candidate(place).values, n_frames), n_frames
 
     def describe(self, place: RowPlace, measured: Measured | None = None) -> ExploredRow:
         """Describe a row, with the result of mapping it if there is one."""
-        known = self._before_mapping(place, bounded=measured is None)
-        if measured is None:
-            return known
-        found = {field.name: getattr(measured, field.name) for field in fields(Measured)}
-        # figures that mapping does not give, as the row does not fit or was not verified, stay as they were
-        known = replace(known, **{name: value for name, value in found.items() if value is not None})
-        accuracy, n_frames = self.accuracy_of(place, measured), self.frames_by_deadline(place, measured)
-        return replace(known, accuracy_at_deadline=accuracy, frames_by_deadline=n_frames)
-
-    def _before_mapping(self, place: RowPlace, *, bounded: bool) -> ExploredRow:
-        """Describe a row by its schedule, or by bounds if splitters or other phases may change it."""
         group, row = self.groups[place.group], place.row
         choice, candidate = group.choice, self.candidate(place)
         table = choice.table
-        bounded = bounded and not choice.knows_times
-        # a schedule in ticks may be shorter than the one in steps
+        # before mapping known by its schedule, or by bounds if splitters or other phases may change that: a schedule in
+        # ticks may be shorter than the one in steps
+        bounded = measured is None and not choice.knows_times
         if bounded:
             first, full, reaction, period = group.ticks
         else:
             first, full, reaction, ticks, frames = map(int, choice.exact_times(row))
             period = whole(Fraction(ticks, frames))
-        return ExploredRow(
+        known = ExploredRow(
             candidate=candidate,
             pattern=self.names.name_of(candidate.values),
             n_patterns=int(table.n_patterns[row]),
@@ -204,35 +353,31 @@ class SearchRows:
             energy_bound=choice.energy_bound(group.ticks[3], group.core_bound),
             accuracy_bound=None if self.accuracy is None else float(f"{1 - group.bounds.error:.12g}"),
         )
+        if measured is None:
+            return known
+        found = {field.name: getattr(measured, field.name) for field in fields(Measured)}
+        # figures that mapping does not give, as the row does not fit or was not verified, stay as they were
+        known = replace(known, **{name: value for name, value in found.items() if value is not None})
+        accuracy, n_frames = self.at_deadline(place, measured)
+        return replace(known, accuracy_at_deadline=accuracy, frames_by_deadline=n_frames)
 
 
 def search_rows(
-    choices: Sequence[MappingChoice],
-    names: NamedPatterns,
-    setting: Callable[[Network], str],
-    accuracy: DeadlineAccuracy | None = None,
+    choices: Sequence[MappingChoice], names: NamedPatterns, setting: Setting, accuracy: DeadlineAccuracy | None
 ) -> SearchRows:
     """Group the rows of all mapping choices, and find those of the named patterns."""
     groups = [group for choice in choices for group in groups_of(choice, accuracy)]
-    named = _named_rows(choices, groups, names)
-    network_of = {choice: choice.table.graph.network for choice in choices}
-    settings = {network: setting(network) for network in dict.fromkeys(network_of.values())}
-    prints = {choice: f"{settings[network_of[choice]]} {fingerprint_of_chip(choice.chip)}" for choice in choices}
-    return SearchRows(tuple(groups), tuple(named), names, ReadOnlyMapping(named), ReadOnlyMapping(prints), accuracy)
-
-
-def _named_rows(
-    choices: Sequence[MappingChoice], groups: Sequence[Group], names: NamedPatterns
-) -> dict[RowPlace, tuple[tuple[int, ...], str]]:
-    """Find the rows of the named patterns; of several in one row, the first represents it."""
     group_of_row = {choice: np.zeros(len(choice.table), np.int32) for choice in choices}
     for number, group in enumerate(groups):
         group_of_row[group.choice][group.rows] = number
-    found: dict[RowPlace, tuple[tuple[int, ...], str]] = {}
+    named: dict[RowPlace, tuple[tuple[int, ...], str]] = {}  # of several named patterns in one row the first counts
     for pattern in names.patterns:
         for choice in choices:
             for execution in choice.table.executions:
                 row = choice.table.row_of(pattern.values, execution)
                 if row >= 0:
-                    found.setdefault(RowPlace(int(group_of_row[choice][row]), row), (pattern.values, execution))
-    return found
+                    named.setdefault(RowPlace(int(group_of_row[choice][row]), row), (pattern.values, execution))
+    network_of = {choice: choice.table.graph.network for choice in choices}
+    settings = {one: fingerprint_of_setting(setting.only(one)) for one in dict.fromkeys(network_of.values())}
+    prints = {choice: f"{settings[network_of[choice]]} {fingerprint_of_chip(choice.chip)}" for choice in choices}
+    return SearchRows(tuple(groups), tuple(named), names, ReadOnlyMapping(named), ReadOnlyMapping(prints), accuracy)

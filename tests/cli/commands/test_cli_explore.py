@@ -17,7 +17,7 @@ from neuromap.errors import DoesNotFitError
 from neuromap.explorer.document import exploration_schema
 from neuromap.explorer.explore import explore
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.sweep.run_table import load_runs
+from neuromap.sweep.run_store import load_runs
 
 OBJECTIVES = ["first-response", "full-response", "worst-case-reaction", "sampling-frequency", "cores", "energy"]
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from neuromap.sweep.run_table import load_runs
+from neuromap.sweep.run_store import load_runs
 
 SPEC = """\
 format = 1

@@ -15,9 +15,16 @@ from neuromap.cli.arguments.options import read_pattern
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.explorer.answer.advice import advise, map_command, pattern_argument
 from neuromap.explorer.answer.exploration import Exploration, Gap
-from neuromap.explorer.answer.limits import ClosestRow, Limits, parse_bound, value_of
-from neuromap.explorer.answer.objectives import OBJECTIVES, objective_named
-from neuromap.explorer.answer.rows import Candidate, ExploredRow
+from neuromap.explorer.answer.limits import (
+    OBJECTIVES,
+    Candidate,
+    ClosestRow,
+    ExploredRow,
+    Limits,
+    objective_named,
+    parse_bound,
+    value_of,
+)
 from neuromap.network.network import Network
 from neuromap.render.quantities import UNITS, parse_quantity, with_unit
 

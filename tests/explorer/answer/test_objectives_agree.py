@@ -11,11 +11,9 @@ import neuromap as nm
 from neuromap.cli.commands.explore import explore as explore_command
 from neuromap.explorer.answer.advice import list_rows
 from neuromap.explorer.answer.exploration import Deadline, Exploration, Gap, TrainedClass
-from neuromap.explorer.answer.limits import Limits, value_of
-from neuromap.explorer.answer.objectives import OBJECTIVES
-from neuromap.explorer.answer.rows import Candidate, ExploredRow
+from neuromap.explorer.answer.limits import OBJECTIVES, Candidate, ExploredRow, Limits, value_of
 from neuromap.explorer.document import exploration_schema
-from neuromap.explorer.search.measured import N_FIGURES, N_TIMES, Measured, figures_of
+from neuromap.explorer.search.measurements import N_FIGURES, N_TIMES, Measured, figures_of
 from neuromap.explorer.text import exploration_table
 from neuromap.network.network import Network
 from neuromap.options import options_of

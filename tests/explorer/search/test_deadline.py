@@ -27,7 +27,7 @@ from neuromap.rollout.behaviour import equivalent
 from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
 from neuromap.simulation.cost.steady_figures import steady_figures
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.sweep.run_table import load_runs
+from neuromap.sweep.run_store import load_runs
 
 SKIP = [("I", "A"), ("A", "B"), ("B", "O"), ("A", "O"), ("A", "A")]
 TWO_WAYS = [("I", "A"), ("I", "B"), ("A", "O"), ("B", "O")]
@@ -140,8 +140,8 @@ def test_front_and_rows_are_those_of_running_everything(data, chip):
     n_frames=st.integers(1, 4),
 )
 def test_patterns_share_a_curve_only_where_theirs_are_equal(edges, seed, least, n_frames):
-    from neuromap.explorer.candidates.trained_spaces import trained_networks
-    from neuromap.explorer.search.deadline_accuracy import DeadlineAccuracy
+    from neuromap.explorer.candidates.pattern_space import trained_networks
+    from neuromap.explorer.search.search_rows import DeadlineAccuracy
 
     net, pictures = network(edges, seed, least_threshold=least), images(20)
     for members in classes_of(net):

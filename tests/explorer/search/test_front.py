@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from neuromap.explorer.answer.objectives import OBJECTIVES
+from neuromap.explorer.answer.limits import OBJECTIVES
 from neuromap.explorer.search.front import dominated_by, excluded_by, front_of
-from neuromap.explorer.search.measured import Figures, compared
+from neuromap.explorer.search.measurements import Figures, compared
 
 FIGURES = st.sampled_from([0.0, 1.0, 2.0, np.nan, np.inf])
 TABLES = st.tuples(st.integers(0, 12), st.integers(1, 4)).flatmap(lambda s: arrays(np.float64, s, elements=FIGURES))

@@ -8,17 +8,15 @@ import time
 import numpy as np
 
 import neuromap as nm
-from neuromap.explorer.answer.rows import Candidate
+from neuromap.explorer.answer.limits import Candidate
 from neuromap.explorer.candidates.pattern_space import pattern_space
 from neuromap.explorer.candidates.schedules import graph_of
-from neuromap.explorer.explore import explore, hurried_space
-from neuromap.explorer.search.best_first import Effort
-from neuromap.explorer.search.measurements import Measurements, evaluate
-from neuromap.explorer.search.setting import Setting
+from neuromap.explorer.explore import Effort, explore, hurried_space
+from neuromap.explorer.search.measurements import Measurements, Setting, evaluate
 from neuromap.mapping.tile.tilings import Tilings
 from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.sweep.run_table import load_runs
+from neuromap.sweep.run_store import load_runs
 
 
 def chain(*sizes: int) -> nm.Network:

@@ -17,13 +17,12 @@ import pytest
 
 import neuromap as nm
 from neuromap.errors import InputError, NeuromapError
-from neuromap.explorer.answer.rows import Candidate
+from neuromap.explorer.answer.limits import Candidate
 from neuromap.explorer.explore import explore
-from neuromap.explorer.search.measurements import RowWork, measure_row
-from neuromap.explorer.search.setting import Setting
+from neuromap.explorer.search.measurements import RowWork, Setting, measure_row
 from neuromap.network import build_network
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.sweep.run_table import load_runs
+from neuromap.sweep.run_store import load_runs
 
 QUICK = {"n_frames": 4, "n_stimuli": 1, "verify": False, "engine": "numpy"}
 FIGURES = {"grid.cores": [3, 2], "core.axons": 8, "core.neurons": 8}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 import neuromap as nm
-from neuromap.explorer.answer.rows import Candidate
+from neuromap.explorer.answer.limits import Candidate
 from neuromap.explorer.search import measurements as module
-from neuromap.explorer.search.measurements import evaluate
-from neuromap.explorer.search.setting import Setting
+from neuromap.explorer.search.measurements import Setting, evaluate
 from neuromap.mapping.tile import tilings
 from neuromap.simulation.choose_frames import RandomFrames, choose_stimuli
 from neuromap.simulation.engine.engine_choice import EngineChoice

@@ -14,8 +14,7 @@ import neuromap as nm
 from neuromap.errors import InputError
 from neuromap.explorer.candidates.pattern_space import pattern_space, row_table
 from neuromap.explorer.candidates.schedules import RowKeys, Sharing, core_weights, graph_of
-from neuromap.explorer.search.measured import Measured
-from neuromap.explorer.search.measurements import measured_of, record_of
+from neuromap.explorer.search.measurements import Measured, measured_of, record_of
 from neuromap.jobs.results_file import with_checksum
 from neuromap.rollout.class_numbers import all_class_numbers
 

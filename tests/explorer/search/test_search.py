@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import InputError, PatternError
 from neuromap.explorer import explore as exploration
-from neuromap.explorer.candidates.row_bounds import core_bound_of_all
+from neuromap.explorer.candidates.asked import core_bound_of_all
 from neuromap.explorer.explore import explore
 from neuromap.network import build_network
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.explorer.candidates.row_bounds import energy_bound
+from neuromap.explorer.candidates.asked import energy_bound
 from neuromap.network import build_network
 from neuromap.rollout.behaviour import behaviour_classes
 from neuromap.simulation.choose_frames import RandomFrames, choose_frames

@@ -19,11 +19,10 @@ import neuromap as nm
 from neuromap.errors import InputError
 from neuromap.explorer.answer.advice import map_command
 from neuromap.explorer.answer.limits import Limits
-from neuromap.explorer.candidates.row_bounds import least_tick
-from neuromap.explorer.document import exploration_schema, to_csv, to_dict
+from neuromap.explorer.candidates.asked import least_tick
+from neuromap.explorer.document import exploration_schema, to_csv, to_dict, to_html
 from neuromap.explorer.draw_front import to_svg
 from neuromap.explorer.explore import explore
-from neuromap.explorer.page import to_html
 from neuromap.explorer.text import render_text
 from neuromap.hardware.chip.chip_file import with_figures
 from neuromap.mapping.map_rollout import map_with_stages

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
-from neuromap.explorer.candidates.named_patterns import LeastResponses, class_curve
+from neuromap.explorer.candidates.named_patterns import LeastResponses, NamedPatterns
 from neuromap.explorer.explore import explore
 from neuromap.network import build_network
 from neuromap.rollout.behaviour import class_key
@@ -57,7 +57,7 @@ def test_fronts_are_those_of_every_pattern(data, networks):
 def test_no_pattern_is_below_the_curve_of_its_class(data, networks):
     net = data.draw(networks())
     for pattern in nm.rollout.enumerate_valid(net):
-        points = class_curve(pattern)
+        points = NamedPatterns(pattern, (), {}).curve
         first, full, reaction, period = times_of(pattern, "windowed")
         bound = [point for point in points if point.period <= period][-1]
         assert first >= bound.least.first
@@ -73,7 +73,7 @@ def test_with_one_output_the_fastest_phases_come_down_to_the_curve(data, network
     for pattern in list(nm.rollout.enumerate_valid(net))[:40]:
         rollout = nm.Rollout(net, pattern, "windowed")
         found = LeastResponses.of(nm.rollout.fastest_phases(rollout).rollout)
-        bounds = {point.period: point.least for point in class_curve(pattern)}
+        bounds = {point.period: point.least for point in NamedPatterns(pattern, (), {}).curve}
         if (bound := bounds.get(rollout.frame_period)) is not None and is_all_seen(net):
             assert found[:2] == bound[:2]
             assert found.full >= bound.full

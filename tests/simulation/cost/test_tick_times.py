@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import ChipError
-from neuromap.explorer.candidates.row_bounds import energy_bound
+from neuromap.explorer.candidates.asked import energy_bound
 from neuromap.hardware.chip.chip_file import with_figures
 from neuromap.hardware.chip.chip_spec import tick_costs
 from neuromap.hardware.program.chip_program import ChipProgram
