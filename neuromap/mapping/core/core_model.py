@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -254,22 +254,6 @@ class CrossbarCore:
         """Greatest theta that a neuron holds without bias axons."""
         return self.leak_limit + self.highest_alpha
 
-    def with_neurons(self, neurons: int) -> Self:
-        """Return the same core with ``neurons`` neurons."""
-        return replace(self, neurons=neurons)
-
-    def with_ample_axons(self) -> Self:
-        """Return the same core with ``AMPLE`` axons."""
-        return replace(self, axons=AMPLE)
-
-    def without_rails(self) -> Self:
-        """Return the same core with a potential wide enough for every sum."""
-        return replace(self, potential_bits=WIDE)
-
-    def with_axon_types(self, axon_types: int) -> Self:
-        """Return the same core with ``axon_types`` axon types."""
-        return replace(self, axon_types=axon_types)
-
     def plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
         """Find the plan with the fewest axons."""
         # Strategies propose palettes, bias axons are added, and the cheapest legal plan wins.
@@ -329,8 +313,26 @@ class CrossbarCore:
         """Count the axons that one neuron takes alone on a core with ample axons; ``None`` if no plan exists."""
         if self.least_axons(weights) > AMPLE // 2:
             return None
-        plan = self.with_ample_axons().plan(weights, threshold)
+        plan = self.ample_plan(weights, threshold)
         return None if plan is None else plan.n_axons
+
+    def ample_plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
+        """Find the plan with the fewest axons on a core with ample axons."""
+        return replace(self, axons=AMPLE).plan(weights, threshold, neuron)
+
+    def shortage(
+        self, weights: Ints, threshold: Ints, most_types: int, neuron: LeakNeuron | None = None
+    ) -> tuple[Literal["potential", "axon_types", "axons"], int]:
+        """Find what a neuron lacks that no number of axons helps, and how much of it would do."""
+        # most_types: axon types with which everything can be expressed; what is left then is a matter of axons
+        ample = replace(self, axons=AMPLE, potential_bits=WIDE)
+        plan = ample.plan(weights, threshold)
+        if plan is not None:
+            return "potential", int(plan.swing(neuron).max())
+        for types in range(self.axon_types + 1, most_types + 1):
+            if replace(ample, axon_types=types).plan(weights, threshold) is not None:
+                return "axon_types", types
+        return "axons", AMPLE + 1
 
 
 def _lowered(weights: Ints, threshold: Ints, core: CrossbarCore) -> Ints:

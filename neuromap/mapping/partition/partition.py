@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_model import CrossbarCore
-from neuromap.mapping.core.core_of import Cores
+from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Sources, join_sources
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import Pins
@@ -333,11 +334,7 @@ class Partition(Card):
         return regions
 
 
-def partition(
-    network: Legalised,
-    cores: Cores,
-    context: MappingContext,
-) -> Partition:
+def partition(network: Legalised, chip: ChipSpec, context: MappingContext) -> Partition:
     """Tile every population so that all tiles are legal, then pack whole tiles into cores."""
     # Cores may be more than the chip has; ``share_cores`` may still save some.
     sources = join_sources(network)
@@ -346,15 +343,15 @@ def partition(
     if name is not None and name in known:
         held, layouts, whole = known[name]
         return Partition(network, sources, held, signals_of(network, sources, held), layouts, whole)
-    by_population = tile_all(network, sources, cores, context)
+    by_population, model = tile_all(network, sources, chip, context), core_of(chip)
     tiles = [tile for i in range(len(sources)) for tile in by_population[i]]
     signals = signals_of(network, sources, tiles)
-    layouts = alone(tiles, cores.model)
+    layouts = alone(tiles, model)
     apart = _with_copies(tiles, _copies_in_cores(network, signals, layouts))
     assert apart is not None, "tiles were made for these copies"
     tiles = apart
     if options.packing:
-        tiles, layouts = _pack(network, tiles, signals, cores.model, options.pins, context.budget)
+        tiles, layouts = _pack(network, tiles, signals, model, options.pins, context.budget)
     if name is not None:
         known[name] = (tuple(tiles), layouts, tuple(apart))
     return Partition(network, sources, tuple(tiles), signals, layouts, tuple(apart))

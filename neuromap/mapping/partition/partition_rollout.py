@@ -29,7 +29,7 @@ from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.core.core_of import Cores, cores_of
+from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.core.planned_sums import PlannedSums
 from neuromap.mapping.legalise.legalise import NO_SUMS, keep_nodes, legalise
 from neuromap.mapping.legalise.legalised import PartialSums, fewest_ticks_per_step, needed_for, segments_of_delay
@@ -320,8 +320,8 @@ def partition_rollout(rollout: Rollout, chip: ChipSpec, context: MappingContext)
         raise refusal
     shared = [_with_shared_cores(trials, one) for one in found]
     smallest = min(shared, key=_size)
-    if len(smallest.partition.cores) > trials.cores.usable:
-        raise _refuse_cores(smallest.partition, trials.cores)
+    if len(smallest.partition.cores) > chip.n_usable_cores:
+        raise _refuse_cores(smallest.partition, chip)
     if choice is None:
         return smallest
     return replace(smallest, phases=replace(choice, is_taken=smallest is shared[-1] and found[-1] is not best))
@@ -347,7 +347,7 @@ def _with_cheapest_phases(trials: SplitterSearch, split: Split, *, needed: bool)
 
 
 def _with_shared_cores(trials: SplitterSearch, one: PartitionedRollout) -> PartitionedRollout:
-    shared = with_shared_cores(one.partition, trials.cores.model, trials.context)
+    shared = with_shared_cores(one.partition, trials.core, trials.context)
     return replace(one, partition=shared)
 
 
@@ -382,14 +382,14 @@ def _in_time(splits: Iterator[Split], budget: Budget, *, needed: bool) -> Iterat
     budget.record("splitters")
 
 
-def _refuse_cores(parts: Partition, cores: Cores) -> DoesNotFitError:
+def _refuse_cores(parts: Partition, chip: ChipSpec) -> DoesNotFitError:
     """Refuse more cores than the chip has; each counts for the population that takes most of its neurons."""
 
     def load(tile: int) -> int:
         return int(parts.tiles[tile].copies.sum())
 
     held = Counter(parts.tiles[max(core.tiles, key=load)].population for core in parts.cores)
-    return refuse_cores(parts.network, held, cores)
+    return refuse_cores(parts.network, held, chip)
 
 
 # Where splitters may pay: nodes are ranked by the cores that splitting their edges would save.
@@ -430,7 +430,7 @@ def _edges_with_slack(trials: SplitterSearch) -> set[EdgeKey]:
 def _gain(node: str, best: PartitionedRollout, allowed: set[EdgeKey], trials: SplitterSearch) -> float:
     """Estimate the cores that splitting a node's edges saves, copies of its own sources included."""
     parts = best.partition
-    network, core = parts.network, trials.cores.model
+    network, core = parts.network, trials.core
     index = next(i for i, p in enumerate(network.populations) if p.name == node and not p.is_relay)
     kept, moved = _copies_by_way(index, best, allowed)
     if moved.max(initial=0) < 2:
@@ -493,13 +493,12 @@ class PartitionedRollout:
 class SplitterSearch:
     """Partitions one rollout with splitters on various edges."""
 
-    # cores: those of the chip
     # sums: nodes known so far to be summed in parts
 
     def __init__(self, rollout: Rollout, chip: ChipSpec, context: MappingContext) -> None:
         self.rollout, self.chip, self.context = rollout, chip, context
         self.options, self.tilings, self.budget = context.options, context.tilings, context.budget
-        self.cores: Cores = cores_of(chip)
+        self.core = core_of(chip)
         self.sums = PlannedSums(rollout.network, chip, context.options)
         self._chosen: tuple[Split, Mapping[str, PartialSums], tuple[TimedRollout, PhaseChoice | None]] | None = None
 
@@ -541,5 +540,5 @@ class SplitterSearch:
         network = legalise(timed.rollout, self.chip, ticks_per_step=timed.ticks_per_step, split=split, sums=sums)
         network = keep_nodes(network, self.options.keep)
         watched = self.budget.watched("splitters", self.context.progress) if may_be_cut else self.context.progress
-        parts = partition(network, self.cores, replace(self.context, progress=watched))
+        parts = partition(network, self.chip, replace(self.context, progress=watched))
         return PartitionedRollout(timed.rollout, parts, split, choice)

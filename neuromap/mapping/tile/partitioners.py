@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 from collections.abc import Callable, Mapping
@@ -22,6 +21,7 @@ from neuromap.mapping.core.core_model import CrossbarCore
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import Partitioner
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, NO_CUT, AxonDemand, Cutter, Units, overlap_order
+from neuromap.mapping.tile.tile import digest_of
 from neuromap.registry import require_package
 
 # Chunk sizes tried in full, after a quick look has ranked all.
@@ -207,11 +207,9 @@ class _Chunked:
         """Digest a chunk, up to a shift of its items."""
         begin, end = self._indptr[low], self._indptr[high]
         items = self._items[begin:end]
-        digest = hashlib.blake2b(digest_size=16)
         shifted = items - items.min(initial=self._items.max(initial=0))
-        for part in (self._load[low:high], self._indptr[low : high + 1] - begin, shifted, self._demand.price[items]):
-            digest.update(np.ascontiguousarray(part).tobytes())
-        return digest.digest()
+        ends = self._indptr[low : high + 1] - begin
+        return digest_of("", self._load[low:high], ends, shifted, self._demand.price[items])
 
 
 def _heights(rows: int, side: float) -> list[int]:
