@@ -19,7 +19,7 @@ from neuromap.errors import DoesNotFitError
 from neuromap.explorer.answer.rows import Candidate
 from neuromap.hardware.chip.chip_spec import ChipSpec, tick_costs
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
-from neuromap.mapping.bounds.readers import readers_of
+from neuromap.mapping.bounds.neuron_capacity import readers_of
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.network.edge import EdgeKey

@@ -22,7 +22,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
 from neuromap.arrays.value import Value
@@ -180,7 +179,8 @@ def delay_costs(
 
 def _read_alike(rollout: Rollout, edges: list[EdgeKey]) -> Iterator[tuple[tuple[EdgeKey, ...], int]]:
     """Count the neurons of a node by the edges over which they are read; unread neurons are left out."""
-    reads = [_is_read(rollout, edge) for edge in edges]
+    matrices = [rollout.network.edges[edge].matrix() for edge in edges]
+    reads = [np.bincount(matrix.indices, minlength=matrix.shape[1]) > 0 for matrix in matrices]
     group = np.zeros(len(reads[0]), np.int64)
     for is_read in reads:  # split every group in two
         group = np.unique(group * 2 + is_read, return_inverse=True)[1]
@@ -189,13 +189,6 @@ def _read_alike(rollout: Rollout, edges: list[EdgeKey]) -> Iterator[tuple[tuple[
         over = tuple(edge for edge, is_read in zip(edges, reads, strict=True) if is_read[neuron])
         if over:
             yield over, count
-
-
-def _is_read(rollout: Rollout, edge: EdgeKey) -> NDArray[np.bool_]:
-    matrix = rollout.network.edges[edge].matrix()
-    read = np.zeros(matrix.shape[1], bool)
-    read[matrix.indices] = True
-    return read
 
 
 def cheap_phases(
@@ -318,7 +311,7 @@ def partition_rollout(rollout: Rollout, chip: ChipSpec, context: MappingContext)
     if not found:
         assert refusal is not None, "a partition was refused, or it is the best"
         raise refusal
-    shared = [_with_shared_cores(trials, one) for one in found]
+    shared = [replace(one, partition=with_shared_cores(one.partition, trials.core, context)) for one in found]
     smallest = min(shared, key=_size)
     if len(smallest.partition.cores) > chip.n_usable_cores:
         raise _refuse_cores(smallest.partition, chip)
@@ -344,11 +337,6 @@ def _with_cheapest_phases(trials: SplitterSearch, split: Split, *, needed: bool)
         return [trials.partition(split, may_be_cut=not needed, phases="cheapest")]
     except (DoesNotFitError, OverBudget):
         return []
-
-
-def _with_shared_cores(trials: SplitterSearch, one: PartitionedRollout) -> PartitionedRollout:
-    shared = with_shared_cores(one.partition, trials.core, trials.context)
-    return replace(one, partition=shared)
 
 
 def _size(one: PartitionedRollout) -> tuple[int, int]:
@@ -399,7 +387,12 @@ WORTHWHILE = 0.5
 
 def propose_splits(trials: SplitterSearch, best: PartitionedRollout | None, *, anywhere: bool) -> Iterator[Split]:
     """Propose sets of edges to split: all that pay by themselves, then fewer; all allowed if nothing is mapped yet."""
-    allowed = _edges_on_chip(trials) if anywhere else _edges_with_slack(trials)
+    delays, inputs = trials.rollout.delays, trials.rollout.network.inputs
+    allowed = {e for e in delays if e[0] not in inputs}
+    if not anywhere:  # only edges whose delay is one leg now and has room for two
+        least, greatest = trials.chip.delay
+        step = ticks_of_step(trials.rollout, trials.chip, trials.options.ticks_per_step)
+        allowed = {e for e in allowed if 2 * least <= delays[e] * step <= greatest}
     if best is None:
         if allowed:
             yield frozenset(allowed) | trials.options.pins.splitters
@@ -412,19 +405,6 @@ def propose_splits(trials: SplitterSearch, best: PartitionedRollout | None, *, a
         if split not in seen:
             seen.add(split)
             yield split
-
-
-def _edges_on_chip(trials: SplitterSearch) -> set[EdgeKey]:
-    inputs = trials.rollout.network.inputs
-    return {e for e in trials.rollout.delays if e[0] not in inputs}
-
-
-def _edges_with_slack(trials: SplitterSearch) -> set[EdgeKey]:
-    """Find the edges on the chip whose delay is one leg now and has room for two."""
-    least, greatest = trials.chip.delay
-    step = ticks_of_step(trials.rollout, trials.chip, trials.options.ticks_per_step)
-    delays = trials.rollout.delays
-    return {e for e in _edges_on_chip(trials) if 2 * least <= delays[e] * step <= greatest}
 
 
 def _gain(node: str, best: PartitionedRollout, allowed: set[EdgeKey], trials: SplitterSearch) -> float:
@@ -510,7 +490,15 @@ class SplitterSearch:
         split = split & self._edges_in_use if split else split
         while True:
             try:
-                return self._partition(split, phases, may_be_cut=may_be_cut)
+                sums = self.sums.planned
+                timed, choice = self.choose_phases(split) if phases == "cheapest" else (self._timed(split), None)
+                step, keep = timed.ticks_per_step, self.options.keep
+                network = legalise(timed.rollout, self.chip, ticks_per_step=step, split=split, sums=sums)
+                progress = self.context.progress
+                watched = self.budget.watched("splitters", progress) if may_be_cut else progress
+                context = replace(self.context, progress=watched)
+                parts = partition(keep_nodes(network, keep), self.chip, context)
+                return PartitionedRollout(timed.rollout, parts, split, choice)
             except DoesNotFitError as refusal:
                 if not self.sums.take_up(refusal.infeasibility):
                     raise
@@ -533,12 +521,3 @@ class SplitterSearch:
         sums = self.sums.planned
         timed = schedule_on_chip(self.rollout, split, self.chip, self.options.ticks_per_step, sums)
         return fastest(timed, self.chip, split, sums) if self.options.phases == "fastest" else timed
-
-    def _partition(self, split: Split, phases: Phases, *, may_be_cut: bool) -> PartitionedRollout:
-        sums = self.sums.planned
-        timed, choice = self.choose_phases(split) if phases == "cheapest" else (self._timed(split), None)
-        network = legalise(timed.rollout, self.chip, ticks_per_step=timed.ticks_per_step, split=split, sums=sums)
-        network = keep_nodes(network, self.options.keep)
-        watched = self.budget.watched("splitters", self.context.progress) if may_be_cut else self.context.progress
-        parts = partition(network, self.chip, replace(self.context, progress=watched))
-        return PartitionedRollout(timed.rollout, parts, split, choice)

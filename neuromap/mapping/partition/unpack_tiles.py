@@ -292,11 +292,6 @@ class CoreLayout(ReadOnly, Value):
     n_axons: int  # axons in use
 
 
-def alone(tiles: Sequence[Tile], model: CrossbarCore) -> tuple[CoreLayout, ...]:
-    """Give every tile a core of its own."""
-    return tuple(layout_alone(number, tile, model) for number, tile in enumerate(tiles))
-
-
 def layout_alone(number: int, tile: Tile, model: CrossbarCore) -> CoreLayout:
     """Give tile ``number`` a core of its own."""
     n_axons = tile.plan.n_axons

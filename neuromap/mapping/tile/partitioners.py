@@ -21,7 +21,7 @@ from neuromap.mapping.core.core_model import CrossbarCore
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import Partitioner
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, NO_CUT, AxonDemand, Cutter, Units, overlap_order
-from neuromap.mapping.tile.tile import digest_of
+from neuromap.mapping.tile.tile import key_of
 from neuromap.registry import require_package
 
 # Chunk sizes tried in full, after a quick look has ranked all.
@@ -209,7 +209,7 @@ class _Chunked:
         items = self._items[begin:end]
         shifted = items - items.min(initial=self._items.max(initial=0))
         ends = self._indptr[low : high + 1] - begin
-        return digest_of("", self._load[low:high], ends, shifted, self._demand.price[items])
+        return key_of("", self._load[low:high], ends, shifted, self._demand.price[items])
 
 
 def _heights(rows: int, side: float) -> list[int]:

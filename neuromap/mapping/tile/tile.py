@@ -66,7 +66,7 @@ class Planner:
         if count_columns(self.matrix, neurons) > self.core.axons:
             return None  # every column takes an axon or more
         columns, weights, threshold, neuron = self.asked_of_core(neurons)
-        look = digest_of((weights.shape, neuron and neuron.as_bytes()), weights, threshold)
+        look = key_of((weights.shape, neuron and neuron.as_bytes()), weights, threshold)
         known = self._alone if len(neurons) == 1 else self._known
         if look not in known:
             known[look] = self.core.plan(weights, threshold, neuron)
@@ -128,7 +128,7 @@ def count_columns(matrix: Matrix, neurons: Ints) -> int:
     return int(np.count_nonzero(read))
 
 
-def digest_of(facts: object, *arrays: NDArray[np.generic]) -> bytes:
+def key_of(facts: object, *arrays: NDArray[np.generic]) -> bytes:
     """Digest what a result depends on, as the key under which it is cached."""
     # facts: has a ``repr`` that tells all, shapes of arrays that may have others included
     digest = hashlib.blake2b(repr(facts).encode(), digest_size=16)

@@ -22,7 +22,7 @@ from neuromap.mapping.tile.tile import (
     Stuck,
     Tile,
     dense_rows,
-    digest_of,
+    key_of,
     pinned_shape,
     rows_apart,
     spread_evenly,
@@ -64,7 +64,7 @@ class Tilings:
         # as far as it differs between rollouts of one network on one chip
         kept = None if population.neuron is None else population.neuron.as_bytes()
         arrays = (matrix.indptr, matrix.indices, matrix.data, population.threshold, copies, fed_by_chip)
-        question = digest_of((population.name, population.shape, matrix.shape, core.neurons, kept), *arrays)
+        question = key_of((population.name, population.shape, matrix.shape, core.neurons, kept), *arrays)
         if question not in self._known:
             own = "" if population.shape is None else network.ports[population.node].name  # relays are not pinned
             try:
@@ -253,7 +253,7 @@ def cut_alike(matrix: Matrix, copies: Ints, core: CrossbarCore) -> CutOrder | No
     order, ends = [], [0]
     for members in _classes(matrix, alive):
         weights = dense_rows(matrix, members)[1]
-        look = digest_of(weights.shape, weights, copies[members])
+        look = key_of(weights.shape, weights, copies[members])
         if look not in known:
             known[look] = _groups(weights, copies[members], core)
         for group in known[look]:
