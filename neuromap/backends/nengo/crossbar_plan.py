@@ -9,7 +9,6 @@ of the exponential filter: spikes that leave the group together arrive spread as
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
@@ -17,10 +16,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
-from neuromap.arrays.frozen import ReadOnly
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.spiking_neuron import LeakNeuron
-from neuromap.render.value import Card
 
 _LOW_BITS = 11
 # Exponent of the greatest weight, in units: a power of 2.
@@ -81,8 +78,7 @@ def as_spikes(values: Ints) -> Bools:
 # Afterwards it is refractory for R ticks, so it spikes every R + n(J) ticks.
 
 
-@dataclass(frozen=True)
-class ChipNeuron:
+class ChipNeuron(NamedTuple):
     """A type of Nengo neurons, as a chip computes it."""
 
     dt: float  # seconds of a tick
@@ -123,8 +119,7 @@ class ChipNeuron:
         return self.spike / (self.refractory + self.ticks_to_spike(drive))
 
 
-@dataclass(frozen=True, eq=False)
-class PlannedFeed(ReadOnly, Card):
+class PlannedFeed(NamedTuple):
     """The m values that the host sends an ensemble in every tick."""
 
     weights: Floats  # (n, m): contribution of a value of 1 to J
@@ -139,8 +134,7 @@ class PlannedFeed(ReadOnly, Card):
         return np.asarray(np.abs(self.weights) @ self.limit)
 
 
-@dataclass(frozen=True, eq=False)
-class PlannedEnsemble(ReadOnly, Card):
+class PlannedEnsemble(NamedTuple):
     """An ensemble of n neurons."""
 
     name: str  # of its node
@@ -160,8 +154,7 @@ class PlannedEnsemble(ReadOnly, Card):
         return self.neuron.spike
 
 
-@dataclass(frozen=True, eq=False)
-class PlannedLink(ReadOnly, Card):
+class PlannedLink(NamedTuple):
     """A connection between ensembles on the chip."""
 
     # source, target: positions of the ensembles
@@ -172,8 +165,7 @@ class PlannedLink(ReadOnly, Card):
     tau: float  # time constant of its filter in seconds; 0 without a filter
 
 
-@dataclass(frozen=True, eq=False)
-class ChipPlan(Card):
+class ChipPlan(NamedTuple):
     """All that goes onto the chip."""
 
     dt: float  # seconds of a tick
@@ -195,8 +187,7 @@ MOST_AXONS = 4
 _RIDGE = 0.05
 
 
-@dataclass(frozen=True, eq=False)
-class AxonSums(ReadOnly, Card):
+class AxonSums(NamedTuple):
     """Integer weights of n sources."""
 
     weights: Ints  # (n,): sums of the weights of axons
@@ -291,8 +282,7 @@ _SHORT = 0.5
 _DEPTH = 3
 
 
-@dataclass(frozen=True, eq=False)
-class LineGroup(ReadOnly, Card):
+class LineGroup(NamedTuple):
     """Lines for a share of a link's sources and one dimension of its target."""
 
     link: int  # position of the link
@@ -439,8 +429,7 @@ _COARSEST = 0.25
 _VARIANCE = 0.25
 
 
-@dataclass(frozen=True, eq=False)
-class LeakIntegers(ReadOnly, Card):
+class LeakIntegers(NamedTuple):
     """The n neurons of a D-dimensional ensemble in integers."""
 
     weights: Ints  # (n, D): potential added per spike on a line
@@ -498,8 +487,7 @@ def as_leak_integers(
 DECODER_ERROR = 0.002
 
 
-@dataclass(frozen=True, eq=False)
-class CrossbarEnsemble(ReadOnly, Card):
+class CrossbarEnsemble(NamedTuple):
     """A D-dimensional ensemble of n neurons."""
 
     name: str  # of its node
@@ -520,8 +508,7 @@ class CrossbarEnsemble(ReadOnly, Card):
         return self.neurons.spike
 
 
-@dataclass(frozen=True, eq=False)
-class CrossbarLink(ReadOnly, Card):
+class CrossbarLink(NamedTuple):
     """A connection between ensembles on the chip."""
 
     # source, target: positions of the ensembles
@@ -532,8 +519,7 @@ class CrossbarLink(ReadOnly, Card):
     tau: float  # time constant of its filter in seconds; 0 without a filter
 
 
-@dataclass(frozen=True, eq=False)
-class CrossbarPlan(Card):
+class CrossbarPlan(NamedTuple):
     """All that goes onto the chip."""
 
     dt: float  # seconds of a tick

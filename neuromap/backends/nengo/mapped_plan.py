@@ -13,7 +13,6 @@ from scipy.sparse import csr_array
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.arrays.value import Value
 from neuromap.backends.nengo.crossbar_plan import (
     GREATEST_POWER,
     BinaryCode,
@@ -47,7 +46,7 @@ from neuromap.rollout.schedule.rollout import Rollout
 _NAME = "nengo"
 
 
-def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork, tuple[LineGroup, ...]]:
+def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> ChipNetwork:
     """Write a plan in integers."""
     groups = line_groups(plan, chip)
     nodes: dict[str, Node] = {}
@@ -58,7 +57,10 @@ def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork
         code = _host_lines(ensemble, mine, chip)
         node = FedNode(f"{ensemble.name}.feed", np.full(len(code.lines), ensemble.neurons.unit), code)
         nodes[node.name] = Node(node.name, (1, 1, code.size(0)))
-        constant = ensemble.neurons.bias - ensemble.neurons.weights @ _rests(ensemble, mine)
+        # resting spikes per tick by dimension, of the host and of links
+        rests = np.full(ensemble.neurons.weights.shape[1], host_rest(ensemble.is_fed))
+        np.add.at(rests, [group.dimension for group in mine], [group.rest for group in mine])
+        constant = ensemble.neurons.bias - ensemble.neurons.weights @ rests
         share = np.fix(constant / (1 + code.bias_axons)).astype(np.int64)
         neuron = _neuron(ensemble, constant - code.bias_axons * share, chip)
         nodes[ensemble.name] = Node(ensemble.name, (1, 1, ensemble.size), neuron=neuron)
@@ -70,22 +72,22 @@ def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork
         link = plan.links[group.link]
         source, target = plan.ensembles[link.source], plan.ensembles[link.target]
         nodes[group.name] = Node(group.name, (1, 1, len(group.delays)), neuron=group.neuron)
-        edges[source.name, group.name] = Edge(source.name, group.name, _transform(_decoding(group, source.size)))
-        edges[group.name, target.name] = _encoding(group, target)
+        decoding, column = np.zeros(source.size, np.int64), target.neurons.weights[:, group.dimension]
+        decoding[group.sources] = group.sums.weights[group.sources]
+        lines = _transform(np.tile(decoding, (len(group.delays), 1)))
+        edges[source.name, group.name] = Edge(source.name, group.name, lines)
+        first, *more = (
+            EdgeTerm(_transform(np.where(group.delays == delay, column[:, None], 0)), int(delay))
+            for delay in np.unique(group.delays)
+        )
+        encoding = Edge(group.name, target.name, first.transform, first.delay, also=tuple(more))
+        edges[group.name, target.name] = encoding
     network = Network(_NAME, nodes, edges, outputs=tuple(e.name for e in plan.ensembles))
-    return ChipNetwork(network, tuple(fed), tuple(e.neurons.threshold for e in plan.ensembles)), groups
+    return ChipNetwork(network, tuple(fed), tuple(e.neurons.threshold for e in plan.ensembles), groups)
 
 
 def _transform(weights: Ints) -> MatrixTransform:
     return MatrixTransform(csr_array(weights))
-
-
-def _rests(ensemble: CrossbarEnsemble, groups: list[LineGroup]) -> Ints:
-    """Return the resting spikes per tick by dimension, summed over the host and links."""
-    rests = np.full(ensemble.neurons.weights.shape[1], host_rest(ensemble.is_fed))
-    for group in groups:
-        rests[group.dimension] += group.rest
-    return rests
 
 
 def _host_lines(ensemble: CrossbarEnsemble, groups: list[LineGroup], chip: ChipSpec) -> LineCode:
@@ -104,25 +106,8 @@ def _neuron(ensemble: CrossbarEnsemble, leak: Ints, chip: ChipSpec) -> LeakNeuro
     return LeakNeuron(threshold=threshold, leak=leak.clip(*chip.leak_range), potential=potential)
 
 
-def _decoding(group: LineGroup, size: int) -> Ints:
-    row = np.zeros(size, np.int64)
-    row[group.sources] = group.sums.weights[group.sources]
-    return np.tile(row, (len(group.delays), 1))
-
-
-def _encoding(group: LineGroup, target: CrossbarEnsemble) -> Edge:
-    column = target.neurons.weights[:, group.dimension]
-    terms = []
-    for delay in np.unique(group.delays):
-        weights = np.where(group.delays == delay, column[:, None], 0)
-        terms.append(EdgeTerm(_transform(weights), int(delay)))
-    first, *more = terms
-    return Edge(group.name, target.name, first.transform, first.delay, also=tuple(more))
-
-
 # Values from the host as spikes on lines: as many as the value, plus the spikes that stand for 0.
-@dataclass(frozen=True, eq=False)
-class LineCode(ReadOnly, Value):
+class LineCode(NamedTuple):
     """Encoding of m integers as spikes for chips with crossbar cores; others use :class:`BinaryCode`."""
 
     rest: int  # spikes at the value 0
@@ -159,8 +144,7 @@ class LineCode(ReadOnly, Value):
 # The integer network that runs on the chip, and how its inputs encode values.
 
 
-@dataclass(frozen=True, eq=False)
-class FedNode(ReadOnly, Card):
+class FedNode(NamedTuple):
     """An input node whose spikes encode values."""
 
     name: str  # of the node
@@ -168,13 +152,13 @@ class FedNode(ReadOnly, Card):
     code: BinaryCode | LineCode  # encoding of the resulting integers as spikes
 
 
-@dataclass(frozen=True, eq=False)
-class ChipNetwork(ReadOnly, Card):
+class ChipNetwork(NamedTuple):
     """A plan in integers."""
 
     network: Network  # a node for every ensemble, an input node for every feed
     fed: tuple[FedNode | None, ...]  # by ensemble
     scales: tuple[Ints, ...]  # (n,) per ensemble: thresholds, which stand for Nengo's voltage 1
+    lines: tuple[LineGroup, ...] = ()  # lines of decoded values on crossbar cores; empty for other chips
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +179,6 @@ class MappedPlan(ReadOnly, Card):
     # neuron_core, neuron_slot: (n,): the inverse
     neuron_core: Ints
     neuron_slot: Ints
-    lines: tuple[LineGroup, ...] = ()  # lines of decoded values on crossbar cores; empty for other chips
 
     @property
     def ensembles(self) -> tuple[PlannedEnsemble | CrossbarEnsemble, ...]:
@@ -211,11 +194,7 @@ class MappedPlan(ReadOnly, Card):
 
 def map_plan(plan: ChipPlan | CrossbarPlan, chip: ChipSpec) -> MappedPlan:
     """Map a plan onto a chip."""
-    lines: tuple[LineGroup, ...] = ()
-    if isinstance(plan, CrossbarPlan):
-        built, lines = as_crossbar_network(plan, chip)
-    else:
-        built = as_chip_network(plan, chip)
+    built = as_crossbar_network(plan, chip) if isinstance(plan, CrossbarPlan) else as_chip_network(plan, chip)
     network = built.network
     program = map_rollout(Rollout(network, "streaming"), chip=chip, options=MappingOptions(placer="hilbert"))
     names = [port.name for port in program.nodes]
@@ -243,7 +222,6 @@ def map_plan(plan: ChipPlan | CrossbarPlan, chip: ChipSpec) -> MappedPlan:
         place,
         read.core[order].astype(np.int64),
         read.neuron[order].astype(np.int64),
-        lines,
     )
 
 

@@ -198,9 +198,10 @@ class CrossbarBuilder(ChipBuilder):
         decoders = np.zeros((target.dimensions, weights.shape[1]))
         np.add.at(decoders, connection.post_slice, weights)  # a slice may repeat dimensions, and += would keep the last
         activities = self._integers(model, source).activities(points)
-        self._decoded.append(CrossbarLink(*self._ends(connection), decoders, activities, tau_of(connection)))
+        ends = (self._places[owner(end)] for end in (source, target))
+        self._decoded.append(CrossbarLink(*ends, decoders, activities, tau_of(connection)))
 
-    def _feed(self, model: Model, ensemble: Any) -> tuple[Any, PlannedFeed | None, Any]:
+    def _feed(self, model: Model, ensemble: Any) -> tuple[Any, PlannedFeed, Any]:
         limit = np.full(ensemble.dimensions, HOST_RADII * ensemble.radius)
         return model.sig[ensemble]["in"], PlannedFeed(model.params[ensemble].scaled_encoders, limit, True), 0.0
 
@@ -252,7 +253,7 @@ def decoded_values(mapped: MappedPlan) -> tuple[DecodedValue, ...]:
     if not isinstance(plan, CrossbarPlan):
         return ()
     found: dict[tuple[int, int], list[LineGroup]] = {}
-    for group in mapped.lines:
+    for group in mapped.built.lines:
         found.setdefault((group.link, group.dimension), []).append(group)
     return tuple(_decoded(plan, groups) for groups in found.values())
 

@@ -31,19 +31,22 @@ class DefectMap(ReadOnly, Card):
     def blocked(self, start: NDArray[np.integer], end: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Test which routes are blocked; see :func:`route_blocked`."""
         # shapes: start, end (k, 2); returns (k,)
-        (x, y), (to_x, to_y) = _columns(start), _columns(end)
         rows, columns = self.unusable.shape
-        for values, least, greatest in ((x, 0, columns), (to_x, 0, columns), (y, 0, rows), (to_y, 0, rows)):
-            if len(values) and not (least <= values.min() and values.max() < greatest):
+        for places in map(np.asarray, (start, end)):
+            if places.ndim != 2 or places.shape[1] != 2:
+                raise ChipError(f"route: found coordinates of shape {places.shape}; needs (k, 2)")
+            if not ((places >= 0) & (places < (columns, rows))).all():
                 raise ChipError(f"route: start or end lies outside of the board of {columns} x {rows} cores")
-        return np.asarray(_crosses(self.along_x, y, x, to_x) | _crosses(self.along_y, to_x, y, to_y))
+        return meet_defects(self.along_x, self.along_y, np.asarray(start, np.int64), np.asarray(end, np.int64))
 
 
-def _columns(places: NDArray[np.integer]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    places = np.asarray(places)
-    if places.ndim != 2 or places.shape[1] != 2:
-        raise ChipError(f"route: found coordinates of shape {places.shape}; needs (k, 2)")
-    return places[:, 0].astype(np.int64), places[:, 1].astype(np.int64)
+def meet_defects(
+    along_x: NDArray[np.int32], along_y: NDArray[np.int32], start: NDArray[np.int64], end: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Test which routes meet a dead router or link, by the counts of a :class:`DefectMap`."""
+    # shapes: start, end (k, 2); returns (k,)
+    (x, y), (to_x, to_y) = start.T, end.T
+    return np.asarray(_crosses(along_x, y, x, to_x) | _crosses(along_y, to_x, y, to_y))
 
 
 def _crosses(

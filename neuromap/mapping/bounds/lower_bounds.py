@@ -252,7 +252,7 @@ def _cores_for(neurons: int, axons: int, synapses: int, chip: ChipSpec, memory: 
 def _reads_of(network: Legalised) -> list[tuple[int, int, Matrix]]:
     """List source node, target node and weights of every link, by neurons of the nodes; relays are those they carry."""
     found: list[tuple[int, int, Matrix]] = []
-    for link in (*network.links, *network.host_links):
+    for link in network.all_links:
         target, matrix = network.populations[link.target], link.matrix
         if target.is_relay:
             continue

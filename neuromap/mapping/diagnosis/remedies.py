@@ -18,7 +18,7 @@ from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import list_chips
 from neuromap.hardware.chip.chip_spec import ChipSpec, Defects
 from neuromap.mapping.diagnosis.apply_remedy import Request, apply_remedy, hidden_sources, pooled_sources, shape_of
-from neuromap.mapping.diagnosis.early_refusal import map_in_outline
+from neuromap.mapping.map_rollout import map_in_outline
 from neuromap.mapping.options.budget import Progress
 from neuromap.mapping.options.infeasibility import Infeasibility, Remedy, count_cores
 from neuromap.mapping.partition.partition_rollout import partition_rollout
@@ -62,7 +62,7 @@ def try_remedies(
     seconds : float, optional
         Time after which no more remedies are tried; by default all are tried.
     progress : callable, optional
-        As for :func:`neuromap.mapping.diagnosis.early_refusal.map_in_outline`.
+        As for :func:`neuromap.mapping.map_rollout.map_in_outline`.
 
     Returns
     -------
@@ -175,7 +175,7 @@ def _try(request: Request, refusal: Infeasibility, remedy: Remedy, watch: Watch)
     watch(0, 1, remedy.text)
     try:
         applied = apply_remedy(request, refusal, remedy)
-        found = map_in_outline(applied, watch)
+        found = map_in_outline(applied.rollout, applied.chip, applied.options, watch)
     except InputError:  # the network, the chip or the pins do not allow it
         return _Outcome(remedy) if remedy in refusal.remedies else None
     except DoesNotFitError as error:

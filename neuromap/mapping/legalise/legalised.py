@@ -144,6 +144,11 @@ class Legalised(Card):
     period: Time  # ticks between two frames, on average
     ticks_per_step: int  # ticks
 
+    @property
+    def all_links(self) -> tuple[Link | HostLink, ...]:
+        """Links of the chip first, then the host's."""
+        return (*self.links, *self.host_links)
+
 
 # Neurons of a population among which the one with the greatest demand is sought.
 LOOKED_AT = 64
@@ -178,8 +183,7 @@ class Sources(ReadOnly, Value):
 def join_sources(network: Legalised) -> tuple[Sources, ...]:
     """Join the links into every population: those of the chip first, then the host's."""
     into: list[list[Link | HostLink]] = [[] for _ in network.populations]
-    all_links: list[Link | HostLink] = [*network.links, *network.host_links]
-    for link in all_links:
+    for link in network.all_links:
         into[link.target].append(link)
     return tuple(_join(links, len(p.neurons)) for links, p in zip(into, network.populations, strict=True))
 

@@ -616,7 +616,7 @@ def digest_of(network: Legalised) -> bytes | None:
         roles = (p.is_relay, p.is_output, p.is_splitter, p.is_part)
         facts.append((p.name, p.node, p.shape, roles, p.sample_tick - begin, p.kept is None))
         arrays += [p.neurons, p.threshold, *([] if p.kept is None else [p.kept])]
-    for link in (*network.links, *network.host_links):
+    for link in network.all_links:
         if isinstance(link, HostLink):
             begins = (link.arrival - begin, link.first_frame if len(first_frames[link.node]) > 1 else None)
             facts.append((link.node, link.target, begins, link.groups, link.current))

@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,20 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.options.budget import Progress
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.options.options import PLACERS, SEEDS
-from neuromap.mapping.place.board import Board, Deadline, Region, Wiring, best_reached, board_for, wiring
-from neuromap.mapping.place.exchange import Faults, cost, exchange, faults, repair
+from neuromap.mapping.place.board import (
+    Board,
+    Deadline,
+    Faults,
+    Region,
+    Wiring,
+    best_reached,
+    board_for,
+    cost,
+    exchange,
+    faults,
+    repair,
+    wiring,
+)
 
 # Up to this many cores, exchanges end at the same cost from any start; the spectral layout takes longer to import than
 # to run.
@@ -324,7 +337,8 @@ def star_layout(wiring: Wiring, board: Board) -> Ints | None:
         return None
     around = slice(wiring.start[hub], wiring.start[hub + 1])
     leaves = wiring.neighbour[around][np.argsort(-wiring.weight[around], kind="stable")]
-    radius = _radius(len(leaves))
+    # the least radius of a diamond with enough places besides its centre
+    radius = next(r for r in count() if 2 * r * (r + 1) >= len(leaves))
     if 2 * radius >= min(board.columns, board.rows):
         return None
     places = _diamond(radius)[: len(leaves) + 1]
@@ -340,14 +354,6 @@ def star_layout(wiring: Wiring, board: Board) -> Ints | None:
         free = row_by_row(wiring.n_cores, board)
         where[apart] = free[~taken[free[:, 1], free[:, 0]]][: len(apart)]
     return where
-
-
-def _radius(n_leaves: int) -> int:
-    """Return the least radius of a diamond with at least ``n_leaves`` places besides its centre."""
-    radius = 0
-    while 2 * radius * (radius + 1) < n_leaves:
-        radius += 1
-    return radius
 
 
 def _diamond(radius: int) -> Ints:

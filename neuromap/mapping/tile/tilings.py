@@ -79,7 +79,7 @@ class Tilings:
                     budget=budget,
                 )
             except Stuck as stuck:
-                raise refuse_neuron(network, population, sources, *stuck.args, core) from None
+                raise refuse_neuron(network, population, sources, stuck.args[0], core) from None
             self._known[question] = tuple(tiles)
             self.n_tiles += len(tiles)
         return [replace(tile, population=index) for tile in self._known[question]]
