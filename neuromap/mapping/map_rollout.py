@@ -158,7 +158,7 @@ def _placed(parts: Parts, chip: ChipSpec, context: MappingContext) -> Ints:
             by_tiles=by_tiles,
         )
         known[name] = where
-        budget.record("placement")
+        budget.is_over("placement")  # then it is told among the stages that were cut
     return known[name]
 
 

@@ -46,24 +46,18 @@ from neuromap.simulation.run.tick_run import TickSpikes
 class ChipState:
     """State and history of a run on the chip; mutable, recreated by every reset."""
 
-    # engine: the chip
+    # engine: the chip; None in a copy of what has been
     # ticks: all spikes so far
     # inputs: indices of spiking neurons among those of all input nodes, tick by tick
     # clipped: number of values beyond the limits of their feed
     # rests: rounding remainders of every feed's values, in units
 
     def __init__(self, engine: Engine | None, rests: list[Floats]) -> None:
-        self._engine = engine
+        self.engine: Any = engine
         self.ticks: list[TickSpikes] = []
         self.inputs: list[NDArray[np.int64]] = []
         self.clipped = 0
         self.rests = rests
-
-    @property
-    def engine(self) -> Engine:
-        """The chip."""
-        assert self._engine is not None
-        return self._engine
 
     def without_engine(self) -> ChipState:
         """Copy everything but the engine."""
@@ -134,7 +128,7 @@ class ChipOperator(Operator):
             self.mapped.plan.ticks_per_step,
         )
         outputs = [
-            (signals[signal], mine, ensemble.spike / per_step)
+            (signals[signal], mine, ensemble.neuron.spike / per_step)
             for signal, mine, ensemble in zip(self.sets[: self._n_outputs], places, ensembles, strict=True)
         ]
         voltages = [_voltage_writer(signals[self.sets[self._n_outputs + i]], self.mapped, i) for i in self._probed]
@@ -203,21 +197,17 @@ class _Feed:
     def encode(self, spikes: NDArray[np.bool_], tick: int) -> int:
         """Write the spikes that encode the signal in a tick; return the number of clipped values."""
         given = self._signal - self._offset
-        values = self._within(given)
+        limit, length = self._feed.limit, float(np.linalg.norm(given))
+        if not self._feed.is_vector:
+            values = np.clip(given, -limit, limit)
+        else:  # a vector is scaled to the limit
+            values = given * (limit[0] / length) if length > limit[0] else given
         code = self._node.code
         wanted = values / self._node.unit + code.extra(tick) + self.rest
         numbers = np.clip(np.rint(wanted), code.lowest, code.highest).astype(np.int64)
         self.rest[...] = np.clip(wanted - numbers, -0.5, 0.5)
         spikes[self._mine] = code.spikes(numbers)
         return int((values != given).sum())
-
-    def _within(self, values: Floats) -> Floats:
-        """Scale a vector, or clip single values, to the limit."""
-        limit = self._feed.limit
-        if self._feed.is_vector:
-            length = float(np.linalg.norm(values))
-            return values * (limit[0] / length) if length > limit[0] else values
-        return np.clip(values, -limit, limit)
 
 
 # Range of currents, relative to the current at the radius of an ensemble or of a link's source.
@@ -313,15 +303,16 @@ class ChipBuilder(Builder):
         """Plan a link, given its weights to the target's value and to J of its neurons."""
         source = connection.pre_obj
         greatest = self._greatest(model, owner(source), into, decoded=not isinstance(source, Neurons))
-        ends = (self._places[owner(end)] for end in (source, connection.post_obj))
-        self._links.append(PlannedLink(*ends, into, greatest, tau_of(connection)))
+        origin, end = (self._places[owner(thing)] for thing in (source, connection.post_obj))
+        self._links.append(PlannedLink(origin, end, into, greatest, tau_of(connection)))
 
     def _greatest(self, model: Model, source: Any, weights: Floats, *, decoded: bool) -> Floats:
         """Bound a link's contribution to J: over all points with a margin if decoded, else with all neurons spiking."""
         neuron = self._neuron(model, source)
         if not decoded:
             up, down = (np.maximum(sign * weights, 0).sum(axis=1) for sign in (1, -1))
-            return np.asarray(np.maximum(up, down) * neuron.greatest_rate)
+            greatest_rate = neuron.spike / (1 + neuron.refractory)  # that the refractory period allows
+            return np.asarray(np.maximum(up, down) * greatest_rate)
         rates = self._rates(model, source, model.params[source].eval_points)
         return np.asarray(_MARGIN * np.abs(weights @ rates.T).max(axis=1))
 

@@ -49,11 +49,6 @@ class BinaryCode:
         return as_spikes(numbers).reshape(-1)
 
 
-def unit_of(limit: Floats) -> Floats:
-    """Return the unit in which values up to ``limit`` are sent."""
-    return limit / -LOWEST
-
-
 def code_weights() -> Ints:
     """Return the weight of each spike of a value in units, shape (CODE_SIZE,)."""
     half = 1 << (_LOW_BITS - 1)
@@ -98,11 +93,6 @@ class ChipNeuron(NamedTuple):
         """What a spike is in Nengo's signals, in Hz."""
         return self.amplitude / self.dt
 
-    @property
-    def greatest_rate(self) -> float:
-        """Greatest rate that the refractory period allows, in Hz times the amplitude."""
-        return self.spike / (1 + self.refractory)
-
     def ticks_to_spike(self, drive: Floats) -> Floats:
         """Return the ticks from rest to the spike at constant J; infinite if there is none."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -142,16 +132,6 @@ class PlannedEnsemble(NamedTuple):
     bias: Floats  # (n,): constant part of J
     voltage: Floats  # (n,): before the first tick, in thresholds
     feed: PlannedFeed | None  # input from the host
-
-    @property
-    def size(self) -> int:
-        """Neurons."""
-        return len(self.bias)
-
-    @property
-    def spike(self) -> float:
-        """What a spike is in Nengo's signals, in Hz."""
-        return self.neuron.spike
 
 
 class PlannedLink(NamedTuple):
@@ -345,7 +325,7 @@ class _Share(NamedTuple):
 
 
 def _shares(plan: CrossbarPlan, number: int, link: CrossbarLink, dimension: int, chip: ChipSpec) -> list[_Share]:
-    target, source = plan.ensembles[link.target].neurons, plan.ensembles[link.source].neurons
+    target, source = plan.ensembles[link.target].neuron, plan.ensembles[link.source].neuron
     sums = find_axon_sums(
         link.decoders[dimension] * source.spike / target.unit,
         link.activities,
@@ -356,7 +336,9 @@ def _shares(plan: CrossbarPlan, number: int, link: CrossbarLink, dimension: int,
     )
     used = np.flatnonzero(sums.weights)
     parts = np.array_split(used, _n_shares(len(used), sums.axons, chip))
-    below = np.array([_below(sums.weights[mine], link.activities[:, mine]) for mine in parts]) / sums.scale
+    # bounds how far below 0 the sum of some sources falls over all points
+    falls = [np.maximum(0, -(link.activities[:, mine] @ sums.weights[mine])).max(initial=0) for mine in parts]
+    below = np.array([1 + _ROOM * float(fall) for fall in falls]) / sums.scale
     rests = np.ceil(below * min(1.0, LINK_REST / below.sum())).astype(np.int64)
     return [
         _Share(number, dimension, k, mine, sums, int(rest))
@@ -372,11 +354,6 @@ def greatest_rest(n_sources: int, chip: ChipSpec) -> int:
 def _n_shares(n_sources: int, axons: int, chip: ChipSpec) -> int:
     """Count the groups needed so that the sources of each fit the axons of a core."""
     return -(-n_sources * axons // (chip.axons - _SPARE_AXONS)) or 1
-
-
-def _below(weights: Ints, activities: Floats) -> float:
-    """Bound how far below 0 the sum of some sources falls over all points."""
-    return 1 + _ROOM * float(np.maximum(0, -(activities @ weights)).max(initial=0))
 
 
 def _group(plan: CrossbarPlan, share: _Share, readers: int, chip: ChipSpec) -> LineGroup:
@@ -491,21 +468,11 @@ class CrossbarEnsemble(NamedTuple):
     """A D-dimensional ensemble of n neurons."""
 
     name: str  # of its node
-    neurons: LeakIntegers  # its neurons
+    neuron: LeakIntegers  # its neurons
     voltage: Floats  # (n,): before the first tick, in thresholds
     feed: PlannedFeed  # input from the host
     # whether the host sends values; otherwise it only replaces spikes in flight before the first tick
     is_fed: bool
-
-    @property
-    def size(self) -> int:
-        """Neurons."""
-        return len(self.neurons.threshold)
-
-    @property
-    def spike(self) -> float:
-        """What a spike is in Nengo's signals, in Hz."""
-        return self.neurons.spike
 
 
 class CrossbarLink(NamedTuple):

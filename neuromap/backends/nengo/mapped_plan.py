@@ -15,6 +15,7 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.backends.nengo.crossbar_plan import (
     GREATEST_POWER,
+    LOWEST,
     BinaryCode,
     ChipPlan,
     CrossbarEnsemble,
@@ -27,7 +28,6 @@ from neuromap.backends.nengo.crossbar_plan import (
     host_rest,
     line_groups,
     n_bias_axons,
-    unit_of,
 )
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -55,16 +55,19 @@ def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> ChipNetwork:
     for i, ensemble in enumerate(plan.ensembles):
         mine = [group for group in groups if plan.links[group.link].target == i]
         code = _host_lines(ensemble, mine, chip)
-        node = FedNode(f"{ensemble.name}.feed", np.full(len(code.lines), ensemble.neurons.unit), code)
+        node = FedNode(f"{ensemble.name}.feed", np.full(len(code.lines), ensemble.neuron.unit), code)
         nodes[node.name] = Node(node.name, (1, 1, code.size(0)))
         # resting spikes per tick by dimension, of the host and of links
-        rests = np.full(ensemble.neurons.weights.shape[1], host_rest(ensemble.is_fed))
+        rests = np.full(ensemble.neuron.weights.shape[1], host_rest(ensemble.is_fed))
         np.add.at(rests, [group.dimension for group in mine], [group.rest for group in mine])
-        constant = ensemble.neurons.bias - ensemble.neurons.weights @ rests
+        constant = ensemble.neuron.bias - ensemble.neuron.weights @ rests
         share = np.fix(constant / (1 + code.bias_axons)).astype(np.int64)
-        neuron = _neuron(ensemble, constant - code.bias_axons * share, chip)
-        nodes[ensemble.name] = Node(ensemble.name, (1, 1, ensemble.size), neuron=neuron)
-        weights = np.repeat(ensemble.neurons.weights, code.lines, axis=1)
+        # after bias axons take their share, the leak exceeds its range by single units at most
+        leak, threshold = (constant - code.bias_axons * share).clip(*chip.leak_range), ensemble.neuron.threshold
+        potential = np.rint(ensemble.voltage * threshold).astype(np.int64).clip(0, threshold - 1)
+        neuron = LeakNeuron(threshold=threshold, leak=leak, potential=potential)
+        nodes[ensemble.name] = Node(ensemble.name, (1, 1, len(threshold)), neuron=neuron)
+        weights = np.repeat(ensemble.neuron.weights, code.lines, axis=1)
         weights = np.column_stack([weights, np.tile(share[:, None], code.bias_axons)])
         edges[node.name, ensemble.name] = Edge(node.name, ensemble.name, _transform(weights))
         fed.append(node)
@@ -72,7 +75,7 @@ def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> ChipNetwork:
         link = plan.links[group.link]
         source, target = plan.ensembles[link.source], plan.ensembles[link.target]
         nodes[group.name] = Node(group.name, (1, 1, len(group.delays)), neuron=group.neuron)
-        decoding, column = np.zeros(source.size, np.int64), target.neurons.weights[:, group.dimension]
+        decoding, column = np.zeros(len(source.voltage), np.int64), target.neuron.weights[:, group.dimension]
         decoding[group.sources] = group.sums.weights[group.sources]
         lines = _transform(np.tile(decoding, (len(group.delays), 1)))
         edges[source.name, group.name] = Edge(source.name, group.name, lines)
@@ -83,7 +86,7 @@ def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> ChipNetwork:
         encoding = Edge(group.name, target.name, first.transform, first.delay, also=tuple(more))
         edges[group.name, target.name] = encoding
     network = Network(_NAME, nodes, edges, outputs=tuple(e.name for e in plan.ensembles))
-    return ChipNetwork(network, tuple(fed), tuple(e.neurons.threshold for e in plan.ensembles), groups)
+    return ChipNetwork(network, tuple(fed), tuple(e.neuron.threshold for e in plan.ensembles), groups)
 
 
 def _transform(weights: Ints) -> MatrixTransform:
@@ -91,19 +94,12 @@ def _transform(weights: Ints) -> MatrixTransform:
 
 
 def _host_lines(ensemble: CrossbarEnsemble, groups: list[LineGroup], chip: ChipSpec) -> LineCode:
-    rest, count = host_rest(ensemble.is_fed), ensemble.neurons.weights.shape[1]
+    rest, count = host_rest(ensemble.is_fed), ensemble.neuron.weights.shape[1]
     missing = np.zeros((max((int(group.delays.max()) for group in groups), default=0), count))
     for group in groups:
         missing[:, group.dimension] += [group.missing(tick) for tick in range(len(missing))]
     lines = 2 * rest + np.ceil(missing.max(axis=0, initial=0)).astype(np.int64)
     return LineCode(rest, np.maximum(1, lines), missing, n_bias_axons(count, chip))
-
-
-def _neuron(ensemble: CrossbarEnsemble, leak: Ints, chip: ChipSpec) -> LeakNeuron:
-    """Write neurons; after bias axons take their share, the leak exceeds its range by single units at most."""
-    threshold = ensemble.neurons.threshold
-    potential = np.rint(ensemble.voltage * threshold).astype(np.int64).clip(0, threshold - 1)
-    return LeakNeuron(threshold=threshold, leak=leak.clip(*chip.leak_range), potential=potential)
 
 
 # Values from the host as spikes on lines: as many as the value, plus the spikes that stand for 0.
@@ -188,7 +184,7 @@ class MappedPlan(ReadOnly, Card):
     @property
     def places_of_ensembles(self) -> list[slice]:
         """Range of each ensemble's neurons among those of all ensembles."""
-        ends = np.cumsum([ensemble.size for ensemble in self.ensembles]).tolist()
+        ends = np.cumsum([len(ensemble.voltage) for ensemble in self.ensembles]).tolist()
         return [slice(first, last) for first, last in pairwise([0, *ends])]
 
 
@@ -405,7 +401,7 @@ def held_weights(weights: Floats, chip: ChipSpec) -> Ints:
 def feed_integers(ensemble: PlannedEnsemble, feed: PlannedFeed, scales: Ints, chip: ChipSpec) -> tuple[Ints, Floats]:
     """Write a feed's weights in integers."""
     # shapes: weights (n, m * CODE_SIZE); unit (m,)
-    unit = unit_of(feed.limit)
+    unit = feed.limit / -LOWEST
     most = greatest_weight(chip) >> GREATEST_POWER
     weights = feed.weights * unit * (scales * ensemble.neuron.share)[:, None]
     lowest = held_weights(weights.clip(-most, most), chip)

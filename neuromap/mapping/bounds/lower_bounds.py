@@ -17,7 +17,7 @@ from scipy import sparse
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.bounds.neuron_capacity import ChipKey, Crowd, Key, Reader, crowds_of, read_out_neurons, readers_of
+from neuromap.mapping.bounds.neuron_capacity import ChipKey, Crowd, Key, Reader, crowds_of, readers_of
 from neuromap.mapping.bounds.window_axons import areas
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Matrix, needed_for
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
@@ -36,8 +36,11 @@ def crossbar_core_bound(network: Legalised, chip: ChipSpec, proven: bool, priced
         options.append(crowds_of(reader, chip, proven))
     best = [max(crowds, key=lambda crowd: (crowd.rows / crowd.room, crowd.rows)) for crowds in options]
     fed = fed_axons(options, chip, cores_by_two_hops(readers, chip.axons))
-    read_out = read_out_neurons(network, readers)
-    axons, neurons = fed.total, max(fed.by_neurons + read_out, sum(len(reader.neurons) for reader in readers))
+    # each needed neuron that is read out or kept unread takes a neuron of a core for that
+    read_out = sum(int(network.populations[r.population].own_copies[r.neurons].sum()) for r in readers)
+    by_neurons = sum(count for key, count in fed.of_feeds.items() if isinstance(key, ChipKey))  # others take none
+    axons = sum(fed.of_feeds.values()) + fed.relayed
+    neurons = max(by_neurons + fed.relayed + read_out, sum(len(reader.neurons) for reader in readers))
     populations = tuple(PopulationBound(c.reader.name, c.cores, c.limit(chip)) for c in best)
     candidates: list[tuple[int, str]] = [
         *((p.cores, p.by) for p in populations),
@@ -63,7 +66,11 @@ def cores_by_two_hops(readers: tuple[Reader, ...], axons: int) -> dict[Key, Ints
     widths = {feed.key: feed.matrix.shape[1] for reader in readers for feed in reader.feeds}
     if axons < 2 or not widths:
         return {}
-    reads: Any = sparse.csr_array(sparse.block_array([_row_of_blocks(reader, widths) for reader in readers]))
+    rows = []
+    for reader in readers:
+        own, n = {feed.key: feed.matrix for feed in reader.feeds}, len(reader.neurons)
+        rows.append([own.get(key, sparse.csr_array((n, width), dtype=np.int64)) for key, width in widths.items()])
+    reads: Any = sparse.csr_array(sparse.block_array(rows))
     fan_in = np.diff(reads.indptr).astype(np.int64)
     if (fan_in * fan_in).sum() > LARGEST:
         return {}
@@ -72,11 +79,6 @@ def cores_by_two_hops(readers: tuple[Reader, ...], axons: int) -> dict[Key, Ints
     cores = np.where(near > 0, np.maximum(1, -(-(near - 1) // (axons - 1))), 0)
     ends = np.cumsum(list(widths.values()))
     return dict(zip(widths, np.split(cores, ends[:-1]), strict=True))
-
-
-def _row_of_blocks(reader: Reader, widths: dict[Key, int]) -> list[Any]:
-    own = {feed.key: feed.matrix for feed in reader.feeds}
-    return [own.get(key, sparse.csr_array((len(reader.neurons), n), dtype=np.int64)) for key, n in widths.items()]
 
 
 # Shares: cores from prices per neuron such that no core, however mixed, holds neurons worth more than one core.
@@ -257,7 +259,7 @@ def _reads_of(network: Legalised) -> list[tuple[int, int, Matrix]]:
         if target.is_relay:
             continue
         if isinstance(link, HostLink):
-            node, column = link.node, matrix.indices
+            node, column = link.node, matrix.indices.astype(np.int64)
         else:
             source = network.populations[link.source]
             node, column = source.node, source.neurons[matrix.indices]
@@ -404,16 +406,6 @@ class FedAxons(NamedTuple):
     of_columns: dict[Key, Ints]  # least number of cores that read each column of a feed
     relayed: int  # axons on paths longer than a neuron's delay, beyond those that readers use
 
-    @property
-    def total(self) -> int:
-        """Total number of axons fed."""
-        return sum(self.of_feeds.values()) + self.relayed
-
-    @property
-    def by_neurons(self) -> int:
-        """Number of axons that neurons feed; those that the host feeds take no neuron."""
-        return sum(count for key, count in self.of_feeds.items() if isinstance(key, ChipKey)) + self.relayed
-
 
 def fed_axons(crowds: list[list[Crowd]], chip: ChipSpec, two_hops: Mapping[Key, Ints]) -> FedAxons:
     """Bound the number of axons fed from below."""
@@ -423,18 +415,13 @@ def fed_axons(crowds: list[list[Crowd]], chip: ChipSpec, two_hops: Mapping[Key, 
     of_feed: dict[Key, int] = {}  # axons of all columns together
     for crowd in (crowd for some in crowds for crowd in some):
         for key, least in crowd.need.items():
-            of_feed[key] = max(of_feed.get(key, 0), _axons_in_all_cores(crowd, least))
+            # c cores that hold n_1 + ... + n_c = rows read at least the sum of least[n_i]
+            rate = float((least[1 : crowd.room + 1] / np.arange(1, crowd.room + 1)).min())
+            of_feed[key] = max(of_feed.get(key, 0), int(np.ceil(crowd.rows * rate - ROUNDING)))
             reads = crowd.reads[key]
             of_columns[key] = np.maximum(of_columns[key], reads) if key in of_columns else reads
     axons = {key: max(of_feed.get(key, 0), int(reads.sum())) for key, reads in of_columns.items()}
     return FedAxons(axons, of_columns, _relay_axons(of_columns, chip))
-
-
-def _axons_in_all_cores(crowd: Crowd, least: Ints) -> int:
-    """Bound the axons of a feed: c cores that hold n_1 + ... + n_c = rows read at least sum of least[n_i]."""
-    sizes = np.arange(1, crowd.room + 1)
-    rate = float((least[1 : crowd.room + 1] / sizes).min())
-    return int(np.ceil(crowd.rows * rate - ROUNDING))
 
 
 def _relay_axons(reads: dict[Key, Ints], chip: ChipSpec) -> int:

@@ -92,22 +92,12 @@ def readers_of(network: Legalised) -> tuple[Reader, ...]:
                 rows = rows.multiply(driven[key.population][None, :]).tocsr()
                 rows.eliminate_zeros()
             if rows.nnz:
-                kept.append(Feed(key, sparse.csr_array(rows), _shape_of(network, key)))
+                node = key.node if isinstance(key, HostKey) else network.populations[key.population].node
+                is_part = isinstance(key, ChipKey) and network.populations[key.population].is_part
+                shape = None if is_part else network.shapes[node]  # parts of sums have none
+                kept.append(Feed(key, sparse.csr_array(rows), shape))
         readers.append(Reader(i, population.name, neurons, population.shape, tuple(kept)))
     return tuple(readers)
-
-
-def _shape_of(network: Legalised, key: Key) -> tuple[int, int, int] | None:
-    """Return rows, columns and features of a source; parts of sums have none."""
-    if isinstance(key, HostKey):
-        return network.shapes[key.node]
-    source = network.populations[key.population]
-    return None if source.is_part else network.shapes[source.node]
-
-
-def read_out_neurons(network: Legalised, readers: tuple[Reader, ...]) -> int:
-    """Count the needed neurons that are read out or kept unread; each takes a neuron of a core for that."""
-    return sum(int(network.populations[r.population].own_copies[r.neurons].sum()) for r in readers)
 
 
 def _inputs(network: Legalised, index: int, origins: dict[int, Ints]) -> dict[Key, Matrix]:
@@ -161,13 +151,7 @@ def origins_of(network: Legalised) -> dict[int, Ints]:
             rows = np.flatnonzero(np.diff(link.matrix.indptr))
             table[rows, 0], table[rows, 1], table[rows, 2] = link.source, link.matrix.indices, link.delay
         tables[i] = table
-    _follow(tables)
-    return tables
-
-
-def _follow(tables: dict[int, Ints]) -> None:
-    """Follow relays of relays back, in place."""
-    for _ in range(len(tables)):
+    for _ in range(len(tables)):  # relays of relays are followed back
         followed = False
         for i, table in tables.items():
             for source in np.unique(table[:, 0]).tolist():
@@ -178,7 +162,8 @@ def _follow(tables: dict[int, Ints]) -> None:
                     table[here, 2] += before[:, 2]
                     followed = True
         if not followed:
-            return
+            break
+    return tables
 
 
 # How few sources n rows of a matrix can read together: bounds by which a core's axons limit its neurons.
@@ -439,7 +424,9 @@ def mask_sources(masks: Masks, most: int) -> Ints:
         stride, extent = (pair[::-1] if flip else pair for pair in (masks.stride, masks.extent))
         here = least_of_masks(offsets, (stride[0], stride[1]), (extent[0], extent[1]), most)
         least = np.maximum(least, here) if flip else here
-    return shared_out(least, masks.features, masks.groups)
+    # n neurons of a group lie at n / features positions or more
+    n = np.arange(len(least))
+    return over_groups(np.maximum.accumulate(least[-(-n // masks.features)]), masks.groups)
 
 
 def least_of_masks(offsets: Bools, stride: tuple[int, int], extent: tuple[int, int], most: int) -> Ints:
@@ -451,7 +438,11 @@ def least_of_masks(offsets: Bools, stride: tuple[int, int], extent: tuple[int, i
     if most == 1:  # a single window: chains of columns give the same
         area[1] = int(offsets.reshape(len(offsets), -1).sum(axis=1).min())
         return area
-    p, w, h = _columns_of_positions(most, extent)
+    # how p positions may lie in w columns, the tallest of h or more; p ascending, from 1
+    p, w = np.divmod(np.arange((most + 1) * (extent[1] + 1)), extent[1] + 1)
+    h = -(-p // np.maximum(w, 1))
+    here = (p > 0) & (w > 0) & (w <= p) & (h <= extent[0])
+    p, w, h = p[here], w[here], h[here]
     numbers = np.packbits(offsets.reshape(len(offsets) * offsets.shape[1], -1), axis=1)
     names = numbers.view(np.dtype((np.bytes_, numbers.shape[1]))).ravel()
     _, heads, code = np.unique(names, return_index=True, return_inverse=True)
@@ -469,14 +460,6 @@ def least_of_masks(offsets: Bools, stride: tuple[int, int], extent: tuple[int, i
         places = sum((n * of_channel[k] for k, n in zip(used, times, strict=True)), np.zeros(len(p), np.int64))
         area[1 : most + 1] = np.minimum(area[1 : most + 1], np.minimum.reduceat(places, starts))
     return area
-
-
-def _columns_of_positions(most: int, extent: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
-    """List how p positions may lie in w columns, the tallest of h or more; p ascending, from 1."""
-    p, w = np.divmod(np.arange((most + 1) * (extent[1] + 1)), extent[1] + 1)
-    h = -(-p // np.maximum(w, 1))
-    here = (p > 0) & (w > 0) & (w <= p) & (h <= extent[0])
-    return p[here], w[here], h[here]
 
 
 def _offsets_and_classes(channels: Bools, stride: int) -> Ints:
@@ -509,17 +492,6 @@ def _in_chains(d: Ints, r: Ints, p: Ints, w: Ints, h: Ints) -> Ints:
     return np.asarray(best, np.int64)
 
 
-# Sources of neurons that lie in several groups of channels, from those of one group.
-def shared_out(of_positions: Ints, features: int, groups: int) -> Ints:
-    """Distribute n neurons over groups without common sources so that they read fewest."""
-    # of_positions: fewest sources that p neurons of one feature read, in any group
-    # features: features of a group, at most; n of its neurons lie at n / features positions or more
-    # returns the fewest sources that n neurons read
-    # shapes: of_positions (m + 1,); returns (m + 1,)
-    n = np.arange(len(of_positions))
-    return over_groups(np.maximum.accumulate(of_positions[-(-n // features)]), groups)
-
-
 # Masks: which offsets a feature of a convolution reads of a channel, where weights of zero make holes.
 
 
@@ -527,8 +499,6 @@ def shared_out(of_positions: Ints, features: int, groups: int) -> Ints:
 LARGEST = 10_000_000
 # Maximum of features times channels times offsets for which they are.
 OFFSETS = 4_000_000
-# Features times channels times steps within which groups are sought without importing SciPy's graph functions.
-SHORT = 2**22
 
 
 class Masks(NamedTuple):
@@ -556,25 +526,22 @@ def find_masks(
     row = rows_of_entries(matrix.indptr)
     at = np.unravel_index(neurons, shape)
     places = np.unravel_index(matrix.indices, source)
-    strides, offsets, sizes = [], [], []
-    for axis in (0, 1):
-        stride, offset, size = _offsets(at[axis][row], places[axis], shape[axis], source[axis])
-        strides.append(stride)
-        offsets.append(offset)
-        sizes.append(size)
-    full = (shape[2], source[2], *sizes)
+    (stride_y, offset_y, size_y), (stride_x, offset_x, size_x) = (
+        _offsets(at[axis][row], places[axis], shape[axis], source[axis]) for axis in (0, 1)
+    )
+    full = (shape[2], source[2], size_y, size_x)
     if np.prod(full) > OFFSETS:
         return None
     masks = np.zeros(full, bool)
-    masks[at[2][row], places[2], offsets[0], offsets[1]] = True
+    masks[at[2][row], places[2], offset_y, offset_x] = True
     entries = np.diff(matrix.indptr)
     rows = (entries == masks.sum(axis=(1, 2, 3))[at[2]]) & (entries > 0)
     if not rows.any():
         return None
     present = np.unique(at[2][rows])
     groups, features = _groups(masks[present].any(axis=(2, 3)))
-    extent = tuple(len(np.unique(at[axis][rows])) for axis in (0, 1))
-    return Masks(rows, masks[present], (strides[0], strides[1]), (extent[0], extent[1]), groups, features)
+    extent = len(np.unique(at[0][rows])), len(np.unique(at[1][rows]))
+    return Masks(rows, masks[present], (stride_y, stride_x), extent, groups, features)
 
 
 def _offsets(position: Ints, place: Ints, positions: int, places: int) -> tuple[int, Ints, int]:
@@ -591,28 +558,11 @@ def _offsets(position: Ints, place: Ints, positions: int, places: int) -> tuple[
 
 def _groups(reads: Bools) -> tuple[int, int]:
     """Count the sets of features without a channel in common, and the features of the largest."""
-    sizes = _sizes_of_few_groups(reads)
-    if sizes is None:
-        from scipy.sparse.csgraph import connected_components  # slow to import
-
-        pairs: Any = sparse.csr_array(reads.astype(np.int64))
-        both: Any = sparse.block_array([[None, pairs], [pairs.T, None]], format="csr")
-        label = connected_components(both, directed=False)[1][: len(reads)]
-        sizes = np.bincount(label).tolist()
-    return sum(size > 0 for size in sizes), max(sizes)
-
-
-def _sizes_of_few_groups(reads: Bools) -> list[int] | None:
-    """Follow each feature to those that it shares channels with, and on to theirs; ``None`` where that takes long."""
-    left, sizes, steps = np.ones(len(reads), bool), [], 0
-    while left.any():
-        group, n_before = np.zeros(len(reads), bool), 0
-        group[left.argmax()] = True
-        while (n_now := int(group.sum())) > n_before:
-            if (steps := steps + 1) * reads.size > SHORT:
-                return None
-            n_before = n_now
-            group |= reads[:, reads[group].any(axis=0)].any(axis=1)
-        sizes.append(n_before)
-        left &= ~group
-    return sizes
+    label, before = np.arange(len(reads)), np.zeros(0, np.int64)
+    while not np.array_equal(label, before):  # the least feature of a set is found by all others of it
+        before = label
+        of_channel = np.where(reads, label[:, None], len(reads)).min(axis=0)
+        label = np.where(reads, of_channel, label[:, None]).min(axis=1)
+        label = np.minimum(label, label[label])
+    sizes = np.bincount(label)
+    return int(np.count_nonzero(sizes)), int(sizes.max())

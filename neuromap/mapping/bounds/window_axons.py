@@ -79,17 +79,12 @@ def _equal_columns(kernel: Ints, types: int) -> Ints:
     best = np.full(n, columns)
     for m in range(1, n + 1):
         pairs = columns * columns if agreements is None else int(agreements[m])
-        best[m - 1] = min(columns, _most_in_classes(pairs, types))
+        # a class of c columns has c (c - 1) / 2 pairs that agree; ``types`` classes hold most if all have one size
+        size = (1 + np.sqrt(1 + 8 * pairs / types)) / 2
+        best[m - 1] = min(columns, int(types * size + ROUNDING))
         if comb(n, m) <= SUBSETS and len(values) ** m < 2**62:
             best[m - 1] = min(best[m - 1], _most_of_any_rows(code, m, len(values), types))
     return np.minimum.accumulate(best)
-
-
-def _most_in_classes(pairs: int, types: int) -> int:
-    """Bound the columns in ``types`` classes if only ``pairs`` pairs agree: a class of c has c (c - 1) / 2 pairs."""
-    # They hold most if all have one size.
-    size = (1 + np.sqrt(1 + 8 * pairs / types)) / 2
-    return int(types * size + ROUNDING)
 
 
 def _most_of_any_rows(code: NDArray[np.intp], m: int, n_values: int, types: int) -> int:

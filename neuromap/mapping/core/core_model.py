@@ -453,11 +453,7 @@ def by_opposites(weights: Ints, types: int, room: int, core: CrossbarCore) -> Pr
         return None
     palette = np.repeat(np.where(two, 0, high)[:, None], core.axon_types, axis=1)
     palette[two, :types] = np.where(type_is_high.T, high[two, None], low[two, None])
-    return _proposal(weights, palette, kind, two)
-
-
-def _proposal(weights: Ints, palette: Ints, kind: Ints, two: Bools) -> Proposal:
-    """Lay sources out on axons; neurons of one weight read the first of two."""
+    # lay sources out on axons; neurons of one weight read the first of two
     times = np.where(kind == TWICE, 2, 1)
     source = np.repeat(np.arange(len(kind)), times)
     second = np.append(False, source[1:] == source[:-1])
@@ -472,14 +468,10 @@ class _Alike(NamedTuple):
 
     # Such sources agree with the same others, so that a search may treat them as one.
 
-    first: Ints
-    """A source of every class; shape (k,)."""
-    size: Ints
-    """Sources of every class; shape (k,)."""
-    of_source: Ints
-    """Class of every source; shape (s,)."""
-    readers: Ints
-    """Equal where classes have the same readers; shape (k,)."""
+    first: Ints  # (k,): a source of every class
+    size: Ints  # (k,): sources of every class
+    of_source: Ints  # (s,): class of every source
+    readers: Ints  # (k,): equal where classes have the same readers
 
     def most_single(self, types: int) -> int:
         """Bound the sources with one axon: for each set of readers, those in the largest ``types`` classes."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from neuromap.arrays.array_types import Ints
-from neuromap.arrays.frozen import ReadOnly, frozen
+from neuromap.arrays.frozen import frozen
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
-from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_model import CrossbarCore
@@ -88,8 +86,7 @@ def clock(total: int, core: CrossbarCore, neurons: Ints = NO_NEURONS) -> Clock:
 ALIKE = 2
 
 
-@dataclass(frozen=True, eq=False)
-class WideNode(ReadOnly, Value):
+class WideNode(NamedTuple):
     """A node whose sums are to be cut."""
 
     name: str  # of the node
@@ -232,7 +229,10 @@ def plan_sums(node: WideNode, chip: ChipSpec, ticks: int | None = None, most_inp
         clear_parts = clock(-max(most - ticks, int(wires.layer.offset.max())), core, leftover)
     n = node.matrix.shape[0]
     lift, clear = None, None
-    if wires.layer.window > 1 or not all(_fits(core, signs, node.threshold) for signs in _heaviest(wires, n)):
+    # a frame neuron that gathers these wires in one tick has to fit a core, whatever its threshold
+    extremes = np.array([node.threshold.min(), node.threshold.max()])
+    axons = (core.axons_alone(signs[None, :], extremes[[k]]) for signs in _heaviest(wires, n) for k in (0, 1))
+    if wires.layer.window > 1 or not all(some is not None and some <= core.axons for some in axons):
         lift, clear = _lift(node, sums, core)
         for merged in _merged(wires, node, core, lift, clear):
             layers.append(merged.layer)
@@ -321,7 +321,11 @@ def _merged(wires: _Wires, node: WideNode, core: CrossbarCore, lift: Clock, clea
         room = [_room(signs, clocks, node.name, core) for signs in _heaviest(wires, n)]
         if all(spare >= 0 for _, spare in room):
             return layers
-        wires = _merge(wires, min(_joined(wires, n, min(held for held, _ in room)), core.axons))
+        # as few wires are joined into one as it takes for no neuron to gather more than there is room for
+        joined, most, each = 2, min(held for held, _ in room), _wires_of_sign(wires, n)
+        while (-(-each // joined)).sum(axis=0).max() > most:  # ends: there is room for one wire of each sign
+            joined += 1
+        wires = _merge(wires, min(joined, core.axons))
         layers.append(wires)
 
 
@@ -354,22 +358,6 @@ def _wires_of_sign(wires: _Wires, n: int) -> Ints:
     """Count the wires of every neuron, those of positive sums first; shape (2, n)."""
     counts = [np.bincount(wires.layer.of_neuron[wires.sign == sign], minlength=n) for sign in (1, -1)]
     return np.stack(counts).astype(np.int64)
-
-
-def _fits(core: CrossbarCore, signs: Ints, threshold: Ints) -> bool:
-    """Whether a frame neuron that gathers these wires fits a core, whatever its threshold."""
-    extremes = np.array([threshold.min(), threshold.max()])
-    needed = [core.axons_alone(signs[None, :], extremes[[k]]) for k in (0, 1)]
-    return all(axons is not None and axons <= core.axons for axons in needed)
-
-
-def _joined(wires: _Wires, n: int, room: int) -> int:
-    """Find how many wires to join into one so that no neuron gathers more than ``room``."""
-    each = _wires_of_sign(wires, n)
-    joined = 2
-    while (-(-each // joined)).sum(axis=0).max() > room:  # ends: there is room for one wire of each sign
-        joined += 1
-    return joined
 
 
 def _merge(wires: _Wires, joined: int) -> _Wires:

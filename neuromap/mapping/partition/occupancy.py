@@ -10,6 +10,7 @@ overlap).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -31,8 +32,7 @@ FREE = 1e-9
 EACH_LOOK = 100
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(NamedTuple):
     """How cores are seeded."""
 
     slim_first: bool  # seed first with tiles that take many axons and few neurons; else with those that take most axons
@@ -81,7 +81,11 @@ class _Pool:
     def __init__(self, loose: LooseNeurons, chosen: Ints, load: Ints, axons: int, neurons: int, recipe: Recipe) -> None:
         self.axons, self.neurons, self.recipe, self.load = axons, neurons, recipe, load
         self.core_of = np.full(len(chosen), NOWHERE, np.int64)
-        self.needs = _needed_axons(loose, chosen)
+        # the chosen neurons by the axons that any of them needs
+        ones, shape = np.ones(len(loose.needed), np.int8), (len(loose), len(loose.axon_type))
+        rows = sparse.csr_array((ones, loose.needed, loose.first_needed), shape=shape)[chosen]
+        used, column = np.unique(rows.indices, return_inverse=True)
+        self.needs: Matrix = sparse.csr_array((rows.data, column, rows.indptr), shape=(len(chosen), len(used)))
         self.readers: Matrix = self.needs.T.tocsr()
         self.n_needed = np.diff(self.needs.indptr).astype(np.int64)
         tiles, tile = np.unique(loose.tile[chosen], return_inverse=True)
@@ -99,15 +103,6 @@ class _Pool:
         members = self._members[tile]
         waiting: Ints = members[self.core_of[members] == NOWHERE]
         return waiting
-
-
-def _needed_axons(loose: LooseNeurons, chosen: Ints) -> Matrix:
-    """Matrix of the chosen neurons by the axons that any of them needs."""
-    shape = (len(loose), len(loose.axon_type))
-    ones = np.ones(len(loose.needed), np.int8)
-    rows = sparse.csr_array((ones, loose.needed, loose.first_needed), shape=shape)[chosen]
-    used, column = np.unique(rows.indices, return_inverse=True)
-    return sparse.csr_array((rows.data, column, rows.indptr), shape=(len(chosen), len(used)))
 
 
 class _Core:

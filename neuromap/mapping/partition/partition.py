@@ -77,7 +77,8 @@ def share_cores(
     least = loose.least_cores(model.axons, model.neurons)
     if loose.fixed.all() or least >= fewer_than:
         return None
-    large = synapses + _pairs(loose, len(tiles)) // PAIRS > LARGE
+    together = np.bincount(_windows(loose, len(tiles))[loose.tile[~loose.fixed]])  # neurons filled into cores together
+    large = synapses + int((together**2).sum()) // PAIRS > LARGE
     best = _best_books(loose, len(tiles), model, least, large, budget)
     if best is None or best.cores >= fewer_than:
         return None
@@ -93,6 +94,7 @@ def _best_books(
     n_free = int(np.count_nonzero(~loose.fixed))
     few = n_tiles < FAR_MORE  # then trying all is quick, and fewest copies decide between those with fewest cores
     best: Books | None = None
+    least_rank = 0, 0  # of the best
     seen: set[bytes] = set()
     for recipe in RECIPES[:1] if large else RECIPES:
         copies = loose.copies(loose.tile)
@@ -114,18 +116,14 @@ def _best_books(
             if not relieve(books, loose.fixed, n_free // MOVED, budget):
                 continue
             empty_cores(books, loose.fixed, budget, least)
-            if best is None or _rank(books, few) < _rank(best, few):
-                best = books
+            rank = books.cores, int(books.load.sum()) if few else 0  # if tiles are few, then by copies
+            if best is None or rank < least_rank:
+                best, least_rank = books, rank
             if best.cores == least and not few:
                 return best
             if large:
                 break
     return best
-
-
-def _rank(books: Books, few: bool) -> tuple[int, int]:
-    """Rank by cores and, if tiles are few, then by copies."""
-    return books.cores, int(books.load.sum()) if few else 0
 
 
 def _may_pay(tiles: Sequence[Tile], signals: Signals, model: CrossbarCore) -> bool:
@@ -170,12 +168,6 @@ def _fill(
         core_of[chosen] = n_cores + where
         n_cores += more
     return core_of, n_cores
-
-
-def _pairs(loose: LooseNeurons, n_tiles: int) -> int:
-    """Count the ordered pairs of neurons that are filled into cores together."""
-    together = np.bincount(_windows(loose, n_tiles)[loose.tile[~loose.fixed]])
-    return int((together**2).sum())
 
 
 def _windows(loose: LooseNeurons, n_tiles: int) -> Ints:
@@ -262,18 +254,14 @@ def empty_cores(books: Books, fixed: Bools, budget: Budget = NO_LIMIT, least: in
         candidates = np.flatnonzero(~vacant & ~hopeless & ~has_fixed)
         if not len(candidates):
             return
-        core = int(candidates[np.argmin(_filling(books)[candidates])])
+        axons, copies = books.axons / books.room_axons, books.load / books.room_copies
+        filling = np.maximum(axons, copies) + np.minimum(axons, copies) * LESSER
+        core = int(candidates[np.argmin(filling[candidates])])
         if _empty(books, core, vacant | has_fixed):
             failures, in_use = 0, in_use - 1
         else:
             failures += 1
             hopeless[core] = True
-
-
-def _filling(books: Books) -> Floats:
-    """How full every core is, shape (C,)."""
-    axons, copies = books.axons / books.room_axons, books.load / books.room_copies
-    return np.maximum(axons, copies) + np.minimum(axons, copies) * LESSER
 
 
 def _empty(books: Books, core: int, closed: Bools) -> bool:
@@ -443,7 +431,8 @@ def pack(
     least = size.min(axis=0, initial=max(model.axons, model.neurons))
     lonely = size[:, 1] + least[1] > model.neurons  # no other tile can join
     lonely |= np.array([tile.population in pinned for tile in tiles], bool)
-    order = _largest_first(size / (model.axons, model.neurons))
+    share = size / (model.axons, model.neurons)  # the greater first, then the sum of both
+    order = np.lexsort((np.arange(len(share)), -share.sum(axis=1), -share.max(axis=1, initial=0)))
     cores = _OpenCores(signals.kind == BIAS_SIGNAL, model, least, len(tiles))
     for number in order[~lonely[order]].tolist():
         cores.add(_Item(number, tiles[number], signals.of_axon[number]))
@@ -451,12 +440,6 @@ def pack(
         *(core.layout() for core in cores.cores),
         *(layout_alone(n, tiles[n], model) for n in np.flatnonzero(lonely).tolist()),
     )
-
-
-def _largest_first(share: Floats) -> Ints:
-    """Order tiles by decreasing greater share of a core, then by the sum of both; shape (tiles, 2)."""
-    order: Ints = np.lexsort((np.arange(len(share)), -share.sum(axis=1), -share.max(axis=1, initial=0)))
-    return order
 
 
 class _Item:

@@ -18,12 +18,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from neuromap.arrays.array_types import Ints
 from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError
 from neuromap.files.messages import counted
@@ -223,8 +224,7 @@ def edges_in_use(network: Network, keep: Collection[str] = ()) -> frozenset[Edge
 # The schedule for splitters and partial sums: unchanged where they fit into it, else made anew in ticks.
 
 
-@dataclass(frozen=True)
-class TimedRollout:
+class TimedRollout(NamedTuple):
     """A rollout, and the length of a unit of its delays on the chip."""
 
     rollout: Rollout  # in update steps, or in ticks
@@ -307,7 +307,10 @@ def partition_rollout(rollout: Rollout, chip: ChipSpec, context: MappingContext)
         split = options.pins.splitters if best is None else best.split
         _, choice = trials.choose_phases(split)
         if choice is not None and choice.neurons < choice.neurons_before:
-            found += _with_cheapest_phases(trials, split, needed=best is None)
+            # without time limit if it is needed as first mapping
+            with suppress(DoesNotFitError, OverBudget):
+                if best is None or not trials.budget.is_over("splitters"):
+                    found.append(trials.partition(split, may_be_cut=best is not None, phases="cheapest"))
     if not found:
         assert refusal is not None, "a partition was refused, or it is the best"
         raise refusal
@@ -327,16 +330,6 @@ def _may_be_helped(refusal: DoesNotFitError, options: MappingOptions) -> bool:
     return (is_crowded and options.splitters != "never") or (
         options.phases == "cheapest" and (is_crowded or limit == "delay")
     )
-
-
-def _with_cheapest_phases(trials: SplitterSearch, split: Split, *, needed: bool) -> list[PartitionedRollout]:
-    """Partition with phases at least cost, if legal and in time; if ``needed`` as first mapping, without time limit."""
-    if not needed and trials.budget.is_over("splitters"):
-        return []
-    try:
-        return [trials.partition(split, may_be_cut=not needed, phases="cheapest")]
-    except (DoesNotFitError, OverBudget):
-        return []
 
 
 def _size(one: PartitionedRollout) -> tuple[int, int]:
@@ -367,7 +360,7 @@ def _in_time(splits: Iterator[Split], budget: Budget, *, needed: bool) -> Iterat
         if split is None:
             return
         yield split
-    budget.record("splitters")
+    budget.is_over("splitters")  # then it is told among the stages that were cut
 
 
 def _refuse_cores(parts: Partition, chip: ChipSpec) -> DoesNotFitError:
@@ -412,7 +405,16 @@ def _gain(node: str, best: PartitionedRollout, allowed: set[EdgeKey], trials: Sp
     parts = best.partition
     network, core = parts.network, trials.core
     index = next(i for i, p in enumerate(network.populations) if p.name == node and not p.is_relay)
-    kept, moved = _copies_by_way(index, best, allowed)
+    # copies of its neurons that stay, and those that new splitters would take over
+    kept = network.populations[index].own_copies
+    moved = np.zeros_like(kept)
+    for link in network.links:
+        if link.source == index:
+            reader = network.populations[link.target]
+            edge = (node, network.ports[reader.node].name)
+            tiles = [tile for tile in parts.tiles if tile.population == link.target]
+            way = moved if not reader.is_relay and edge in allowed and edge not in best.split else kept
+            way += axons_fed(link, parts.sources[link.target], tiles)
     if moved.max(initial=0) < 2:
         return 0.0
     own = [tile for tile in parts.tiles if tile.population == index]
@@ -424,25 +426,6 @@ def _gain(node: str, best: PartitionedRollout, allowed: set[EdgeKey], trials: Sp
     if not trials.options.packing:
         splitters = float(np.ceil(splitters))
     return _cost(own, parts, core.neurons) - _cost(split, parts, core.neurons) - float(splitters)
-
-
-def _copies_by_way(index: int, best: PartitionedRollout, allowed: set[EdgeKey]) -> tuple[Ints, Ints]:
-    """Count the copies of a population's neurons that stay, and those that new splitters would take over."""
-    parts = best.partition
-    network = parts.network
-    population = network.populations[index]
-    kept, moved = population.own_copies, np.zeros(len(population.neurons), int)
-    for link in network.links:
-        if link.source == index:
-            reader = network.populations[link.target]
-            edge = (population.name, network.ports[reader.node].name)
-            tiles = [tile for tile in parts.tiles if tile.population == link.target]
-            copies = axons_fed(link, parts.sources[link.target], tiles)
-            if not reader.is_relay and edge in allowed and edge not in best.split:
-                moved += copies
-            else:
-                kept += copies
-    return kept, moved
 
 
 def _cost(tiles: Sequence[Tile], parts: Partition, neurons: int) -> float:

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.array_types import Floats, Ints
-from neuromap.arrays.frozen import ReadOnly, adopted
+from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.dead_routes import defect_map, meet_defects
+from neuromap.hardware.chip.chip_spec import ChipSpec, defect_map, meet_defects
 from neuromap.mapping.options.budget import Progress
 
 # Maximum number of cores for which compiling would take longer than it saves.
@@ -77,7 +76,12 @@ class _FewCores:
         self._feeds = np.zeros(self._weight.shape)
         self._feeds[wiring.source, wiring.target] = 1.0
         if penalty:
-            self._blocked, self._excess = _faults_between(self.places, board)
+            # whether the route between any two places is blocked, and by how many cores it exceeds the reach
+            k = len(self.places)
+            ways = np.repeat(self.places, k, axis=0), np.tile(self.places, (k, 1))
+            self._blocked: Floats = board.blocked(*ways).reshape(k, k).astype(np.float64)
+            excess = np.maximum(np.abs(ways[0] - ways[1]) - board.reach, 0).sum(axis=1)
+            self._excess: Floats = excess.reshape(k, k).astype(np.float64)
         self._cores = np.arange(len(start))
         self.go_to(number[start[:, 1], start[:, 0]])
         self.tolerance = 1e-9 * (1.0 + float(self._weight.sum()))
@@ -152,15 +156,6 @@ class _FewCores:
         return price
 
 
-def _faults_between(places: Ints, board: Board) -> tuple[Floats, Floats]:
-    """Whether the route between any two places is blocked, and by how many cores it exceeds the reach."""
-    k = len(places)
-    start, end = np.repeat(places, k, axis=0), np.tile(places, (k, 1))
-    blocked = board.blocked(start, end).reshape(k, k).astype(np.float64)
-    excess = np.maximum(np.abs(start - end) - board.reach, 0).sum(axis=1).reshape(k, k)
-    return blocked, excess.astype(np.float64)
-
-
 # Time limit and progress reports of a placement.
 @dataclass(frozen=True)
 class Deadline:
@@ -233,8 +228,6 @@ def wiring(n_cores: int, wires: tuple[Ints, Ints]) -> Wiring:
         if len(ends) and not (ends.min() >= 0 and ends.max() < n_cores):
             wrong = int(ends.min() if ends.min() < 0 else ends.max())
             raise InputError(f"wires: found core {wrong}; allowed are 0 to {n_cores - 1}")
-    if n_cores * n_cores <= len(source):
-        return _of_table(n_cores, source, target)
     ones = np.ones(len(source), np.float64)
     wires_32 = (source.astype(np.int32), target.astype(np.int32))
     directed = sparse.coo_array((ones, wires_32), shape=(n_cores, n_cores)).tocsr()
@@ -255,27 +248,6 @@ def wiring(n_cores: int, wires: tuple[Ints, Ints]) -> Wiring:
         both.indices.astype(np.int32),
         both.data.astype(np.float64),
         flags.data.astype(np.uint8),
-    )
-
-
-def _of_table(n_cores: int, source: Ints, target: Ints) -> Wiring:
-    """Add up wires in a table of all pairs of cores, if there are more wires than pairs."""
-    counts = np.bincount(source * np.int64(n_cores) + target, minlength=n_cores * n_cores)
-    counts = counts.reshape(n_cores, n_cores)
-    np.fill_diagonal(counts, 0)
-    both = counts + counts.T
-    is_wired = both > 0
-    flags = FORWARD * (counts > 0).view(np.uint8)
-    flags += BACKWARD * (counts.T > 0).view(np.uint8)
-    first, last = np.nonzero(counts)
-    return Wiring(
-        n_cores,
-        first,
-        last,
-        np.concatenate([[0], np.cumsum(is_wired.sum(axis=1))]),
-        adopted(np.nonzero(is_wired)[1].astype(np.int32)),
-        adopted(both[is_wired].astype(np.float64)),
-        adopted(flags[is_wired]),
     )
 
 
@@ -300,7 +272,7 @@ class Board(ReadOnly, Value):
     regions: Ints  # (n_cores, 4): least x, least y, greatest x, greatest y of every core
     is_pinned: NDArray[np.bool_]  # (n_cores,): whether the region is smaller than the board
     # dead_along_x, dead_along_y: prefix sums of dead routers and links
-    # (:class:`neuromap.hardware.program.dead_routes.DefectMap`)
+    # (:class:`neuromap.hardware.chip.chip_spec.DefectMap`)
     dead_along_x: NDArray[np.int32]
     dead_along_y: NDArray[np.int32]
 
@@ -353,8 +325,15 @@ def board_for(
         if len(regions) != n_cores:
             raise InputError(f"regions: found {len(regions)} for {n_cores} cores; needs one entry per core")
         for core, region in enumerate(regions):
-            if region is not None:
-                bounds[core] = _checked(region, core, columns, rows)
+            if region is None:
+                continue
+            fits = len(region) == 4 and all(isinstance(part, int | np.integer) for part in region)
+            if not fits or not (0 <= region[0] <= region[2] < columns and 0 <= region[1] <= region[3] < rows):
+                raise InputError(
+                    f"region of core {core}: found {tuple(region)}; allowed is (x0, y0, x1, y1), both corners inside, "
+                    f"with 0 <= x0 <= x1 <= {columns - 1} and 0 <= y0 <= y1 <= {rows - 1}"
+                )
+            bounds[core] = region
     defects, tile = defect_map(chip), chip.tile if by_tiles else (1, 1)
     boundary_cost = chip.router.get("boundary_hops", 0.0)
     usable = ~defects.unusable
@@ -385,16 +364,6 @@ def few_tiles(usable: NDArray[np.bool_], n_cores: int, chip: ChipSpec) -> NDArra
     mine = np.isin(tile, order[:enough])
     kept[y[mine], x[mine]] = True
     return kept
-
-
-def _checked(region: Region, core: int, columns: int, rows: int) -> Region:
-    fits = len(region) == 4 and all(isinstance(part, int | np.integer) for part in region)
-    if not fits or not (0 <= region[0] <= region[2] < columns and 0 <= region[1] <= region[3] < rows):
-        raise InputError(
-            f"region of core {core}: found {tuple(region)}; allowed is (x0, y0, x1, y1), both corners inside, "
-            f"with 0 <= x0 <= x1 <= {columns - 1} and 0 <= y0 <= y1 <= {rows - 1}"
-        )
-    return region
 
 
 def _stretched(n: int, of_one_chip: int, of_one_tile: int, boundary_cost: float) -> NDArray[np.float64]:
@@ -554,7 +523,12 @@ class ManyCores:
     def descend(self, deadline: Deadline) -> None:
         """Exchange cores until no exchange saves."""
         ways = np.zeros((2, max(self._board.columns, self._board.rows)))
-        prices = self._prices()
+        # every core at every column and every row; empty without a table
+        n, axes = len(self._table), (self._board.along_x, self._board.along_y)
+        prices = np.zeros((n, 2, max(len(axes[0]), len(axes[1]))), np.float32)
+        for number, axis in enumerate(axes if n else ()):
+            away = np.abs(axis[self.where[:, number], None] - axis).astype(np.float32)
+            prices[:, number, : len(axis)] = self._table @ away
         tolerance = 1e-9 * (1.0 + cost(self.where, self._wiring, self._board) / self._wiring.n_cores)
         for sweep in range(_MOST_SWEEPS):
             deadline.tell(sweep, _MOST_SWEEPS, f"exchanging {self._wiring.n_cores} cores")
@@ -562,15 +536,6 @@ class ManyCores:
                 saved = self._kernels.descend(*self._arrays, prices, ways, tolerance)
             if not saved or deadline.is_over:
                 break
-
-    def _prices(self) -> Singles:
-        """Price every core at every column and every row; empty without a table."""
-        n, axes = len(self._table), (self._board.along_x, self._board.along_y)
-        prices = np.zeros((n, 2, max(len(axes[0]), len(axes[1]))), np.float32)
-        for number, axis in enumerate(axes if n else ()):
-            away = np.abs(axis[self.where[:, number], None] - axis).astype(np.float32)
-            prices[:, number, : len(axis)] = self._table @ away
-        return prices
 
 
 def _table(wiring: Wiring, board: Board) -> Singles:

@@ -108,7 +108,8 @@ def within_regions(wanted: Ints, board: Board) -> Ints:
     for number in range(len(regions)):
         rows, columns = np.nonzero(owner == number)
         cores = pinned[region_of == number]
-        where[cores] = _in_same_order(wanted[cores], np.stack([columns, rows], axis=1))
+        places = np.stack([columns, rows], axis=1)  # these and the cores in the same row-major order
+        where[cores[np.lexsort(wanted[cores].T)]] = places[np.lexsort(places.T)]
     taken = np.zeros_like(board.usable)
     taken[where[pinned, 1], where[pinned, 0]] = True
     return _give_way(where, np.flatnonzero(~board.is_pinned), taken, board)
@@ -156,13 +157,6 @@ def _by_flow(regions: Ints, demand: Ints, board: Board) -> Ints:
     owner = np.full(rows * columns, -1, np.int64)
     owner[flow.col[used] - 1 - n] = flow.row[used] - 1
     return owner.reshape(rows, columns)
-
-
-def _in_same_order(wanted: Ints, places: Ints) -> Ints:
-    """Assign places to cores so that both are in the same row-major order."""
-    result = np.empty_like(wanted)
-    result[np.lexsort(wanted.T)] = places[np.lexsort(places.T)]
-    return result
 
 
 def _give_way(where: Ints, cores: Ints, taken: Bools, board: Board) -> Ints:

@@ -63,7 +63,9 @@ class Planner:
             return None
         order = np.argsort(neurons)
         neurons, copies = neurons[order], copies[order]
-        if count_columns(self.matrix, neurons) > self.core.axons:
+        read = np.zeros(self.matrix.shape[1], np.bool_)
+        read[self.matrix.indices[entries_of_rows(self.matrix.indptr, neurons)]] = True
+        if np.count_nonzero(read) > self.core.axons:
             return None  # every column takes an axon or more
         columns, weights, threshold, neuron = self.asked_of_core(neurons)
         look = key_of((weights.shape, neuron and neuron.as_bytes()), weights, threshold)
@@ -119,13 +121,6 @@ def dense_rows(matrix: Matrix, neurons: Ints) -> tuple[Ints, Ints]:
     weights = np.zeros((len(neurons), len(columns)), np.int64)
     weights[np.repeat(np.arange(len(neurons)), lengths), inverse] = matrix.data[place]
     return columns.astype(np.int64), weights
-
-
-def count_columns(matrix: Matrix, neurons: Ints) -> int:
-    """Count the columns that some neurons read, without laying out their weights."""
-    read = np.zeros(matrix.shape[1], np.bool_)
-    read[matrix.indices[entries_of_rows(matrix.indptr, neurons)]] = True
-    return int(np.count_nonzero(read))
 
 
 def key_of(facts: object, *arrays: NDArray[np.generic]) -> bytes:

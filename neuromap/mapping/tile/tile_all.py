@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -81,8 +81,7 @@ NEAR = 0.5
 ROUNDING = 1e-6
 
 
-@dataclass(frozen=True)
-class CycleGrowth:
+class CycleGrowth(NamedTuple):
     """How copies grow on a cycle."""
 
     worst: int  # the population whose cores ask for most copies
@@ -486,11 +485,19 @@ def tile_alone(
     """Tile the populations of a cycle neuron by neuron."""
     # returns ``None`` if some neuron fits no core, or more than ``most`` cores are needed for the copies
     # shapes: own (n,)
-    alone = {i: _each_alone(planner) for i, planner in planners.items()}
-    if any(len(alone[i]) < len(planner.population.neurons) for i, planner in planners.items()):
-        return None
+    one = np.ones(1, np.int64)
+    alone: dict[int, list[Tile]] = {}
+    for i, planner in planners.items():
+        tiles = (planner.tile(np.array([n]), one) for n in range(len(planner.population.neurons)))
+        alone[i] = [tile for tile in tiles if tile is not None]
+        if len(alone[i]) < len(planner.population.neurons):
+            return None
     links = [link for link in network.links if link.source in planners and link.target in planners]
-    fed = [_fed_by_each(link, sources[link.target], alone[link.target]) for link in links]
+    # axons that every neuron of a link's source feeds in every tile, shape (tiles, n_source)
+    fed: list[sparse.csr_array] = [
+        sparse.csr_array(np.stack([axons_fed(link, sources[link.target], [tile]) for tile in alone[link.target]]))
+        for link in links
+    ]
     room = {i: planner.core.neurons for i, planner in planners.items()}
     cores = {i: np.zeros(len(tiles), np.int64) for i, tiles in alone.items()}  # of every neuron
     while True:
@@ -501,28 +508,15 @@ def tile_alone(
         if sum(int(number.sum()) for number in more.values()) > most:
             return None
         if all((more[i] == cores[i]).all() for i in planners):
-            return {i: _replicated(alone[i], copies[i], room[i]) for i in planners}
+            return {  # none where nothing asks for it; taking copies lowers those that are missing
+                i: [
+                    take_copies(tile, copies[i], room[i])
+                    for tile, n in zip(alone[i], cores[i].tolist(), strict=True)
+                    for _ in range(n)
+                ]
+                for i in planners
+            }
         cores = more
-
-
-def _each_alone(planner: Planner) -> list[Tile]:
-    """Plan every neuron alone; those that fit no core are left out."""
-    one = np.ones(1, np.int64)
-    tiles = (planner.tile(np.array([n]), one) for n in range(len(planner.population.neurons)))
-    return [tile for tile in tiles if tile is not None]
-
-
-def _fed_by_each(link: Link, reader: Sources, tiles: Sequence[Tile]) -> sparse.csr_array:
-    """Count the axons that every neuron of a link's source feeds in every tile; shape (tiles, n_source)."""
-    return sparse.csr_array(np.stack([axons_fed(link, reader, [tile]) for tile in tiles]))
-
-
-def _replicated(alone: Sequence[Tile], copies: Ints, room: int) -> list[Tile]:
-    """Give every neuron its copies, in as many tiles as that takes; none where nothing asks for it."""
-    missing = copies.copy()
-    return [
-        take_copies(tile, missing, room) for tile, n in zip(alone, copies, strict=True) for _ in range(-(-n // room))
-    ]
 
 
 def axons_fed(link: Link, reader: Sources, tiles: Iterable[Tile]) -> Ints:

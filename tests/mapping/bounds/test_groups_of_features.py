@@ -28,7 +28,6 @@ def test_components_are_those_of_the_graph(shape, density, short, seed):
     parts = [sum(kind == "row" for kind, _ in part) for part in nx.connected_components(graph)]
     with pytest.MonkeyPatch.context() as chosen:
         if not short:  # then SciPy's search is asked
-            chosen.setattr(crowding, "SHORT", 0)
             chosen.setattr(crowding, "STEPS", 0)
         assert crowding._groups(reads) == (len(parts), max(parts))
         filled = reads[reads.any(axis=1)][:, reads.any(axis=0)]

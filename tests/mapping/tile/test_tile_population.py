@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -216,7 +215,7 @@ def test_a_cut_is_the_cheapest_of_all_cuts_of_its_order(chip, reads, load):
     dense = np.array([[int(k in read) for k in range(6)] for read in reads])
     spec, copies = core_of(chip(axons=4, neurons=8)), np.array(load[:n])
     demand = axon_demand(sparse.csr_array(dense), np.ones(n, np.int64), copies, np.ones(6, bool), spec)
-    demand = replace(demand, limit=4)
+    demand = demand._replace(limit=4)
     found = cut_single(np.arange(n), demand, copies, spec)
     costs = []
     for mask in range(2 ** (n - 1)):
