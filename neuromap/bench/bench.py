@@ -20,7 +20,7 @@ import numpy as np
 from neuromap.bench import bench_report
 from neuromap.cores.crossbar.program import Program
 from neuromap.errors import InputError, VerificationError
-from neuromap.hardware.program.structure import program_tensors
+from neuromap.hardware.program.program_bytes import program_tensors
 from neuromap.simulation.engine.engine import Footprint, HostEvents, Totals, make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice, thread_count
 from neuromap.simulation.run.tick_run import HostFeed

@@ -27,7 +27,7 @@ from neuromap.errors import InputError
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import HostTable, NodePort, OutputTable
-from neuromap.hardware.program.structure import MAX_NODE_SIZE
+from neuromap.hardware.program.program_bytes import MAX_NODE_SIZE
 from neuromap.options import keywords_of
 
 # The drive of the characterisation network: leak and threshold for a firing rate.

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from neuromap.hardware.program.chip_program import ChipProgram
     from neuromap.mapping.bounds.lower_bounds import CoreBound
     from neuromap.mapping.legalise.legalised import Legalised, Population, Sources
+    from neuromap.mapping.map_rollout import Parts
     from neuromap.mapping.options.budget import Budget
-    from neuromap.mapping.parts import Parts
     from neuromap.mapping.tile.tilings import MappingContext
     from neuromap.network.spiking_neuron import IntegerNeuron
     from neuromap.rollout.schedule.rollout import Rollout

@@ -16,9 +16,8 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError
 from neuromap.faults.options import EVERY_KIND, KINDS, Faults
 from neuromap.files.argument_checks import needs, whole_number
-from neuromap.hardware.chip.chip_spec import Defects
+from neuromap.hardware.chip.chip_spec import Defects, route_blocked
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.dead_routes import route_blocked
 from neuromap.render.value import Card
 from neuromap.simulation.engine.engine import (
     CurrentState,

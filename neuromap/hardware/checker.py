@@ -20,7 +20,7 @@ from neuromap.files.argument_checks import needs
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram, xy_route
 from neuromap.hardware.program.ports import BIAS
-from neuromap.hardware.program.structure import CHOSEN_PERIOD, MAX_TICKS, require_well_formed
+from neuromap.hardware.program.program_bytes import CHOSEN_PERIOD, MAX_TICKS, require_well_formed
 
 
 def dead_cores(program: ChipProgram) -> Iterator[Finding]:
@@ -242,29 +242,21 @@ def labels(program: ChipProgram) -> Iterator[Finding]:
     yield find_values("neuron-label", index, wrong_index, bound, "index label")
 
 
-def splitters(program: ChipProgram) -> Iterator[Finding]:
-    """``splitter-label``: a splitter carries a label and is a relay; counts of both rely on it."""
-    yield from _relays_of_a_kind("splitter-label", program, program.is_splitter, "splitter")
-
-
-def parts(program: ChipProgram) -> Iterator[Finding]:
-    """``part-label``: a part of a sum carries a label and is a relay; counts of both rely on it."""
-    yield from _relays_of_a_kind("part-label", program, program.is_part, "part")
-
-
-def _relays_of_a_kind(rule: str, program: ChipProgram, marks: NDArray[np.bool_] | None, kind: str) -> Iterator[Finding]:
-    if marks is None:
-        return
-    yield find(
-        rule,
-        marks & (~program.is_relay | (program.neuron_node < 0)),
-        lambda c, n: (
-            Place(core=c, neuron=n),
-            (int(program.neuron_node[c, n]), int(program.is_relay[c, n])),
-            f"a node, and 1: a {kind} is a relay",
-            f"label (node, relay) of a {kind}",
-        ),
-    )
+def kinds_of_relays(program: ChipProgram) -> Iterator[Finding]:
+    """``splitter-label`` and ``part-label``: either carries a label and is a relay; counts of both rely on it."""
+    both = ("splitter-label", "splitter", program.is_splitter), ("part-label", "part", program.is_part)
+    for rule, kind, marks in both:
+        if marks is not None:
+            yield find(
+                rule,
+                marks & (~program.is_relay | (program.neuron_node < 0)),
+                lambda c, n, kind=kind: (
+                    Place(core=c, neuron=n),
+                    (int(program.neuron_node[c, n]), int(program.is_relay[c, n])),
+                    f"a node, and 1: a {kind} is a relay",
+                    f"label (node, relay) of a {kind}",
+                ),
+            )
 
 
 # Bound of the values of bias rows, which are 0 to one less.
@@ -342,7 +334,7 @@ def _times_of_pair(one: NDArray[np.int32], other: NDArray[np.int32]) -> NDArray[
 
 
 # Rules for labels and host tables, which all programs have.
-TABLES = (labels, splitters, parts, host_rows, output_rows, row_kinds)
+TABLES = (labels, kinds_of_relays, host_rows, output_rows, row_kinds)
 
 
 # Places and routes on the board; invalid indices are skipped.
@@ -353,16 +345,12 @@ def coordinates(program: ChipProgram) -> Iterator[Finding]:
     chip, xy = program.chip, program.coordinates
     outside = np.any((xy < 0) | (xy >= np.array([chip.columns, chip.rows])), axis=1)
 
-    def found(c: int) -> tuple[int, ...]:
-        return (int(xy[c, 0]), int(xy[c, 1]))
-
-    grid = f"x 0 to {chip.columns - 1}, y 0 to {chip.rows - 1}"
-    yield find("coordinate-on-grid", outside, lambda c: (Place(core=c), found(c), grid, "coordinate"))
-    yield find(
-        "coordinate-unique",
-        _times_of_pair(xy[:, 0], xy[:, 1]) > 1,
-        lambda c: (Place(core=c), found(c), "a place of its own", "coordinate"),
-    )
+    grid, doubled = f"x 0 to {chip.columns - 1}, y 0 to {chip.rows - 1}", _times_of_pair(xy[:, 0], xy[:, 1]) > 1
+    for rule, wrong, bound in (
+        ("coordinate-on-grid", outside, grid),
+        ("coordinate-unique", doubled, "a place of its own"),
+    ):
+        yield find(rule, wrong, lambda c, bound=bound: (Place(core=c), (*xy[c].tolist(),), bound, "coordinate"))
 
 
 def reach(program: ChipProgram) -> Iterator[Finding]:

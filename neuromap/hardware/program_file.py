@@ -34,10 +34,12 @@ from neuromap.hardware.program.program_bytes import (
     KIND,
     NODE_KEYS,
     PART_KEY,
+    is_optional,
     period_of_file,
+    require_well_formed,
+    tensors_of,
     tick_of_file,
 )
-from neuromap.hardware.program.structure import is_optional, require_well_formed, tensors_of
 
 
 def load_program(path: str | Path, *, check: bool = True) -> ChipProgram:
@@ -64,7 +66,8 @@ def load_program(path: str | Path, *, check: bool = True) -> ChipProgram:
     """
     path = path_given("load_program", path, ProgramError)
     origin = show_name(str(path))
-    return _checked(_program(read_container(Path(path), origin), origin), origin, check)
+    data = _said(origin, lambda: read_bytes(Path(path), _KIND, MAX_FILE_BYTES, ProgramError))
+    return _checked(_program(container_of_bytes(data, origin), origin), origin, check)
 
 
 def map_program(path: str | Path, *, check: bool) -> ChipProgram:
@@ -190,11 +193,6 @@ class Container:
         if missing:
             raise ProgramError(f"{origin}: tensor {missing[0]}: is missing")
         return tensors
-
-
-def read_container(path: Path, origin: str) -> Container:
-    """Read a file into memory."""
-    return container_of_bytes(_said(origin, lambda: read_bytes(path, _KIND, MAX_FILE_BYTES, ProgramError)), origin)
 
 
 def container_of_bytes(data: bytes, origin: str) -> Container:

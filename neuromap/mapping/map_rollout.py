@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 from neuromap.arrays.array_types import Ints
-from neuromap.errors import InputError
+from neuromap.arrays.frozen import ReadOnly
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
+from neuromap.arrays.value import Value
+from neuromap.errors import DoesNotFitError, InputError
 from neuromap.files.argument_checks import needs
 from neuromap.files.messages import did_you_mean
 from neuromap.hardware.checker import require_legal
@@ -18,14 +22,17 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.mapping.legalise.legalised import Legalised
 from neuromap.mapping.options.budget import Progress, Stage
+from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.options.options import MappingOptions
 from neuromap.mapping.options.pins_file import check_pins
 from neuromap.mapping.partition.partition_rollout import PhaseChoice
-from neuromap.mapping.parts import CorePartition, Parts, parts_of
 from neuromap.mapping.place.emit import Routes
 from neuromap.mapping.place.place import place
+from neuromap.mapping.tile.tile import key_of
 from neuromap.mapping.tile.tilings import MappingContext, Tilings
 from neuromap.network.edge import EdgeKey
+from neuromap.network.network import Network
+from neuromap.network.spiking_neuron import CurrentNeuron, GradedNeuron, LeakNeuron
 from neuromap.render.value import Card
 from neuromap.rollout.schedule.rollout import Rollout
 
@@ -122,7 +129,6 @@ def map_with_stages(
     needs("map_rollout: options", options, MappingOptions)
     spec = load_chip(chip)
     options.require_meant_for(spec)
-    check_pins(options.pins, rollout.network, spec)
     context = MappingContext.of(options, progress, tilings)
     parts = parts_of(rollout, spec, context)
     where = _placed(parts, spec, context)
@@ -137,8 +143,7 @@ def _placed(parts: Parts, chip: ChipSpec, context: MappingContext) -> Ints:
     options, budget = context.options, context.budget
     known = {} if budget.is_limited else context.tilings.places
     by_tiles = options.objective != "deliveries"
-    facts = repr((parts.n_cores, parts.regions, options.placer, options.seed, by_tiles)).encode()
-    name = hashlib.sha256(facts + b"".join(ends.tobytes() for ends in parts.wires)).digest()
+    name = key_of((parts.n_cores, parts.regions, options.placer, options.seed, by_tiles), *parts.wires)
     if name not in known:
         seconds = None if options.seconds is None else budget.left_s("placement")
         where = place(
@@ -153,7 +158,7 @@ def _placed(parts: Parts, chip: ChipSpec, context: MappingContext) -> Ints:
             by_tiles=by_tiles,
         )
         known[name] = where
-        budget.record("placement")
+        budget.is_over("placement")  # then it is told among the stages that were cut
     return known[name]
 
 
@@ -211,13 +216,133 @@ def map_rollout(
     """
     options = MappingOptions() if options is None else options
     needs("map_rollout: options", options, MappingOptions)
-    _check_choices(choices)
-    return map_with_stages(rollout, chip, replace(options, **choices), progress).program
-
-
-def _check_choices(choices: Mapping[str, Any]) -> None:
     known = [field.name for field in fields(MappingOptions)]
     for name in choices:
         if name not in known:
             near = did_you_mean(name, known)
             raise InputError(f"map_rollout: option {name} is not known; options are {', '.join(known)}{near}")
+    return map_with_stages(rollout, chip, replace(options, **choices), progress).program
+
+
+# A rollout's neurons assigned to cores of any kind, before placement.
+
+
+class CorePartition(Protocol):
+    """Assignment of neurons to cores, in the form of one kind of core."""
+
+    @property
+    def network(self) -> Legalised:
+        """Populations and links in ticks."""
+
+    def held(self, population: int) -> tuple[int, int]:
+        """Return the most copies of any neuron of a population, and the number of cores that hold some of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Parts(ReadOnly, Value):
+    """A mapping before placement."""
+
+    rollout: Rollout  # schedule: as requested, with other phases, or made anew in ticks
+    partition: Any  # a :class:`CorePartition`
+    n_cores: int  # cores in use
+    wires: tuple[Ints, Ints]  # (w,): source and target core of every spike route; placement keeps routes short
+    split: frozenset[EdgeKey] = frozenset()  # edges whose spikes go over splitters
+    routes: Routes | None = None  # copies and their targets; ``None`` where nothing is copied
+    regions: list[tuple[int, int, int, int] | None] | None = None  # of each core on the board; ``None`` for anywhere
+    # result of the search for phases at least cost; ``None`` if not requested or if no node can move
+    phases: PhaseChoice | None = None
+
+    @property
+    def network(self) -> Legalised:
+        """Populations and links in ticks."""
+        found: Legalised = self.partition.network
+        return found
+
+
+def parts_of(rollout: Rollout, chip: ChipSpec, context: MappingContext) -> Parts:
+    """Assign the neurons of a rollout to cores."""
+    pins = context.options.pins
+    check_pins(pins, rollout.network, chip)
+    asked = chip.kind.structure.OPTIONS
+    known = [f.name for f in fields(pins) if f"pins.{f.name}" in asked or ("pins" in asked and f.name != "neurons")]
+    wrong = [f.name for f in fields(pins) if getattr(pins, f.name) and f.name not in known]
+    if wrong:
+        raise InputError(
+            f"pins: {', '.join(wrong)} are pinned, which the {chip.core_model} cores of {chip.name} have not; "
+            f"pins that they have: {', '.join(known) or 'none'}"
+        )
+    objective, why = context.options.objective, ""
+    if "objective" not in asked:
+        why = f"neurons of its {chip.core_model} cores are packed for few cores and copies, which sets energy, too"
+    elif not chip.is_timed:
+        why = (
+            'its ticks are of fixed length, so few deliveries take least energy; one with ticks = "timed" has a choice'
+        )
+    if objective != "deliveries" and why:
+        raise InputError(f"objective = {objective}: has no meaning on {chip.name}: {why}; leave it out")
+    require_neurons(rollout.network, chip)
+    return chip.kind.mapper.partition(rollout, chip, context)
+
+
+def map_in_outline(
+    rollout: Rollout, chip: ChipSpec, options: MappingOptions, progress: Progress | None = None
+) -> Parts:
+    """Map just far enough to know that a network fits: no placement is refined and no program written."""
+    # Cores are placed along a Hilbert curve, and by the requested placer only if that breaks a limit of the board.
+    context = MappingContext.of(options, progress)
+    parts = parts_of(rollout, chip, context)
+    given = (parts.n_cores, parts.wires, chip)
+    try:
+        place(*given, "hilbert", regions=parts.regions, seed=options.seed)
+    except DoesNotFitError:
+        seconds = None if options.seconds is None else context.budget.left_s("placement")
+        place(*given, options.placer, regions=parts.regions, seed=options.seed, seconds=seconds)
+    return parts
+
+
+def program_labels(rollout: Rollout, network: Legalised, where: Ints, chip: ChipSpec) -> dict[str, Any]:
+    """Return the fields common to programs of all core kinds; ``where`` has shape (cores, 2)."""
+    return {
+        "name": rollout.network.name,
+        "chip": chip,
+        "coordinates": where.astype(np.int32),
+        "nodes": network.ports,
+        "period": network.period,
+        "ticks_per_step": network.ticks_per_step,
+        "pattern": rollout.pattern.name or "unnamed",
+        "execution": rollout.execution,
+    }
+
+
+def require_neurons(network: Network, chip: ChipSpec) -> None:
+    """Refuse nodes whose neuron model the chip does not compute, naming the equation that rules it out."""
+    for node in network.nodes.values():
+        if chip.kind.computes(GradedNeuron) and node.graded is None:
+            text = f"it sends spikes; neurons of {chip.name} send values"
+            advice = Remedy("chip", "truenorth", "a chip whose cores send spikes, such as truenorth, computes it")
+            raise refuse("neuron", node.name, 1, 0, text, [advice])
+        if node.neuron is None or chip.kind.computes(type(node.neuron)):
+            continue
+        if isinstance(node.neuron, CurrentNeuron):
+            one = f"2^{node.neuron.decay_bits}"
+            text = f"its neurons decay, u := u ({one} - current_decay) / {one} + input; "
+            advice = Remedy("chip", "loihi1", "a chip with synapse-list cores, such as loihi1, computes it")
+        elif isinstance(node.neuron, GradedNeuron):
+            text = "its neurons are graded, they send values; "
+            said = "a chip with graded cores computes it, give --chip loihi2"
+            if chip.kind.computes(LeakNeuron) or chip.kind.computes(CurrentNeuron):
+                said += f"; neuromap import rates NET --chip {chip.name} --data SOURCE makes rates of its values"
+            advice = Remedy("chip", "loihi2", said)
+        else:
+            text = "its neurons have a constant leak, V := V + leak, and a floor; "
+            advice = Remedy("chip", "truenorth", "truenorth computes it")
+        theirs = next((said for kind, said in _OTHERS.items() if chip.kind.computes(kind)), "those of {} forget")
+        if isinstance(node.neuron, GradedNeuron):
+            theirs = "those of {} send spikes only"
+        raise refuse("neuron", node.name, 1, 0, text + theirs.format(chip.name), [advice])
+
+
+# What a chip's neurons do, by the neuron class that they compute.
+_OTHERS: Mapping[type, str] = ReadOnlyMapping(
+    {LeakNeuron: "a neuron of {} adds a constant leak, V := V + leak", CurrentNeuron: "those of {} decay"}
+)

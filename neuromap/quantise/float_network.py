@@ -80,9 +80,7 @@ class FloatNeuron(Card):
     def __post_init__(self) -> None:
         count = len(self.synapse_taus)
         if not count:
-            raise NetworkError(
-                "neuron: synapse_taus: found no current; give one (0.0 for pulses), fed or not"
-            )
+            raise NetworkError("neuron: synapse_taus: found no current; give one (0.0 for pulses), fed or not")
         given = {field.name: getattr(self, field.name) for field in fields(self)}
         given |= {"gains": tuple(self.gains) or (1.0,) * count, "currents": tuple(self.currents) or (0.0,) * count}
         given["voltage"] = given["reset"] if given["voltage"] is None else given["voltage"]

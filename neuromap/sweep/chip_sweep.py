@@ -17,7 +17,7 @@ from neuromap.hardware.chip.chip_file import ChipPoint, chips_with_figures, figu
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.lower_bounds import core_bound
 from neuromap.mapping.diagnosis.apply_remedy import Request
-from neuromap.mapping.diagnosis.early_refusal import refuse_early
+from neuromap.mapping.diagnosis.dry_run import refuse_early
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.options import MappingOptions

@@ -13,8 +13,7 @@ from neuromap.errors import ChipError, InputError
 from neuromap.hardware.checker import check_program
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.program_bytes import program_bytes
-from neuromap.hardware.program.structure import program_tensors
+from neuromap.hardware.program.program_bytes import program_bytes, program_tensors
 from neuromap.hardware.program_file import program_from_bytes
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import ProgramError
-from neuromap.hardware.program.program_bytes import program_bytes
-from neuromap.hardware.program.structure import program_tensors
+from neuromap.hardware.program.program_bytes import program_bytes, program_tensors
 from neuromap.hardware.program_file import load_program, map_program
 
 

@@ -12,8 +12,7 @@ import neuromap as nm
 from neuromap.cores.crossbar.program import Program
 from neuromap.errors import InputError, ProgramError
 from neuromap.files.sealed import sealed_bytes
-from neuromap.hardware.program.program_bytes import program_bytes
-from neuromap.hardware.program.structure import is_optional, program_tensors, tensors_of
+from neuromap.hardware.program.program_bytes import is_optional, program_bytes, program_tensors, tensors_of
 from neuromap.hardware.program_file import map_program, program_from_bytes
 
 TENSORS = tensors_of(Program)

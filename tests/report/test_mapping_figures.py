@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import jsonschema
 import numpy as np
@@ -117,4 +117,4 @@ def test_figures_of_a_program_have_words_beside_them(report):
 def test_a_bound_lists_its_populations(report):
     bound = report.rows[0].core_bound
     assert isinstance(bound, CoreBound)
-    assert bound.per_population == (("A", 1, "neurons"), ("O", 2, "neurons"))
+    assert tuple(map(astuple, bound.populations)) == (("A", 1, "neurons"), ("O", 2, "neurons"))

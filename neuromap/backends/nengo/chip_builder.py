@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import nengo
@@ -46,24 +46,18 @@ from neuromap.simulation.run.tick_run import TickSpikes
 class ChipState:
     """State and history of a run on the chip; mutable, recreated by every reset."""
 
-    # engine: the chip
+    # engine: the chip; None in a copy of what has been
     # ticks: all spikes so far
     # inputs: indices of spiking neurons among those of all input nodes, tick by tick
     # clipped: number of values beyond the limits of their feed
     # rests: rounding remainders of every feed's values, in units
 
     def __init__(self, engine: Engine | None, rests: list[Floats]) -> None:
-        self._engine = engine
+        self.engine: Any = engine
         self.ticks: list[TickSpikes] = []
         self.inputs: list[NDArray[np.int64]] = []
         self.clipped = 0
         self.rests = rests
-
-    @property
-    def engine(self) -> Engine:
-        """The chip."""
-        assert self._engine is not None
-        return self._engine
 
     def without_engine(self) -> ChipState:
         """Copy everything but the engine."""
@@ -91,21 +85,17 @@ class ChipOperator(Operator):
         mapped: MappedPlan,
         choice: EngineChoice,
         *,
-        inputs: Sequence[Any],
-        offsets: Sequence[Any],
+        fed: Mapping[int, tuple[Any, PlannedFeed, Any]],
         outputs: Sequence[Any],
         voltages: Sequence[Any],
-        probed: Sequence[bool],
+        probed: Sequence[int],
     ) -> None:
+        # fed: signal, feed and the part of the signal that is on the chip already, by ensemble; probed: ensembles
         super().__init__(tag="chip")
-        self.mapped, self._choice = mapped, choice
-        self._fed = [i for i, signal in enumerate(inputs) if signal is not None]
-        self._offsets = [np.asarray(offsets[i]) for i in self._fed]
-        self._probed = [i for i, wanted in enumerate(probed) if wanted]
-        self._n_outputs = len(outputs)
-        self.sets = [*outputs, *voltages]
+        self.mapped, self._choice, self._probed, self._n_outputs = mapped, choice, probed, len(outputs)
+        self._feeds = {i: (feed, np.asarray(offset)) for i, (_, feed, offset) in fed.items()}
+        self.sets, self.reads = [*outputs, *voltages], [signal for signal, *_ in fed.values()]
         self.incs: list[Any] = []
-        self.reads = [inputs[i] for i in self._fed]
         self.updates: list[Any] = []
         self._loaded: Engine | None = None
         self.state: ChipState | None = None
@@ -125,15 +115,27 @@ class ChipOperator(Operator):
         """Return the function that runs a step, with a chip in its initial state."""
         if self._loaded is None:
             self._loaded = make_engine(self.mapped.program, self._choice)
-        feeds = self._feeds(signals)
+        feeds = []
+        for signal, (i, (feed, offset)) in zip(self.reads, self._feeds.items(), strict=True):
+            node = self.mapped.built.fed[i]
+            assert node is not None
+            feeds.append(_Feed(signals[signal], offset, feed, node, self.mapped.first_input[node.name]))
         state = self.state = ChipState(self._loaded.fork(), [feed.rest for feed in feeds])
         fired = np.zeros(len(self.mapped.neuron_core) + 1)  # the last entry collects neurons that are not read out
-        outputs = self._outputs(signals)
-        voltages = self._voltages(signals)
+        ensembles, places, per_step = (
+            self.mapped.ensembles,
+            self.mapped.places_of_ensembles,
+            self.mapped.plan.ticks_per_step,
+        )
+        outputs = [
+            (signals[signal], mine, ensemble.neuron.spike / per_step)
+            for signal, mine, ensemble in zip(self.sets[: self._n_outputs], places, ensembles, strict=True)
+        ]
+        voltages = [_voltage_writer(signals[self.sets[self._n_outputs + i]], self.mapped, i) for i in self._probed]
 
         def step() -> None:
             fired[:] = 0
-            for _ in range(self.mapped.plan.ticks_per_step):
+            for _ in range(per_step):
                 tick()
             for signal, mine, spike in outputs:
                 signal[...] = fired[mine] * spike
@@ -154,24 +156,6 @@ class ChipOperator(Operator):
             state.ticks.append(TickSpikes(now, cores, neurons, host_cores, host_axons))
 
         return step
-
-    def _feeds(self, signals: Any) -> list[_Feed]:
-        feeds = []
-        for k, i in enumerate(self._fed):
-            node, feed = self.mapped.built.fed[i], self.mapped.ensembles[i].feed
-            assert node is not None
-            assert feed is not None
-            first = self.mapped.first_input[node.name]
-            feeds.append(_Feed(signals[self.reads[k]], self._offsets[k], feed, node, first))
-        return feeds
-
-    def _outputs(self, signals: Any) -> list[tuple[Any, slice, float]]:
-        ensembles, per_step = self.mapped.ensembles, self.mapped.plan.ticks_per_step
-        each = zip(self.sets[: self._n_outputs], self.mapped.places_of_ensembles, ensembles, strict=True)
-        return [(signals[signal], mine, ensemble.spike / per_step) for signal, mine, ensemble in each]
-
-    def _voltages(self, signals: Any) -> list[Callable[[Engine], None]]:
-        return [_voltage_writer(signals[self.sets[self._n_outputs + i]], self.mapped, i) for i in self._probed]
 
 
 def frames_of(mapped: MappedPlan, state: ChipState) -> dict[str, NDArray[np.bool_]]:
@@ -213,21 +197,17 @@ class _Feed:
     def encode(self, spikes: NDArray[np.bool_], tick: int) -> int:
         """Write the spikes that encode the signal in a tick; return the number of clipped values."""
         given = self._signal - self._offset
-        values = self._within(given)
+        limit, length = self._feed.limit, float(np.linalg.norm(given))
+        if not self._feed.is_vector:
+            values = np.clip(given, -limit, limit)
+        else:  # a vector is scaled to the limit
+            values = given * (limit[0] / length) if length > limit[0] else given
         code = self._node.code
         wanted = values / self._node.unit + code.extra(tick) + self.rest
         numbers = np.clip(np.rint(wanted), code.lowest, code.highest).astype(np.int64)
         self.rest[...] = np.clip(wanted - numbers, -0.5, 0.5)
         spikes[self._mine] = code.spikes(numbers)
         return int((values != given).sum())
-
-    def _within(self, values: Floats) -> Floats:
-        """Scale a vector, or clip single values, to the limit."""
-        limit = self._feed.limit
-        if self._feed.is_vector:
-            length = float(np.linalg.norm(values))
-            return values * (limit[0] / length) if length > limit[0] else values
-        return np.clip(values, -limit, limit)
 
 
 # Range of currents, relative to the current at the radius of an ensemble or of a link's source.
@@ -279,10 +259,8 @@ class ChipBuilder(Builder):
         """Omit the neurons' operator; provide their voltages for probes."""
         ensemble = neurons.ensemble
         state = kind.make_state(ensemble.n_neurons, rng=np.random.RandomState(model.seeds[ensemble] + 1))
-        self._voltages[ensemble] = np.asarray(state["voltage"], np.float64)
-        model.sig[neurons]["voltage"] = Signal(
-            self._voltages[ensemble].astype(rc.float_dtype), name=f"{neurons}.voltage"
-        )
+        self._voltages[ensemble] = voltage = np.asarray(state["voltage"], np.float64)
+        model.sig[neurons]["voltage"] = Signal(voltage.astype(rc.float_dtype), name=f"{neurons}.voltage")
 
     def _build_decoders(self, model: Model, solver: Any, connection: Any, rng: Any) -> Any:
         """Solve for decoders using the rates of the chip's neurons."""
@@ -325,18 +303,16 @@ class ChipBuilder(Builder):
         """Plan a link, given its weights to the target's value and to J of its neurons."""
         source = connection.pre_obj
         greatest = self._greatest(model, owner(source), into, decoded=not isinstance(source, Neurons))
-        self._links.append(PlannedLink(*self._ends(connection), into, greatest, tau_of(connection)))
-
-    def _ends(self, connection: Any) -> tuple[int, int]:
-        """Return the positions of a link's source and target among the ensembles on the chip."""
-        return self._places[owner(connection.pre_obj)], self._places[owner(connection.post_obj)]
+        origin, end = (self._places[owner(thing)] for thing in (source, connection.post_obj))
+        self._links.append(PlannedLink(origin, end, into, greatest, tau_of(connection)))
 
     def _greatest(self, model: Model, source: Any, weights: Floats, *, decoded: bool) -> Floats:
         """Bound a link's contribution to J: over all points with a margin if decoded, else with all neurons spiking."""
         neuron = self._neuron(model, source)
         if not decoded:
             up, down = (np.maximum(sign * weights, 0).sum(axis=1) for sign in (1, -1))
-            return np.asarray(np.maximum(up, down) * neuron.greatest_rate)
+            greatest_rate = neuron.spike / (1 + neuron.refractory)  # that the refractory period allows
+            return np.asarray(np.maximum(up, down) * greatest_rate)
         rates = self._rates(model, source, model.params[source].eval_points)
         return np.asarray(_MARGIN * np.abs(weights @ rates.T).max(axis=1))
 
@@ -360,17 +336,17 @@ class ChipBuilder(Builder):
                 model.build(connection)
         if not ensembles:
             return
-        feeds = {e: self._feed(model, e) for e in ensembles}
-        self.mapped = _map(self._plan(model, ensembles, [feeds[e][1] for e in ensembles]), self.placement, self.chip)
+        feeds = [self._feed(model, e) for e in ensembles]
+        plan = self._plan(model, ensembles, [None if feed is None else feed[1] for feed in feeds])
+        self.mapped = _map(plan, self.placement, self.chip)
         probed = {p.obj for p in network.all_probes if p.attr == "voltage"}
         self.operator = ChipOperator(
             self.mapped,
             self._choice,
-            inputs=[feeds[e][0] for e in ensembles],
-            offsets=[feeds[e][2] for e in ensembles],
+            fed={i: feed for i, feed in enumerate(feeds) if feed is not None},
             outputs=[model.sig[e.neurons]["out"] for e in ensembles],
             voltages=[model.sig[e.neurons]["voltage"] for e in ensembles],
-            probed=[e.neurons in probed for e in ensembles],
+            probed=[i for i, e in enumerate(ensembles) if e.neurons in probed],
         )
         model.add_op(self.operator)
 
@@ -395,8 +371,8 @@ class ChipBuilder(Builder):
             tuple(self._links),
         )
 
-    def _feed(self, model: Model, ensemble: Any) -> tuple[Any, PlannedFeed | None, Any]:
-        """Return the host's feed of an ensemble: signal, feed, and the part of the signal already on the chip."""
+    def _feed(self, model: Model, ensemble: Any) -> tuple[Any, PlannedFeed, Any] | None:
+        """Return the host's feed of an ensemble, if any: signal, feed, and the part of it already on the chip."""
         assert self.placement is not None
         mine = [
             c for c in self.placement.connections if owner(c.post_obj) is ensemble and not self.placement.is_on_chip(c)
@@ -408,7 +384,7 @@ class ChipBuilder(Builder):
             limit = reach * np.abs(built.gain) + np.abs(built.bias) + 2
             return model.sig[ensemble.neurons]["in"], PlannedFeed(np.eye(ensemble.n_neurons), limit, False), built.bias
         if not mine:
-            return None, None, None
+            return None
         limit = np.full(ensemble.dimensions, _MARGIN * ensemble.radius)
         return model.sig[ensemble]["in"], PlannedFeed(built.scaled_encoders, limit, True), 0.0
 

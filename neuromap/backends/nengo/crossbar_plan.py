@@ -9,7 +9,6 @@ of the exponential filter: spikes that leave the group together arrive spread as
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import NamedTuple
 
@@ -17,10 +16,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
-from neuromap.arrays.frozen import ReadOnly
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.network.spiking_neuron import LeakNeuron
-from neuromap.render.value import Card
 
 _LOW_BITS = 11
 # Exponent of the greatest weight, in units: a power of 2.
@@ -52,11 +49,6 @@ class BinaryCode:
         return as_spikes(numbers).reshape(-1)
 
 
-def unit_of(limit: Floats) -> Floats:
-    """Return the unit in which values up to ``limit`` are sent."""
-    return limit / -LOWEST
-
-
 def code_weights() -> Ints:
     """Return the weight of each spike of a value in units, shape (CODE_SIZE,)."""
     half = 1 << (_LOW_BITS - 1)
@@ -81,8 +73,7 @@ def as_spikes(values: Ints) -> Bools:
 # Afterwards it is refractory for R ticks, so it spikes every R + n(J) ticks.
 
 
-@dataclass(frozen=True)
-class ChipNeuron:
+class ChipNeuron(NamedTuple):
     """A type of Nengo neurons, as a chip computes it."""
 
     dt: float  # seconds of a tick
@@ -102,11 +93,6 @@ class ChipNeuron:
         """What a spike is in Nengo's signals, in Hz."""
         return self.amplitude / self.dt
 
-    @property
-    def greatest_rate(self) -> float:
-        """Greatest rate that the refractory period allows, in Hz times the amplitude."""
-        return self.spike / (1 + self.refractory)
-
     def ticks_to_spike(self, drive: Floats) -> Floats:
         """Return the ticks from rest to the spike at constant J; infinite if there is none."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -123,8 +109,7 @@ class ChipNeuron:
         return self.spike / (self.refractory + self.ticks_to_spike(drive))
 
 
-@dataclass(frozen=True, eq=False)
-class PlannedFeed(ReadOnly, Card):
+class PlannedFeed(NamedTuple):
     """The m values that the host sends an ensemble in every tick."""
 
     weights: Floats  # (n, m): contribution of a value of 1 to J
@@ -139,8 +124,7 @@ class PlannedFeed(ReadOnly, Card):
         return np.asarray(np.abs(self.weights) @ self.limit)
 
 
-@dataclass(frozen=True, eq=False)
-class PlannedEnsemble(ReadOnly, Card):
+class PlannedEnsemble(NamedTuple):
     """An ensemble of n neurons."""
 
     name: str  # of its node
@@ -149,19 +133,8 @@ class PlannedEnsemble(ReadOnly, Card):
     voltage: Floats  # (n,): before the first tick, in thresholds
     feed: PlannedFeed | None  # input from the host
 
-    @property
-    def size(self) -> int:
-        """Neurons."""
-        return len(self.bias)
 
-    @property
-    def spike(self) -> float:
-        """What a spike is in Nengo's signals, in Hz."""
-        return self.neuron.spike
-
-
-@dataclass(frozen=True, eq=False)
-class PlannedLink(ReadOnly, Card):
+class PlannedLink(NamedTuple):
     """A connection between ensembles on the chip."""
 
     # source, target: positions of the ensembles
@@ -172,8 +145,7 @@ class PlannedLink(ReadOnly, Card):
     tau: float  # time constant of its filter in seconds; 0 without a filter
 
 
-@dataclass(frozen=True, eq=False)
-class ChipPlan(Card):
+class ChipPlan(NamedTuple):
     """All that goes onto the chip."""
 
     dt: float  # seconds of a tick
@@ -195,8 +167,7 @@ MOST_AXONS = 4
 _RIDGE = 0.05
 
 
-@dataclass(frozen=True, eq=False)
-class AxonSums(ReadOnly, Card):
+class AxonSums(NamedTuple):
     """Integer weights of n sources."""
 
     weights: Ints  # (n,): sums of the weights of axons
@@ -291,8 +262,7 @@ _SHORT = 0.5
 _DEPTH = 3
 
 
-@dataclass(frozen=True, eq=False)
-class LineGroup(ReadOnly, Card):
+class LineGroup(NamedTuple):
     """Lines for a share of a link's sources and one dimension of its target."""
 
     link: int  # position of the link
@@ -355,7 +325,7 @@ class _Share(NamedTuple):
 
 
 def _shares(plan: CrossbarPlan, number: int, link: CrossbarLink, dimension: int, chip: ChipSpec) -> list[_Share]:
-    target, source = plan.ensembles[link.target].neurons, plan.ensembles[link.source].neurons
+    target, source = plan.ensembles[link.target].neuron, plan.ensembles[link.source].neuron
     sums = find_axon_sums(
         link.decoders[dimension] * source.spike / target.unit,
         link.activities,
@@ -366,7 +336,9 @@ def _shares(plan: CrossbarPlan, number: int, link: CrossbarLink, dimension: int,
     )
     used = np.flatnonzero(sums.weights)
     parts = np.array_split(used, _n_shares(len(used), sums.axons, chip))
-    below = np.array([_below(sums.weights[mine], link.activities[:, mine]) for mine in parts]) / sums.scale
+    # bounds how far below 0 the sum of some sources falls over all points
+    falls = [np.maximum(0, -(link.activities[:, mine] @ sums.weights[mine])).max(initial=0) for mine in parts]
+    below = np.array([1 + _ROOM * float(fall) for fall in falls]) / sums.scale
     rests = np.ceil(below * min(1.0, LINK_REST / below.sum())).astype(np.int64)
     return [
         _Share(number, dimension, k, mine, sums, int(rest))
@@ -382,11 +354,6 @@ def greatest_rest(n_sources: int, chip: ChipSpec) -> int:
 def _n_shares(n_sources: int, axons: int, chip: ChipSpec) -> int:
     """Count the groups needed so that the sources of each fit the axons of a core."""
     return -(-n_sources * axons // (chip.axons - _SPARE_AXONS)) or 1
-
-
-def _below(weights: Ints, activities: Floats) -> float:
-    """Bound how far below 0 the sum of some sources falls over all points."""
-    return 1 + _ROOM * float(np.maximum(0, -(activities @ weights)).max(initial=0))
 
 
 def _group(plan: CrossbarPlan, share: _Share, readers: int, chip: ChipSpec) -> LineGroup:
@@ -439,8 +406,7 @@ _COARSEST = 0.25
 _VARIANCE = 0.25
 
 
-@dataclass(frozen=True, eq=False)
-class LeakIntegers(ReadOnly, Card):
+class LeakIntegers(NamedTuple):
     """The n neurons of a D-dimensional ensemble in integers."""
 
     weights: Ints  # (n, D): potential added per spike on a line
@@ -498,30 +464,18 @@ def as_leak_integers(
 DECODER_ERROR = 0.002
 
 
-@dataclass(frozen=True, eq=False)
-class CrossbarEnsemble(ReadOnly, Card):
+class CrossbarEnsemble(NamedTuple):
     """A D-dimensional ensemble of n neurons."""
 
     name: str  # of its node
-    neurons: LeakIntegers  # its neurons
+    neuron: LeakIntegers  # its neurons
     voltage: Floats  # (n,): before the first tick, in thresholds
     feed: PlannedFeed  # input from the host
     # whether the host sends values; otherwise it only replaces spikes in flight before the first tick
     is_fed: bool
 
-    @property
-    def size(self) -> int:
-        """Neurons."""
-        return len(self.neurons.threshold)
 
-    @property
-    def spike(self) -> float:
-        """What a spike is in Nengo's signals, in Hz."""
-        return self.neurons.spike
-
-
-@dataclass(frozen=True, eq=False)
-class CrossbarLink(ReadOnly, Card):
+class CrossbarLink(NamedTuple):
     """A connection between ensembles on the chip."""
 
     # source, target: positions of the ensembles
@@ -532,8 +486,7 @@ class CrossbarLink(ReadOnly, Card):
     tau: float  # time constant of its filter in seconds; 0 without a filter
 
 
-@dataclass(frozen=True, eq=False)
-class CrossbarPlan(Card):
+class CrossbarPlan(NamedTuple):
     """All that goes onto the chip."""
 
     dt: float  # seconds of a tick

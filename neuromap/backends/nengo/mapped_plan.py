@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.arrays.value import Value
 from neuromap.backends.nengo.crossbar_plan import (
     GREATEST_POWER,
+    LOWEST,
     BinaryCode,
     ChipPlan,
     CrossbarEnsemble,
@@ -28,7 +28,6 @@ from neuromap.backends.nengo.crossbar_plan import (
     host_rest,
     line_groups,
     n_bias_axons,
-    unit_of,
 )
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -47,7 +46,7 @@ from neuromap.rollout.schedule.rollout import Rollout
 _NAME = "nengo"
 
 
-def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork, tuple[LineGroup, ...]]:
+def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> ChipNetwork:
     """Write a plan in integers."""
     groups = line_groups(plan, chip)
     nodes: dict[str, Node] = {}
@@ -56,13 +55,19 @@ def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork
     for i, ensemble in enumerate(plan.ensembles):
         mine = [group for group in groups if plan.links[group.link].target == i]
         code = _host_lines(ensemble, mine, chip)
-        node = FedNode(f"{ensemble.name}.feed", np.full(len(code.lines), ensemble.neurons.unit), code)
+        node = FedNode(f"{ensemble.name}.feed", np.full(len(code.lines), ensemble.neuron.unit), code)
         nodes[node.name] = Node(node.name, (1, 1, code.size(0)))
-        constant = ensemble.neurons.bias - ensemble.neurons.weights @ _rests(ensemble, mine)
+        # resting spikes per tick by dimension, of the host and of links
+        rests = np.full(ensemble.neuron.weights.shape[1], host_rest(ensemble.is_fed))
+        np.add.at(rests, [group.dimension for group in mine], [group.rest for group in mine])
+        constant = ensemble.neuron.bias - ensemble.neuron.weights @ rests
         share = np.fix(constant / (1 + code.bias_axons)).astype(np.int64)
-        neuron = _neuron(ensemble, constant - code.bias_axons * share, chip)
-        nodes[ensemble.name] = Node(ensemble.name, (1, 1, ensemble.size), neuron=neuron)
-        weights = np.repeat(ensemble.neurons.weights, code.lines, axis=1)
+        # after bias axons take their share, the leak exceeds its range by single units at most
+        leak, threshold = (constant - code.bias_axons * share).clip(*chip.leak_range), ensemble.neuron.threshold
+        potential = np.rint(ensemble.voltage * threshold).astype(np.int64).clip(0, threshold - 1)
+        neuron = LeakNeuron(threshold=threshold, leak=leak, potential=potential)
+        nodes[ensemble.name] = Node(ensemble.name, (1, 1, len(threshold)), neuron=neuron)
+        weights = np.repeat(ensemble.neuron.weights, code.lines, axis=1)
         weights = np.column_stack([weights, np.tile(share[:, None], code.bias_axons)])
         edges[node.name, ensemble.name] = Edge(node.name, ensemble.name, _transform(weights))
         fed.append(node)
@@ -70,26 +75,26 @@ def as_crossbar_network(plan: CrossbarPlan, chip: ChipSpec) -> tuple[ChipNetwork
         link = plan.links[group.link]
         source, target = plan.ensembles[link.source], plan.ensembles[link.target]
         nodes[group.name] = Node(group.name, (1, 1, len(group.delays)), neuron=group.neuron)
-        edges[source.name, group.name] = Edge(source.name, group.name, _transform(_decoding(group, source.size)))
-        edges[group.name, target.name] = _encoding(group, target)
+        decoding, column = np.zeros(len(source.voltage), np.int64), target.neuron.weights[:, group.dimension]
+        decoding[group.sources] = group.sums.weights[group.sources]
+        lines = _transform(np.tile(decoding, (len(group.delays), 1)))
+        edges[source.name, group.name] = Edge(source.name, group.name, lines)
+        first, *more = (
+            EdgeTerm(_transform(np.where(group.delays == delay, column[:, None], 0)), int(delay))
+            for delay in np.unique(group.delays)
+        )
+        encoding = Edge(group.name, target.name, first.transform, first.delay, also=tuple(more))
+        edges[group.name, target.name] = encoding
     network = Network(_NAME, nodes, edges, outputs=tuple(e.name for e in plan.ensembles))
-    return ChipNetwork(network, tuple(fed), tuple(e.neurons.threshold for e in plan.ensembles)), groups
+    return ChipNetwork(network, tuple(fed), tuple(e.neuron.threshold for e in plan.ensembles), groups)
 
 
 def _transform(weights: Ints) -> MatrixTransform:
     return MatrixTransform(csr_array(weights))
 
 
-def _rests(ensemble: CrossbarEnsemble, groups: list[LineGroup]) -> Ints:
-    """Return the resting spikes per tick by dimension, summed over the host and links."""
-    rests = np.full(ensemble.neurons.weights.shape[1], host_rest(ensemble.is_fed))
-    for group in groups:
-        rests[group.dimension] += group.rest
-    return rests
-
-
 def _host_lines(ensemble: CrossbarEnsemble, groups: list[LineGroup], chip: ChipSpec) -> LineCode:
-    rest, count = host_rest(ensemble.is_fed), ensemble.neurons.weights.shape[1]
+    rest, count = host_rest(ensemble.is_fed), ensemble.neuron.weights.shape[1]
     missing = np.zeros((max((int(group.delays.max()) for group in groups), default=0), count))
     for group in groups:
         missing[:, group.dimension] += [group.missing(tick) for tick in range(len(missing))]
@@ -97,32 +102,8 @@ def _host_lines(ensemble: CrossbarEnsemble, groups: list[LineGroup], chip: ChipS
     return LineCode(rest, np.maximum(1, lines), missing, n_bias_axons(count, chip))
 
 
-def _neuron(ensemble: CrossbarEnsemble, leak: Ints, chip: ChipSpec) -> LeakNeuron:
-    """Write neurons; after bias axons take their share, the leak exceeds its range by single units at most."""
-    threshold = ensemble.neurons.threshold
-    potential = np.rint(ensemble.voltage * threshold).astype(np.int64).clip(0, threshold - 1)
-    return LeakNeuron(threshold=threshold, leak=leak.clip(*chip.leak_range), potential=potential)
-
-
-def _decoding(group: LineGroup, size: int) -> Ints:
-    row = np.zeros(size, np.int64)
-    row[group.sources] = group.sums.weights[group.sources]
-    return np.tile(row, (len(group.delays), 1))
-
-
-def _encoding(group: LineGroup, target: CrossbarEnsemble) -> Edge:
-    column = target.neurons.weights[:, group.dimension]
-    terms = []
-    for delay in np.unique(group.delays):
-        weights = np.where(group.delays == delay, column[:, None], 0)
-        terms.append(EdgeTerm(_transform(weights), int(delay)))
-    first, *more = terms
-    return Edge(group.name, target.name, first.transform, first.delay, also=tuple(more))
-
-
 # Values from the host as spikes on lines: as many as the value, plus the spikes that stand for 0.
-@dataclass(frozen=True, eq=False)
-class LineCode(ReadOnly, Value):
+class LineCode(NamedTuple):
     """Encoding of m integers as spikes for chips with crossbar cores; others use :class:`BinaryCode`."""
 
     rest: int  # spikes at the value 0
@@ -159,8 +140,7 @@ class LineCode(ReadOnly, Value):
 # The integer network that runs on the chip, and how its inputs encode values.
 
 
-@dataclass(frozen=True, eq=False)
-class FedNode(ReadOnly, Card):
+class FedNode(NamedTuple):
     """An input node whose spikes encode values."""
 
     name: str  # of the node
@@ -168,13 +148,13 @@ class FedNode(ReadOnly, Card):
     code: BinaryCode | LineCode  # encoding of the resulting integers as spikes
 
 
-@dataclass(frozen=True, eq=False)
-class ChipNetwork(ReadOnly, Card):
+class ChipNetwork(NamedTuple):
     """A plan in integers."""
 
     network: Network  # a node for every ensemble, an input node for every feed
     fed: tuple[FedNode | None, ...]  # by ensemble
     scales: tuple[Ints, ...]  # (n,) per ensemble: thresholds, which stand for Nengo's voltage 1
+    lines: tuple[LineGroup, ...] = ()  # lines of decoded values on crossbar cores; empty for other chips
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +175,6 @@ class MappedPlan(ReadOnly, Card):
     # neuron_core, neuron_slot: (n,): the inverse
     neuron_core: Ints
     neuron_slot: Ints
-    lines: tuple[LineGroup, ...] = ()  # lines of decoded values on crossbar cores; empty for other chips
 
     @property
     def ensembles(self) -> tuple[PlannedEnsemble | CrossbarEnsemble, ...]:
@@ -205,17 +184,13 @@ class MappedPlan(ReadOnly, Card):
     @property
     def places_of_ensembles(self) -> list[slice]:
         """Range of each ensemble's neurons among those of all ensembles."""
-        ends = np.cumsum([ensemble.size for ensemble in self.ensembles]).tolist()
+        ends = np.cumsum([len(ensemble.voltage) for ensemble in self.ensembles]).tolist()
         return [slice(first, last) for first, last in pairwise([0, *ends])]
 
 
 def map_plan(plan: ChipPlan | CrossbarPlan, chip: ChipSpec) -> MappedPlan:
     """Map a plan onto a chip."""
-    lines: tuple[LineGroup, ...] = ()
-    if isinstance(plan, CrossbarPlan):
-        built, lines = as_crossbar_network(plan, chip)
-    else:
-        built = as_chip_network(plan, chip)
+    built = as_crossbar_network(plan, chip) if isinstance(plan, CrossbarPlan) else as_chip_network(plan, chip)
     network = built.network
     program = map_rollout(Rollout(network, "streaming"), chip=chip, options=MappingOptions(placer="hilbert"))
     names = [port.name for port in program.nodes]
@@ -243,7 +218,6 @@ def map_plan(plan: ChipPlan | CrossbarPlan, chip: ChipSpec) -> MappedPlan:
         place,
         read.core[order].astype(np.int64),
         read.neuron[order].astype(np.int64),
-        lines,
     )
 
 
@@ -427,7 +401,7 @@ def held_weights(weights: Floats, chip: ChipSpec) -> Ints:
 def feed_integers(ensemble: PlannedEnsemble, feed: PlannedFeed, scales: Ints, chip: ChipSpec) -> tuple[Ints, Floats]:
     """Write a feed's weights in integers."""
     # shapes: weights (n, m * CODE_SIZE); unit (m,)
-    unit = unit_of(feed.limit)
+    unit = feed.limit / -LOWEST
     most = greatest_weight(chip) >> GREATEST_POWER
     weights = feed.weights * unit * (scales * ensemble.neuron.share)[:, None]
     lowest = held_weights(weights.clip(-most, most), chip)

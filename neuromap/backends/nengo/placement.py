@@ -104,12 +104,23 @@ def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placemen
     reasons: dict[Any, str] = {}
     names = _paths(network)
     probed = {probe.obj for probe in network.all_probes}
+
+    def move(ensemble: Any, reason: str) -> None:
+        if asked_place(network, ensemble):
+            raise NotSupportedError(
+                f"ensemble {names[ensemble]}: on_chip = True, but {reason}; change that, or leave on_chip at None to "
+                "run it on the host"
+            )
+        reasons[ensemble] = reason
+
     for ensemble in network.all_ensembles:
         reason = _against(network, names, ensemble, dt, chip)
         if reason:
-            _move(network, names, ensemble, reason, reasons)
+            move(ensemble, reason)
     connections, origins = _past_nodes(network, probed, {e for e in network.all_ensembles if e not in reasons})
-    _move_beyond_capacity(network, names, connections, dt, chip, reasons)
+    mine = [e for e in network.all_ensembles if e not in reasons]
+    while mine and _demanded_cores(mine, connections, dt, chip) > 0.8 * chip.n_usable_cores:
+        move(mine.pop(), f"the ensembles before it fill the {chip.n_usable_cores} cores of {chip.name}")
     while True:
         links = {c: _against_ends(c, names, reasons) or _against_link(c, probed, dt, chip) for c in connections}
         if chip.kind.computes(CurrentNeuron):
@@ -117,8 +128,7 @@ def place_network(network: nengo.Network, dt: float, chip: ChipSpec) -> Placemen
         late = _within_a_step(links, reasons)
         if late is None:
             break
-        why = "its input of a step needs what the chip computes in that step; no synapse lies between"
-        _move(network, names, late, why, reasons)
+        move(late, "its input of a step needs what the chip computes in that step; no synapse lies between")
     whys = {e: reasons.get(e, "") for e in network.all_ensembles}
     whys |= dict.fromkeys(network.all_nodes, "nodes run on the host")
     whys |= links
@@ -262,22 +272,17 @@ def _adds_up(connection: Any) -> bool:
     return len({*zip(rows, columns, strict=True)}) < len(rows)
 
 
-def _move(
-    network: nengo.Network, names: Mapping[Any, str], ensemble: Any, reason: str, reasons: dict[Any, str]
-) -> None:
-    if asked_place(network, ensemble):
-        raise NotSupportedError(
-            f"ensemble {names[ensemble]}: on_chip = True, but {reason}; change that, or leave on_chip at None to run "
-            "it on the host"
-        )
-    reasons[ensemble] = reason
-
-
 def _against(network: nengo.Network, names: Mapping[Any, str], ensemble: Any, dt: float, chip: ChipSpec) -> str:
     """Return why an ensemble cannot run on the chip, regardless of the others; empty if it can."""
     if asked_place(network, ensemble) is False:
         return "on_chip = False"
-    if reason := _against_neurons(network, ensemble, dt, chip):
+    if chip.kind.computes(CurrentNeuron):
+        reason = why_not(ensemble.neuron_type, dt, chip.lists)
+    elif chip.kind.computes(LeakNeuron):
+        reason = against_ensemble(network, ensemble, chip)
+    else:
+        reason = f"neurons of {chip.name} forget from tick to tick"
+    if reason:
         return reason
     for probe in network.all_probes:
         if probe.obj in (ensemble, ensemble.neurons) and probe.attr not in _PROBED:
@@ -288,14 +293,6 @@ def _against(network: nengo.Network, names: Mapping[Any, str], ensemble: Any, dt
     return ""
 
 
-def _against_neurons(network: nengo.Network, ensemble: Any, dt: float, chip: ChipSpec) -> str:
-    if not (chip.kind.computes(CurrentNeuron) or chip.kind.computes(LeakNeuron)):
-        return f"neurons of {chip.name} forget from tick to tick"
-    if not chip.kind.computes(CurrentNeuron):
-        return against_ensemble(network, ensemble, chip)
-    return why_not(ensemble.neuron_type, dt, chip.lists)
-
-
 def _modified(connection: Any) -> set[str]:
     rules = connection.learning_rule_type
     if rules is None:
@@ -304,31 +301,12 @@ def _modified(connection: Any) -> set[str]:
     return {str(rule.modifies) for rule in rules}
 
 
-def _move_beyond_capacity(
-    network: nengo.Network,
-    names: Mapping[Any, str],
-    connections: list[Any],
-    dt: float,
-    chip: ChipSpec,
-    reasons: dict[Any, str],
-) -> None:
-    """Move ensembles to the host, the last first, until the estimated cores of the rest fit."""
-    mine = [e for e in network.all_ensembles if e not in reasons]
-    demand = _demanded_cores if chip.kind.computes(CurrentNeuron) else demanded_cores
-    while mine:
-        here = set(mine)
-        links = [
-            c for c in connections if c.learning_rule_type is None and {owner(c.pre_obj), owner(c.post_obj)} <= here
-        ]
-        cores = demand(mine, links, dt, chip)
-        if cores <= 0.8 * chip.n_usable_cores:
-            return
-        why = f"the ensembles before it fill the {chip.n_usable_cores} cores of {chip.name}"
-        _move(network, names, mine.pop(), why, reasons)
-
-
-def _demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: ChipSpec) -> float:
-    """Estimate the synapse-list cores that ensembles and the links among them take."""
+def _demanded_cores(ensembles: list[Any], connections: list[Any], dt: float, chip: ChipSpec) -> float:
+    """Estimate the cores that ensembles and the links among them take."""
+    here = set(ensembles)
+    links = [c for c in connections if c.learning_rule_type is None and {owner(c.pre_obj), owner(c.post_obj)} <= here]
+    if not chip.kind.computes(CurrentNeuron):
+        return demanded_cores(ensembles, links, dt, chip)
     feeds = sum(e.n_neurons * max(1, e.dimensions) * CODE_SIZE for e in ensembles)
     pairs = sum(owner(c.pre_obj).n_neurons * owner(c.post_obj).n_neurons for c in links)
     neurons = sum(3 * e.n_neurons for e in ensembles)
@@ -475,7 +453,7 @@ def against_link(connection: Any, dt: float, chip: ChipSpec) -> str:
 
 
 def demanded_cores(ensembles: list[Any], links: list[Any], dt: float, chip: ChipSpec) -> float:
-    """Estimate the cores that ensembles and the links among them take."""
+    """Estimate the crossbar cores that ensembles and the links among them take."""
     neurons = float(sum(e.n_neurons for e in ensembles))
     for link in links:
         tau = getattr(link.synapse, "tau", 0.0)

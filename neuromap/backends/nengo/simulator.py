@@ -28,7 +28,7 @@ from neuromap.backends.nengo.crossbar_plan import (
     host_rest,
 )
 from neuromap.backends.nengo.mapped_plan import MappedPlan
-from neuromap.backends.nengo.placement import Placed, Placement, owner, tau_of
+from neuromap.backends.nengo.placement import Placement, owner, tau_of
 from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import load_chip
@@ -86,31 +86,28 @@ class Simulator(nengo.Simulator):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Resume from a pickled simulator, by replaying all inputs of its chip."""
         builder = state["model"].builder
-        past = builder.operator.past if isinstance(builder, ChipBuilder) and builder.operator is not None else None
+        past = getattr(getattr(builder, "operator", None), "past", None)
         super().__setstate__(state)
         if past is not None and not state["closed"]:
             builder.operator.replay(past)
 
     @property
-    def _builder(self) -> ChipBuilder | None:
-        builder = self.model.builder
-        return builder if isinstance(builder, ChipBuilder) else None
-
-    @property
     def placement(self) -> Placement | None:
         """Where everything runs, with reasons; None for a model built without a chip."""
-        return self._builder.placement if self._builder is not None else None
+        found: Placement | None = getattr(self.model.builder, "placement", None)
+        return found
 
     @property
     def mapped(self) -> MappedPlan | None:
         """The plan on the chip; None if nothing runs there."""
-        return self._builder.mapped if self._builder is not None else None
+        found: MappedPlan | None = getattr(self.model.builder, "mapped", None)
+        return found
 
     @property
     def _state(self) -> ChipState | None:
         """State of the chip since the last reset; None if nothing runs there."""
-        operator = self._builder.operator if self._builder is not None else None
-        return operator.state if operator is not None else None
+        found: ChipState | None = getattr(getattr(self.model.builder, "operator", None), "state", None)
+        return found
 
     def report(self) -> RunReport:
         """Report what ran where since the last reset, and the chip's figures: cores, spikes, hops, energy, latency."""
@@ -198,9 +195,10 @@ class CrossbarBuilder(ChipBuilder):
         decoders = np.zeros((target.dimensions, weights.shape[1]))
         np.add.at(decoders, connection.post_slice, weights)  # a slice may repeat dimensions, and += would keep the last
         activities = self._integers(model, source).activities(points)
-        self._decoded.append(CrossbarLink(*self._ends(connection), decoders, activities, tau_of(connection)))
+        origin, end = (self._places[owner(thing)] for thing in (source, target))
+        self._decoded.append(CrossbarLink(origin, end, decoders, activities, tau_of(connection)))
 
-    def _feed(self, model: Model, ensemble: Any) -> tuple[Any, PlannedFeed | None, Any]:
+    def _feed(self, model: Model, ensemble: Any) -> tuple[Any, PlannedFeed, Any]:
         limit = np.full(ensemble.dimensions, HOST_RADII * ensemble.radius)
         return model.sig[ensemble]["in"], PlannedFeed(model.params[ensemble].scaled_encoders, limit, True), 0.0
 
@@ -252,22 +250,15 @@ def decoded_values(mapped: MappedPlan) -> tuple[DecodedValue, ...]:
     if not isinstance(plan, CrossbarPlan):
         return ()
     found: dict[tuple[int, int], list[LineGroup]] = {}
-    for group in mapped.lines:
+    for group in mapped.built.lines:
         found.setdefault((group.link, group.dimension), []).append(group)
-    return tuple(_decoded(plan, groups) for groups in found.values())
-
-
-def _decoded(plan: CrossbarPlan, groups: list[LineGroup]) -> DecodedValue:
-    first, link = groups[0], plan.links[groups[0].link]
-    return DecodedValue(
-        f"{plan.ensembles[link.source].name} -> {plan.ensembles[link.target].name}",
-        first.dimension,
-        first.sums.axons,
-        first.sums.error,
-        plan.decoder_error,
-        sum(len(group.delays) for group in groups),
-        (min(int(group.delays.min()) for group in groups), max(int(group.delays.max()) for group in groups)),
-    )
+    values = []
+    for (number, dimension), groups in found.items():
+        link, sums, delays = plan.links[number], groups[0].sums, np.concatenate([group.delays for group in groups])
+        label = f"{plan.ensembles[link.source].name} -> {plan.ensembles[link.target].name}"
+        range_ = int(delays.min()), int(delays.max())
+        values.append(DecodedValue(label, dimension, sums.axons, sums.error, plan.decoder_error, len(delays), range_))
+    return tuple(values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,11 +291,13 @@ class ChipReport(Card):
         traffic, work = self.activity.traffic, self.activity.work
         step = seconds(self.tick_seconds * self.ticks_per_step)
         ticks = counted(self.ticks_per_step, "tick")
+        parts = "neurons of cores, with lines, relays and copies" if self.is_crossbar else "compartments"
+        between = "2 ticks or more, as filters delay them" if self.is_crossbar else f"{ticks} (1 step)"
         rows = {
             "cores": f"{self.cores} of {self.usable_cores} of {self.chip}",
-            "neurons": f"{self.neurons}, which take {self.compartments} {self._parts}, and {self.synapses} synapses",
+            "neurons": f"{self.neurons}, which take {self.compartments} {parts}, and {self.synapses} synapses",
             "time": f"{counted(work.n_ticks, 'tick')} of {seconds(self.tick_seconds)}, {ticks} a step of {step}",
-            "latency": f"host to chip 0 ticks, ensemble to ensemble {self._between(ticks)}, chip to host 0 ticks",
+            "latency": f"host to chip 0 ticks, ensemble to ensemble {between}, chip to host 0 ticks",
             "from the host": f"{counted(self.fed_values, 'value')} a tick, {traffic.host_spikes} spikes; "
             f"{self.clipped_values} values clipped",
             "spikes": f"{work.spikes} of neurons{' of cores' if self.is_crossbar else ''}; "
@@ -315,13 +308,6 @@ class ChipReport(Card):
         }
         told = [f"{name:16}{value}" for name, value in rows.items()]
         return [*told, *(f"{'decoded':16}{decoded}" for decoded in self.decoded)]
-
-    @property
-    def _parts(self) -> str:
-        return "neurons of cores, with lines, relays and copies" if self.is_crossbar else "compartments"
-
-    def _between(self, ticks: str) -> str:
-        return "2 ticks or more, as filters delay them" if self.is_crossbar else f"{ticks} (1 step)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,13 +323,10 @@ class RunReport(Card):
         lines = [f"{counted(self.steps, 'step')} of {seconds(self.dt)}"]
         lines += self.chip.lines() if self.chip is not None else ["nothing on the chip"]
         if self.placement is not None:
-            lines += ["", *_table([p for p in self.placement if not isinstance(p.object, nengo.Node)])]
+            placed = [p for p in self.placement if not isinstance(p.object, nengo.Node)]
+            width = max((len(p.name) for p in placed), default=0)
+            lines += ["", *(f"{p.where:5} {p.name:{width}}  {p.why}".rstrip() for p in placed)]
         return "\n".join(lines)
-
-
-def _table(placed: Sequence[Placed]) -> list[str]:
-    width = max((len(p.name) for p in placed), default=0)
-    return [f"{p.where:5} {p.name:{width}}  {p.why}".rstrip() for p in placed]
 
 
 def _report_chip(mapped: MappedPlan, state: ChipState) -> ChipReport:

@@ -66,7 +66,7 @@ def map_command(
     chip several values, one table says what each chip takes.
     """
     from neuromap.mapping.diagnosis.apply_remedy import Request
-    from neuromap.mapping.diagnosis.early_refusal import refuse_early
+    from neuromap.mapping.diagnosis.dry_run import refuse_early
     from neuromap.mapping.diagnosis.remedies import try_remedies
     from neuromap.mapping.options.budget import Budget
 

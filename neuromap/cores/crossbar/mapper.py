@@ -12,9 +12,9 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.bounds.lower_bounds import crossbar_core_bound
 from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.legalise.legalised import Population, Sources
+from neuromap.mapping.map_rollout import Parts, program_labels
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.partition.partition_rollout import partition_rollout
-from neuromap.mapping.parts import Parts, program_labels
 from neuromap.mapping.place.emit import emit as emit_crossbars
 from neuromap.mapping.place.emit import route
 from neuromap.mapping.tile.tilings import MappingContext

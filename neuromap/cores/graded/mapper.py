@@ -20,10 +20,10 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS
 from neuromap.loops import compiled_for
 from neuromap.mapping.legalise.legalise import keep_nodes, legalise
+from neuromap.mapping.map_rollout import Parts
 from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.partition.partition_rollout import cheap_phases
-from neuromap.mapping.parts import Parts
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.network.network import Network
 from neuromap.network.spiking_neuron import GradedNeuron

@@ -23,10 +23,10 @@ from neuromap.hardware.program.ports import HostTable, OutputTable
 from neuromap.mapping.bounds.lower_bounds import CoreBound, counted_cores
 from neuromap.mapping.legalise.legalise import keep_nodes, legalise
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population, Sources
+from neuromap.mapping.map_rollout import Parts, program_labels
 from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.partition.partition_rollout import cheap_phases
-from neuromap.mapping.parts import Parts, program_labels
 from neuromap.mapping.place.board import Region, few_tiles
 from neuromap.mapping.place.emit import arrivals_in_ticks
 from neuromap.mapping.tile.tilings import MappingContext

@@ -25,7 +25,7 @@ from neuromap.hardware.chip.chip_document import ENERGY_TERM_KEYS
 from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec, tick_costs
 from neuromap.mapping.bounds.lower_bounds import CoreBound, core_bound
-from neuromap.mapping.bounds.readers import readers_of
+from neuromap.mapping.bounds.neuron_capacity import readers_of
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.legalise.legalised import segments_of_delay
 from neuromap.mapping.options.budget import NO_LIMIT, Budget

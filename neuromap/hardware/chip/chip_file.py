@@ -194,8 +194,10 @@ def with_figures(chip: ChipSpec, figures: Mapping[str, Any]) -> ChipSpec:
     changed = {name: value for name, value in figures.items() if _figure(after, name) != _figure(before, name)}
     if not changed:
         return chip
-    description, source = _texts(chip, changed)
-    return replace(made, name=_name(chip, changed), description=description, source=source)
+    # its file no longer describes it
+    source = f"set for a trial: {_words(changed)}" + (f"; all others: {chip.source}" if chip.source else "")
+    description = f"{chip.name}, but with {_words(changed)}"[:_LONGEST_TEXT]
+    return replace(made, name=_name(chip, changed), description=description, source=source[:_LONGEST_TEXT])
 
 
 def chips_with_figures(chip: ChipSpec, figures: Mapping[str, Sequence[Any]]) -> tuple[ChipPoint, ...]:
@@ -272,9 +274,3 @@ def _name(chip: ChipSpec, figures: Mapping[str, Any]) -> str:
 
 def _words(figures: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {figure_text(value)}" for name, value in figures.items())
-
-
-def _texts(chip: ChipSpec, changed: Mapping[str, Any]) -> tuple[str, str]:
-    """Return description and source of a chip with other figures, which its file no longer describes."""
-    source = f"set for a trial: {_words(changed)}" + (f"; all others: {chip.source}" if chip.source else "")
-    return f"{chip.name}, but with {_words(changed)}"[:_LONGEST_TEXT], source[:_LONGEST_TEXT]

@@ -1,31 +1,302 @@
-"""Crowding: the most neurons of a population that a core holds, given the distinct sources that they read."""
+"""What populations read, with relays followed back, and the most neurons of a population that a core holds.
+
+Relays and splitters are choices of a mapping; a bound on all mappings must not depend on them. So they are followed
+back to the neuron that they carry, and their delays added up.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from neuromap.arrays.array_types import Bools, Ints
-from neuromap.arrays.frozen import ReadOnly
-from neuromap.arrays.packed_rows import rows_of_entries
-from neuromap.arrays.value import Value
+from neuromap.arrays.array_types import Bools, Floats, Ints
+from neuromap.arrays.packed_rows import rank_in_run, rows_of_entries, run_heads
+from neuromap.arrays.times import Time
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.bounds.readers import Feed, Key, Reader, by_degrees, by_expansion, sources_beyond_palette
+from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.bounds.window_axons import (
     TOO_MANY,
     WholeWindows,
     axons_of_feeds,
     find_windows,
+    over_groups,
     single_axon_sources,
 )
-from neuromap.mapping.legalise.legalised import Matrix
+from neuromap.mapping.legalise.legalised import Legalised, Link, Matrix, needed_for
 
 
-@dataclass(frozen=True, eq=False)
-class Crowd(ReadOnly, Value):
+class ChipKey(NamedTuple):
+    """Spikes of a population, a delay in ticks later."""
+
+    population: int
+    delay: int
+
+
+class HostKey(NamedTuple):
+    """Frames of an input node: the tick at which frame 0 would arrive, and the first frame that is delivered."""
+
+    node: int
+    arrival: Time
+    first_frame: int
+
+
+Key: TypeAlias = ChipKey | HostKey
+
+
+class Feed(NamedTuple):
+    """What a reader reads of one node with one delay."""
+
+    key: Key  # two columns carry the same signal iff key and column agree
+    matrix: Matrix  # (n, s): weights; a row per neuron of the reader, a column per neuron of the source
+    shape: tuple[int, int, int] | None  # rows, columns, features of the source
+
+
+class Reader(NamedTuple):
+    """The neurons of a population that every mapping must compute."""
+
+    population: int  # position in ``Legalised.populations``
+    name: str  # its name
+    neurons: Ints  # (n,): positions within the population: neurons with a weight other than zero that reach an output
+    shape: tuple[int, int, int] | None  # rows, columns, features of the population
+    feeds: tuple[Feed, ...]  # their matrices have n rows
+
+
+def readers_of(network: Legalised) -> tuple[Reader, ...]:
+    """Find what the populations read, with relays and splitters followed back to their sources."""
+    # returns those with at least one needed neuron, in the order of the populations
+    origins = origins_of(network)
+    inputs = {i: _inputs(network, i, origins) for i in range(len(network.populations)) if i not in origins}
+    driven = {i: np.zeros(len(network.populations[i].neurons), bool) for i in inputs}
+    for i, feeds in inputs.items():
+        for matrix in feeds.values():
+            driven[i] |= np.diff(matrix.indptr) > 0
+    reads = [
+        (key.population, i, matrix)
+        for i, feeds in inputs.items()
+        for key, matrix in feeds.items()
+        if isinstance(key, ChipKey)
+    ]
+    needed = needed_for({i: network.populations[i].own_copies > 0 for i in inputs}, reads)
+    readers = []
+    for i, feeds in inputs.items():
+        population = network.populations[i]
+        neurons = np.flatnonzero(needed[i] & driven[i])
+        if not len(neurons):
+            continue
+        kept = []
+        for key, matrix in feeds.items():
+            rows = matrix[neurons]
+            if isinstance(key, ChipKey) and not driven[key.population].all():  # what nothing drives may be left out
+                rows = rows.multiply(driven[key.population][None, :]).tocsr()
+                rows.eliminate_zeros()
+            if rows.nnz:
+                node = key.node if isinstance(key, HostKey) else network.populations[key.population].node
+                is_part = isinstance(key, ChipKey) and network.populations[key.population].is_part
+                shape = None if is_part else network.shapes[node]  # parts of sums have none
+                kept.append(Feed(key, sparse.csr_array(rows), shape))
+        readers.append(Reader(i, population.name, neurons, population.shape, tuple(kept)))
+    return tuple(readers)
+
+
+def _inputs(network: Legalised, index: int, origins: dict[int, Ints]) -> dict[Key, Matrix]:
+    """Join what a population reads by source and delay."""
+    n = len(network.populations[index].neurons)
+    found: dict[Key, Matrix] = {}
+
+    def add(key: Key, matrix: Matrix) -> None:
+        if key not in found:
+            found[key] = matrix
+            return
+        found[key] = sparse.csr_array(found[key] + matrix)
+        found[key].eliminate_zeros()
+
+    for link in network.links:
+        if link.target != index or not link.matrix.nnz:
+            continue
+        if link.source not in origins:
+            add(ChipKey(link.source, link.delay), link.matrix)
+            continue
+        table, entries = origins[link.source], link.matrix.tocoo()
+        for source, delay in np.unique(table[:, [0, 2]], axis=0).tolist():
+            here = (table[entries.col, 0] == source) & (table[entries.col, 2] == delay)
+            columns = table[entries.col[here], 1]
+            shape = (n, len(network.populations[source].neurons))
+            carried = sparse.coo_array((entries.data[here], (entries.row[here], columns)), shape=shape)
+            add(ChipKey(source, delay + link.delay), sparse.csr_array(carried))
+    for host in network.host_links:
+        if host.target == index and host.node != BIAS and host.matrix.nnz:
+            add(HostKey(host.node, host.arrival, host.first_frame), host.matrix)
+    return found
+
+
+# Origins: the neurons that relays and splitters carry, and with what delay.
+def origins_of(network: Legalised) -> dict[int, Ints]:
+    """Find for every relay and splitter the neuron that it carries."""
+    # A population that does not copy one neuron each is no relay, whatever its label says.
+    # shapes: returns (n, 3)
+    into: dict[int, list[Link]] = {}
+    for link in network.links:
+        into.setdefault(link.target, []).append(link)
+    fed_by_host = {link.target for link in network.host_links}
+    tables: dict[int, Ints] = {}
+    for i, population in enumerate(network.populations):
+        links = into.get(i, [])
+        entries: Any = sum((np.diff(link.matrix.indptr) for link in links), np.zeros(len(population.neurons), np.int64))
+        if not population.is_relay or population.is_part or i in fed_by_host or (entries != 1).any():
+            continue
+        table = np.empty((len(population.neurons), 3), np.int64)
+        for link in links:
+            rows = np.flatnonzero(np.diff(link.matrix.indptr))
+            table[rows, 0], table[rows, 1], table[rows, 2] = link.source, link.matrix.indices, link.delay
+        tables[i] = table
+    for _ in range(len(tables)):  # relays of relays are followed back
+        followed = False
+        for i, table in tables.items():
+            for source in np.unique(table[:, 0]).tolist():
+                if source in tables and source != i:
+                    here = table[:, 0] == source
+                    before = tables[source][table[here, 1]]
+                    table[here, :2] = before[:, :2]
+                    table[here, 2] += before[:, 2]
+                    followed = True
+        if not followed:
+            break
+    return tables
+
+
+# How few sources n rows of a matrix can read together: bounds by which a core's axons limit its neurons.
+#
+# For n = 0, 1, ..., each function bounds the distinct columns that any n rows of a matrix read from below
+# (docs/lower-bounds.md has the proofs).
+
+
+# Size up to which singular values are computed from a dense matrix.
+DENSE = 600
+# Maximum number of entries for which a second singular value is computed.
+MOST_ENTRIES = 4_000_000
+# Margin for floating-point error; always on the safe side.
+ROUNDING = 1e-9
+# Steps within which most matrices show whether they are connected.
+STEPS = 32
+# Factor on a squared singular value from an iteration, which finds it from below.
+MARGIN = 1.02
+
+
+def by_degrees(matrix: Matrix, most: int) -> Ints:
+    """Bound by double counting: n rows have so many entries, and a column holds at most n of them."""
+    # returns the fewest columns that any n rows read
+    # shapes: matrix (rows, columns); returns (min(most, rows) + 1,)
+    entries = np.sort(np.diff(matrix.indptr)).astype(np.int64)
+    most = min(most, len(entries))
+    degrees = np.sort(np.bincount(matrix.indices, minlength=matrix.shape[1]))[::-1].astype(np.int64)
+    total, held = np.cumsum(entries)[:most], np.concatenate([[0], np.cumsum(degrees)])
+    n = np.arange(1, most + 1)
+    full = np.searchsorted(-degrees, -n, side="right")  # columns of degree n or more, of which n entries count
+    beyond = np.searchsorted(held, total - n * full + held[full])
+    columns = np.where(n * full >= total, -(-total // n), beyond)
+    least = np.concatenate([[0], np.maximum(columns, entries[:most])])
+    return np.maximum.accumulate(least)
+
+
+def by_expansion(matrix: Matrix, most: int) -> Ints:
+    """Bound by the second singular value: rows of a well mixed matrix have few sources in common."""
+    # Let x and y be the shares of all entries that lie in the rows S and in the columns that they read. The expander
+    # mixing lemma, with degrees (Chung 1997, chapter 5), gives x / (1 - x) <= sigma^2 y / (1 - y).
+    # returns the fewest columns that any n rows read; zeros if the matrix is disconnected or too large to be examined
+    # shapes: matrix (rows, columns); returns (min(most, rows) + 1,)
+    entries = np.sort(np.diff(matrix.indptr)).astype(np.int64)
+    most = min(most, len(entries))
+    squared = max(ROUNDING, _second_singular_value_squared(matrix))
+    if squared >= 1:
+        return np.zeros(most + 1, np.int64)
+    x = np.concatenate([[0.0], np.cumsum(entries[:most]) / matrix.nnz])
+    y = x / (x + squared * (1 - x))
+    degrees = np.sort(np.bincount(matrix.indices, minlength=matrix.shape[1]))[::-1]
+    held = np.concatenate([[0], np.cumsum(degrees)]) / matrix.nnz
+    return np.searchsorted(held, y - ROUNDING).astype(np.int64)
+
+
+def _second_singular_value_squared(matrix: Matrix) -> float:
+    """Second singular value, squared, of the pattern scaled by the inverse roots of its degrees; 1 if unknown."""
+    if not 0 < matrix.nnz <= MOST_ENTRIES or min(matrix.shape) < 2 or matrix.nnz <= max(matrix.shape):
+        return 1.0
+    pattern = _filled_pattern(matrix)
+    if not _is_connected(pattern):
+        return 1.0
+    if pattern.shape[1] < pattern.shape[0]:
+        pattern = pattern.T.tocsr()
+    of_rows = np.asarray(pattern.sum(axis=1), np.float64)
+    of_columns = np.asarray(pattern.sum(axis=0), np.float64)
+    scaled = sparse.diags_array(of_rows**-0.5) @ pattern @ sparse.diags_array(of_columns**-0.5)
+    first = np.sqrt(of_rows / of_rows.sum())  # the first singular vector, of the singular value 1
+    return min(1.0, _greatest_eigenvalue(scaled, first) + ROUNDING)
+
+
+def _is_connected(pattern: Any) -> bool:
+    """Whether paths over rows and columns lead from any row to any other; every column has an entry."""
+    rows = np.zeros(pattern.shape[0], np.bool_)
+    rows[0] = True
+    for _ in range(STEPS):
+        reached: Bools = pattern @ (rows @ pattern) > 0
+        if reached.all():
+            return True
+        if np.count_nonzero(reached) == np.count_nonzero(rows):
+            return False
+        rows = reached
+    from scipy.sparse.csgraph import connected_components  # slow to import
+
+    both_ways = sparse.block_array([[None, pattern], [pattern.T, None]], format="csr")
+    return int(connected_components(both_ways, directed=False)[0]) == 1
+
+
+def _filled_pattern(matrix: Matrix) -> Any:
+    """Make the pattern of a matrix in ones, without rows and columns that have no entry."""
+    pattern: Any = sparse.csr_array((np.ones(matrix.nnz), matrix.indices, matrix.indptr), shape=matrix.shape)
+    return pattern[np.flatnonzero(np.diff(matrix.indptr))][:, np.unique(matrix.indices)]
+
+
+def _greatest_eigenvalue(scaled: Any, first: Floats) -> float:
+    """Upper bound on the greatest eigenvalue of ``scaled @ scaled.T`` without ``first``; 1 if none is found."""
+    n_rows = scaled.shape[0]
+    if n_rows <= DENSE:
+        dense = (scaled @ scaled.T).toarray() - np.outer(first, first)
+        return float(np.linalg.eigvalsh(dense)[-1])
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh  # slow to import
+
+    gram = LinearOperator(
+        (n_rows, n_rows), matvec=lambda v: scaled @ (scaled.T @ v) - first * (first @ v), dtype=np.float64
+    )
+    start = np.random.Generator(np.random.Philox(key=0)).standard_normal(n_rows)
+    try:
+        found = eigsh(gram, k=1, which="LA", v0=start, tol=1e-3, maxiter=60, return_eigenvectors=False)
+    except ArpackNoConvergence:
+        return 1.0
+    return float(found[0]) * MARGIN
+
+
+def sources_beyond_palette(matrix: Matrix, types: int) -> Ints:
+    """Count for every row the sources that no single axon can serve."""
+    # A neuron has ``types`` weights, so at most that many different values of its row take one axon each.
+    # shapes: matrix (n, s); returns (n,)
+    n = matrix.shape[0]
+    if not matrix.nnz or matrix.data.max() - matrix.data.min() < types or len(np.unique(matrix.data)) <= types:
+        return np.zeros(n, np.int64)
+    row = rows_of_entries(matrix.indptr)
+    order = np.lexsort((matrix.data, row))
+    heads = np.flatnonzero(run_heads(row[order], matrix.data[order]))
+    row, times = row[order][heads], np.diff(heads, append=len(order))  # how often every row has each of its values
+    by_frequency = np.lexsort((-times, row))
+    row, times = row[by_frequency], times[by_frequency]
+    beyond = rank_in_run(row) >= types
+    return np.bincount(row[beyond], weights=times[beyond], minlength=n).astype(np.int64)
+
+
+# Crowding: the most neurons of a population that a core holds, given the distinct sources that they read.
+
+
+class Crowd(NamedTuple):
     """Some neurons of a reader and what they need together."""
 
     reader: Reader
@@ -47,14 +318,12 @@ class Crowd(ReadOnly, Value):
         return -(-self.rows // self.room)
 
 
-@dataclass(frozen=True, eq=False)
-class _Limit:
+class _Limit(NamedTuple):
     """What any n of some rows take of a feed at least: sources, or axons where weights need more than one each."""
 
     rows: Bools
     least: Ints
-    windows: WholeWindows | None = None
-    """Where the rows are whole windows; then axons are counted."""
+    windows: WholeWindows | None = None  # where the rows are whole windows; then axons are counted
 
 
 def crowds_of(reader: Reader, chip: ChipSpec, proven: bool) -> list[Crowd]:
@@ -101,7 +370,8 @@ def _crowd(reader: Reader, rows: Bools, limits: dict[Key, list[_Limit]], chip: C
         together = np.maximum(together, sum(others, joint))
     # a row that fits no core at all is refused by the mapper; here it counts as one that fills a core
     room = max(1, int(np.searchsorted(together, chip.axons, side="right")) - 1)
-    reads = {key: -(-_readers_of_columns(matrix) // room) for key, matrix in matrices.items()}
+    readers = {key: np.bincount(m.indices, minlength=m.shape[1]).astype(np.int64) for key, m in matrices.items()}
+    reads = {key: -(-of_columns // room) for key, of_columns in readers.items()}
     return Crowd(reader, rows, n_rows, need, reads, room, windows, together)
 
 
@@ -139,10 +409,6 @@ def _need(matrix: Matrix, rows: Bools, limits: list[_Limit], most: int, chip: Ch
     return least
 
 
-def _readers_of_columns(matrix: Matrix) -> Ints:
-    return np.bincount(matrix.indices, minlength=matrix.shape[1]).astype(np.int64)
-
-
 # How many sources n neurons of a convolution with holes read at least (docs/lower-bounds.md has the proof).
 # Maximum number of different masks of a channel that are all examined.
 MASKS = 4000
@@ -158,7 +424,9 @@ def mask_sources(masks: Masks, most: int) -> Ints:
         stride, extent = (pair[::-1] if flip else pair for pair in (masks.stride, masks.extent))
         here = least_of_masks(offsets, (stride[0], stride[1]), (extent[0], extent[1]), most)
         least = np.maximum(least, here) if flip else here
-    return shared_out(least, masks.features, masks.groups)
+    # n neurons of a group lie at n / features positions or more
+    n = np.arange(len(least))
+    return over_groups(np.maximum.accumulate(least[-(-n // masks.features)]), masks.groups)
 
 
 def least_of_masks(offsets: Bools, stride: tuple[int, int], extent: tuple[int, int], most: int) -> Ints:
@@ -170,7 +438,11 @@ def least_of_masks(offsets: Bools, stride: tuple[int, int], extent: tuple[int, i
     if most == 1:  # a single window: chains of columns give the same
         area[1] = int(offsets.reshape(len(offsets), -1).sum(axis=1).min())
         return area
-    p, w, h = _columns_of_positions(most, extent)
+    # how p positions may lie in w columns, the tallest of h or more; p ascending, from 1
+    p, w = np.divmod(np.arange((most + 1) * (extent[1] + 1)), extent[1] + 1)
+    h = -(-p // np.maximum(w, 1))
+    here = (p > 0) & (w > 0) & (w <= p) & (h <= extent[0])
+    p, w, h = p[here], w[here], h[here]
     numbers = np.packbits(offsets.reshape(len(offsets) * offsets.shape[1], -1), axis=1)
     names = numbers.view(np.dtype((np.bytes_, numbers.shape[1]))).ravel()
     _, heads, code = np.unique(names, return_index=True, return_inverse=True)
@@ -188,14 +460,6 @@ def least_of_masks(offsets: Bools, stride: tuple[int, int], extent: tuple[int, i
         places = sum((n * of_channel[k] for k, n in zip(used, times, strict=True)), np.zeros(len(p), np.int64))
         area[1 : most + 1] = np.minimum(area[1 : most + 1], np.minimum.reduceat(places, starts))
     return area
-
-
-def _columns_of_positions(most: int, extent: tuple[int, int]) -> tuple[Ints, Ints, Ints]:
-    """List how p positions may lie in w columns, the tallest of h or more; p ascending, from 1."""
-    p, w = np.divmod(np.arange((most + 1) * (extent[1] + 1)), extent[1] + 1)
-    h = -(-p // np.maximum(w, 1))
-    here = (p > 0) & (w > 0) & (w <= p) & (h <= extent[0])
-    return p[here], w[here], h[here]
 
 
 def _offsets_and_classes(channels: Bools, stride: int) -> Ints:
@@ -228,21 +492,6 @@ def _in_chains(d: Ints, r: Ints, p: Ints, w: Ints, h: Ints) -> Ints:
     return np.asarray(best, np.int64)
 
 
-# Sources of neurons that lie in several groups of channels, from those of one group.
-def shared_out(of_positions: Ints, features: int, groups: int) -> Ints:
-    """Distribute n neurons over groups without common sources so that they read fewest."""
-    # of_positions: fewest sources that p neurons of one feature read, in any group
-    # features: features of a group, at most; n of its neurons lie at n / features positions or more
-    # returns the fewest sources that n neurons read
-    # shapes: of_positions (m + 1,); returns (m + 1,)
-    n = np.arange(len(of_positions))
-    least: Ints = np.maximum.accumulate(of_positions[-(-n // features)])
-    if groups > 1:
-        for k in range(2, len(least)):
-            least[k] = min(int(least[k]), int((least[1:k] + least[k - 1 : 0 : -1]).min()))
-    return least
-
-
 # Masks: which offsets a feature of a convolution reads of a channel, where weights of zero make holes.
 
 
@@ -250,12 +499,9 @@ def shared_out(of_positions: Ints, features: int, groups: int) -> Ints:
 LARGEST = 10_000_000
 # Maximum of features times channels times offsets for which they are.
 OFFSETS = 4_000_000
-# Features times channels times steps within which groups are sought without importing SciPy's graph functions.
-SHORT = 2**22
 
 
-@dataclass(frozen=True, eq=False)
-class Masks(ReadOnly, Value):
+class Masks(NamedTuple):
     """Rows that read all of their feature's offsets, as a convolution with holes does away from the edges."""
 
     rows: Bools  # (n,): which rows do
@@ -280,25 +526,22 @@ def find_masks(
     row = rows_of_entries(matrix.indptr)
     at = np.unravel_index(neurons, shape)
     places = np.unravel_index(matrix.indices, source)
-    strides, offsets, sizes = [], [], []
-    for axis in (0, 1):
-        stride, offset, size = _offsets(at[axis][row], places[axis], shape[axis], source[axis])
-        strides.append(stride)
-        offsets.append(offset)
-        sizes.append(size)
-    full = (shape[2], source[2], *sizes)
+    (stride_y, offset_y, size_y), (stride_x, offset_x, size_x) = (
+        _offsets(at[axis][row], places[axis], shape[axis], source[axis]) for axis in (0, 1)
+    )
+    full = (shape[2], source[2], size_y, size_x)
     if np.prod(full) > OFFSETS:
         return None
     masks = np.zeros(full, bool)
-    masks[at[2][row], places[2], offsets[0], offsets[1]] = True
+    masks[at[2][row], places[2], offset_y, offset_x] = True
     entries = np.diff(matrix.indptr)
     rows = (entries == masks.sum(axis=(1, 2, 3))[at[2]]) & (entries > 0)
     if not rows.any():
         return None
     present = np.unique(at[2][rows])
     groups, features = _groups(masks[present].any(axis=(2, 3)))
-    extent = tuple(len(np.unique(at[axis][rows])) for axis in (0, 1))
-    return Masks(rows, masks[present], (strides[0], strides[1]), (extent[0], extent[1]), groups, features)
+    extent = len(np.unique(at[0][rows])), len(np.unique(at[1][rows]))
+    return Masks(rows, masks[present], (stride_y, stride_x), extent, groups, features)
 
 
 def _offsets(position: Ints, place: Ints, positions: int, places: int) -> tuple[int, Ints, int]:
@@ -315,28 +558,11 @@ def _offsets(position: Ints, place: Ints, positions: int, places: int) -> tuple[
 
 def _groups(reads: Bools) -> tuple[int, int]:
     """Count the sets of features without a channel in common, and the features of the largest."""
-    sizes = _sizes_of_few_groups(reads)
-    if sizes is None:
-        from scipy.sparse.csgraph import connected_components  # slow to import
-
-        pairs: Any = sparse.csr_array(reads.astype(np.int64))
-        both: Any = sparse.block_array([[None, pairs], [pairs.T, None]], format="csr")
-        label = connected_components(both, directed=False)[1][: len(reads)]
-        sizes = np.bincount(label).tolist()
-    return sum(size > 0 for size in sizes), max(sizes)
-
-
-def _sizes_of_few_groups(reads: Bools) -> list[int] | None:
-    """Follow each feature to those that it shares channels with, and on to theirs; ``None`` where that takes long."""
-    left, sizes, steps = np.ones(len(reads), bool), [], 0
-    while left.any():
-        group, n_before = np.zeros(len(reads), bool), 0
-        group[left.argmax()] = True
-        while (n_now := int(group.sum())) > n_before:
-            if (steps := steps + 1) * reads.size > SHORT:
-                return None
-            n_before = n_now
-            group |= reads[:, reads[group].any(axis=0)].any(axis=1)
-        sizes.append(n_before)
-        left &= ~group
-    return sizes
+    label, before = np.arange(len(reads)), np.zeros(0, np.int64)
+    while not np.array_equal(label, before):  # the least feature of a set is found by all others of it
+        before = label
+        of_channel = np.where(reads, label[:, None], len(reads)).min(axis=0)
+        label = np.where(reads, of_channel, label[:, None]).min(axis=1)
+        label = np.minimum(label, label[label])
+    sizes = np.bincount(label)
+    return int(np.count_nonzero(sizes)), int(sizes.max())

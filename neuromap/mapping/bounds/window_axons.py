@@ -7,17 +7,15 @@ A source has one axon only if all neurons that read it agree on its weight with 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations, pairwise
 from math import comb, prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
-from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import run_heads
-from neuromap.arrays.value import Value
 from neuromap.mapping.legalise.legalised import Matrix
 
 # Maximum number of sets of features that are all examined.
@@ -81,17 +79,12 @@ def _equal_columns(kernel: Ints, types: int) -> Ints:
     best = np.full(n, columns)
     for m in range(1, n + 1):
         pairs = columns * columns if agreements is None else int(agreements[m])
-        best[m - 1] = min(columns, _most_in_classes(pairs, types))
+        # a class of c columns has c (c - 1) / 2 pairs that agree; ``types`` classes hold most if all have one size
+        size = (1 + np.sqrt(1 + 8 * pairs / types)) / 2
+        best[m - 1] = min(columns, int(types * size + ROUNDING))
         if comb(n, m) <= SUBSETS and len(values) ** m < 2**62:
             best[m - 1] = min(best[m - 1], _most_of_any_rows(code, m, len(values), types))
     return np.minimum.accumulate(best)
-
-
-def _most_in_classes(pairs: int, types: int) -> int:
-    """Bound the columns in ``types`` classes if only ``pairs`` pairs agree: a class of c has c (c - 1) / 2 pairs."""
-    # They hold most if all have one size.
-    size = (1 + np.sqrt(1 + 8 * pairs / types)) / 2
-    return int(types * size + ROUNDING)
 
 
 def _most_of_any_rows(code: NDArray[np.intp], m: int, n_values: int, types: int) -> int:
@@ -127,8 +120,7 @@ def _pairs_that_agree(code: NDArray[np.intp]) -> Ints | None:
 TOO_MANY = 10**9
 
 
-@dataclass(frozen=True, eq=False)
-class WholeWindows(ReadOnly, Value):
+class WholeWindows(NamedTuple):
     """Rows that read whole windows of an image, as a convolution does away from the edges."""
 
     rows: Bools  # (n,): which rows do; those at the edges read less
@@ -174,7 +166,8 @@ def find_windows(
     at = np.array(np.unravel_index(neurons[rows], shape))
     low = low[:, whole]
     strides = _stride(at[0], low[0]), _stride(at[1], low[1])
-    first_channel, features = _groups(low[2], at[2])
+    # first channel of every group, ascending, and its number of features
+    first_channel, features = np.unique(np.unique(np.stack([low[2], at[2]]), axis=1)[0], return_counts=True)
     height, width, channels = largest.tolist()
     if strides[0] is None or strides[1] is None or (np.diff(first_channel) < channels).any():
         return None
@@ -197,13 +190,6 @@ def _boxes(matrix: Matrix, filled: NDArray[np.intp], source: tuple[int, int, int
         low[axis] = np.minimum.reduceat(place, starts)
         extent[axis] = np.maximum.reduceat(place, starts) - low[axis] + 1
     return low, extent
-
-
-def _groups(first_channel: Ints, feature: Ints) -> tuple[Ints, Ints]:
-    """First channel of every group, ascending, and its number of features."""
-    pairs = np.unique(np.stack([first_channel, feature]), axis=1)
-    first, features = np.unique(pairs[0], return_counts=True)
-    return first, features
 
 
 def _stride(position: Ints, start: Ints) -> int | None:
@@ -232,10 +218,14 @@ def areas(windows: WholeWindows, most: int) -> Ints:
         h = -(-p // w)
         w, h = w[h <= rows], h[h <= rows]
         area[p] = (sx * sy * p + sx * (ky - sy) * w + sy * (kx - sx) * h + (kx - sx) * (ky - sy)).min()
-    if windows.groups > 1:
-        for p in range(1, most + 1):  # p positions of one group, or the best way to share them out among two
-            area[p] = min(int(area[p]), int((area[1 : p + 1] + area[p - 1 :: -1]).min()))
-    return area
+    return over_groups(area, windows.groups)
+
+
+def over_groups(least: Ints, groups: int) -> Ints:
+    """Share out 0, 1, ... among groups that have nothing in common, so that least is taken in all."""
+    for n in range(2, len(least) if groups > 1 else 0):
+        least[n] = min(int(least[n]), int((least[1:n] + least[n - 1 : 0 : -1]).min()))
+    return least
 
 
 # Sources with one axon of impossible positions: far below 0, whatever is added.
@@ -262,10 +252,14 @@ def axons_of_feeds(feeds: Sequence[WholeWindows], most: int, single: Ints, limit
         return fewest
     least = np.full(most + 1, TOO_MANY)
     least[0] = 0
-    allowed = np.full(most + 1, IMPOSSIBLE)  # by no position: only no neuron can lie there
+    # the most sources with one axon, for n neurons at all positions together; by no position: only no neuron can lie
+    # there
+    allowed = np.full(most + 1, IMPOSSIBLE)
     allowed[0] = 0
     for p in range(1, most + 1):
-        allowed = _allowed_by_one_more(allowed, single)
+        before, allowed = allowed, np.full(most + 1, IMPOSSIBLE)  # every position holds one neuron or more
+        for m in range(1, min(len(single), most + 1)):
+            allowed[m:] = np.maximum(allowed[m:], before[: most + 1 - m] + single[m])
         possible = allowed >= 0
         by_reads = read[p] - allowed
         by_demands = -(-(p * sources - allowed) // min(overlap, p))
@@ -278,16 +272,6 @@ def axons_of_feeds(feeds: Sequence[WholeWindows], most: int, single: Ints, limit
         least = np.maximum(least, by_sets)
     # more neurons take no fewer axons than some of them do, so the bound of fewer neurons holds as well
     return np.maximum.accumulate(least)
-
-
-def _allowed_by_one_more(before: Ints, single: Ints) -> Ints:
-    """Add one position to the most sources with one axon, for n neurons at all positions together."""
-    # ``before[n]`` is the sum without it, below 0 if n do not fit there; every position holds one or more.
-    n = len(before)
-    allowed = np.full(n, IMPOSSIBLE)
-    for m in range(1, min(len(single), n)):
-        allowed[m:] = np.maximum(allowed[m:], before[: n - m] + single[m])
-    return allowed
 
 
 # How many neurons some positions hold if only so many of their sources have two axons: every set of positions counts.

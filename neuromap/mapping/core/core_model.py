@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -254,22 +254,6 @@ class CrossbarCore:
         """Greatest theta that a neuron holds without bias axons."""
         return self.leak_limit + self.highest_alpha
 
-    def with_neurons(self, neurons: int) -> Self:
-        """Return the same core with ``neurons`` neurons."""
-        return replace(self, neurons=neurons)
-
-    def with_ample_axons(self) -> Self:
-        """Return the same core with ``AMPLE`` axons."""
-        return replace(self, axons=AMPLE)
-
-    def without_rails(self) -> Self:
-        """Return the same core with a potential wide enough for every sum."""
-        return replace(self, potential_bits=WIDE)
-
-    def with_axon_types(self, axon_types: int) -> Self:
-        """Return the same core with ``axon_types`` axon types."""
-        return replace(self, axon_types=axon_types)
-
     def plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
         """Find the plan with the fewest axons."""
         # Strategies propose palettes, bias axons are added, and the cheapest legal plan wins.
@@ -329,8 +313,26 @@ class CrossbarCore:
         """Count the axons that one neuron takes alone on a core with ample axons; ``None`` if no plan exists."""
         if self.least_axons(weights) > AMPLE // 2:
             return None
-        plan = self.with_ample_axons().plan(weights, threshold)
+        plan = self.ample_plan(weights, threshold)
         return None if plan is None else plan.n_axons
+
+    def ample_plan(self, weights: Ints, threshold: Ints, neuron: LeakNeuron | None = None) -> AxonPlan | None:
+        """Find the plan with the fewest axons on a core with ample axons."""
+        return replace(self, axons=AMPLE).plan(weights, threshold, neuron)
+
+    def shortage(
+        self, weights: Ints, threshold: Ints, most_types: int, neuron: LeakNeuron | None = None
+    ) -> tuple[Literal["potential", "axon_types", "axons"], int]:
+        """Find what a neuron lacks that no number of axons helps, and how much of it would do."""
+        # most_types: axon types with which everything can be expressed; what is left then is a matter of axons
+        ample = replace(self, axons=AMPLE, potential_bits=WIDE)
+        plan = ample.plan(weights, threshold)
+        if plan is not None:
+            return "potential", int(plan.swing(neuron).max())
+        for types in range(self.axon_types + 1, most_types + 1):
+            if replace(ample, axon_types=types).plan(weights, threshold) is not None:
+                return "axon_types", types
+        return "axons", AMPLE + 1
 
 
 def _lowered(weights: Ints, threshold: Ints, core: CrossbarCore) -> Ints:
@@ -451,11 +453,7 @@ def by_opposites(weights: Ints, types: int, room: int, core: CrossbarCore) -> Pr
         return None
     palette = np.repeat(np.where(two, 0, high)[:, None], core.axon_types, axis=1)
     palette[two, :types] = np.where(type_is_high.T, high[two, None], low[two, None])
-    return _proposal(weights, palette, kind, two)
-
-
-def _proposal(weights: Ints, palette: Ints, kind: Ints, two: Bools) -> Proposal:
-    """Lay sources out on axons; neurons of one weight read the first of two."""
+    # lay sources out on axons; neurons of one weight read the first of two
     times = np.where(kind == TWICE, 2, 1)
     source = np.repeat(np.arange(len(kind)), times)
     second = np.append(False, source[1:] == source[:-1])
@@ -470,14 +468,10 @@ class _Alike(NamedTuple):
 
     # Such sources agree with the same others, so that a search may treat them as one.
 
-    first: Ints
-    """A source of every class; shape (k,)."""
-    size: Ints
-    """Sources of every class; shape (k,)."""
-    of_source: Ints
-    """Class of every source; shape (s,)."""
-    readers: Ints
-    """Equal where classes have the same readers; shape (k,)."""
+    first: Ints  # (k,): a source of every class
+    size: Ints  # (k,): sources of every class
+    of_source: Ints  # (s,): class of every source
+    readers: Ints  # (k,): equal where classes have the same readers
 
     def most_single(self, types: int) -> int:
         """Bound the sources with one axon: for each set of readers, those in the largest ``types`` classes."""

@@ -1,10 +1,9 @@
-"""Model and number of a chip's crossbar cores, from which later stages work; refusals of neurons that do not fit."""
+"""Model of a chip's crossbar cores, from which later stages work; refusals of neurons that do not fit."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,17 +11,8 @@ from neuromap.arrays.array_types import Ints
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_model import AMPLE, CrossbarCore
-from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Population, Sources
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Population, Sources
 from neuromap.mapping.options.infeasibility import Remedy, refuse
-
-
-@dataclass(frozen=True)
-class Cores:
-    """The cores of a board."""
-
-    model: CrossbarCore  # model of one core
-    number: int  # number of cores, dead ones included
-    usable: int  # number of those that can hold neurons
 
 
 def core_of(chip: ChipSpec) -> CrossbarCore:
@@ -37,11 +27,6 @@ def core_of(chip: ChipSpec) -> CrossbarCore:
         highest_alpha=min(1, chip.threshold_range[1]),
         potential_bits=chip.potential_bits,
     )
-
-
-def cores_of(chip: ChipSpec) -> Cores:
-    """Return the core model of a chip and its number of cores."""
-    return Cores(core_of(chip), chip.n_cores, chip.n_usable_cores)
 
 
 # Why a neuron does not fit a crossbar core even alone: fan-in, axon types, potential; and what would help.
@@ -60,7 +45,7 @@ def refuse_neuron(
         weights, theta, neuron = sources.weights_of(n), population.threshold[[n]], population.leak_neuron(np.array([n]))
         refusal = _too_heavy(population, n, weights, core)
         if refusal is None:
-            plan = core.with_ample_axons().plan(weights, theta, neuron)
+            plan = core.ample_plan(weights, theta, neuron)
             if plan is None:
                 refusal = _refuse_width(population, n, weights, theta, core)
             elif plan.n_axons > demand:
@@ -69,21 +54,19 @@ def refuse_neuron(
             refusals.append(refusal)
     if refusals:
         return max(refusals, key=lambda refusal: refusal.infeasibility.gap)
-    remedies = [
-        *_in_parts(population),
-        *_more_groups(network, population, sources, worst, core),
-        *_weights_alike(population, sources, worst, core),
-    ]
+    remedies = []
+    if not population.is_relay and population.neuron is None:  # else its sums are in parts already, or cannot be
+        remedies.append(Remedy("wide", "partial-sums", 'wide = "partial-sums" would compute it in parts'))
+    remedies += _more_groups(network, population, sources, worst, core)
+    # with weights of one sign and magnitude it may fit
+    alike = np.ones_like(sources.weights_of(worst))
+    plan = core.plan(alike, np.clip(population.threshold[[worst]], 0, alike.size + 1))
+    if plan is not None:
+        text = f"weights of one sign and magnitude per source would need {plan.n_axons}"
+        remedies.append(Remedy("weights", 1, text))
     if demand <= MOST_AXONS:
         remedies.append(Remedy("chip.axons", demand, f"a core with at least {demand} axons would hold it"))
     return _refuse_axons(population, demand, remedies, core)
-
-
-def _in_parts(population: Population) -> list[Remedy]:
-    """Offer partial sums for nodes that do not use them yet."""
-    if population.is_relay or population.neuron is not None:
-        return []
-    return [Remedy("wide", "partial-sums", 'wide = "partial-sums" would compute it in parts')]
 
 
 def _more_groups(
@@ -94,7 +77,8 @@ def _more_groups(
     now = groups.pop() if len(groups) == 1 else None
     if now is None or population.shape is None:
         return []
-    features = [_features(network, link) for link in sources.links]
+    nodes = [k.node if isinstance(k, HostLink) else network.populations[k.source].node for k in sources.links]
+    features = [network.shapes[node][2] for node in nodes]
     common = math.gcd(population.shape[2], *features)
     for more in range(2, common // now + 1):
         if common % (now * more) == 0:
@@ -103,20 +87,6 @@ def _more_groups(
             if plan is not None:
                 return [Remedy("groups", now * more, f"groups = {now * more} would need {plan.n_axons}")]
     return []
-
-
-def _weights_alike(population: Population, sources: Sources, neuron: int, core: CrossbarCore) -> list[Remedy]:
-    """Check whether the neuron fits with weights of one sign and magnitude."""
-    alike = np.ones_like(sources.weights_of(neuron))
-    plan = core.plan(alike, np.clip(population.threshold[[neuron]], 0, alike.size + 1))
-    if plan is None:
-        return []
-    return [Remedy("weights", 1, f"weights of one sign and magnitude per source would need {plan.n_axons}")]
-
-
-def _features(network: Legalised, link: Link | HostLink) -> int:
-    node = link.node if isinstance(link, HostLink) else network.populations[link.source].node
-    return network.shapes[node][2]
 
 
 def _first_features(sources: Sources, features: Sequence[int], neuron: int, more: int) -> Ints:
@@ -166,18 +136,15 @@ def _refuse_width(
     population: Population, neuron: int, weights: Ints, theta: Ints, core: CrossbarCore
 ) -> DoesNotFitError:
     """Refuse a neuron that more axons would not help: its potential is too narrow, or there are too few axon types."""
-    ample = core.with_ample_axons().without_rails()
-    plan = ample.plan(weights, theta)
-    if plan is not None:
-        kept = population.leak_neuron(np.array([neuron]))
-        return _refuse_potential(population, neuron, int(plan.swing(kept).max()), core)
-    # a type per sign and one for bias axons express everything; what is left then is a matter of axons
-    for types in range(core.axon_types + 1, max(core.axon_types, 3) + 1):
-        if ample.with_axon_types(types).plan(weights, theta) is not None:
-            text = (
-                f"neuron {neuron} needs {types} axon types for its weights and threshold, "
-                f"a {core.name} core has {core.axon_types}"
-            )
-            remedies = [Remedy("chip.axon_types", types, f"{types} axon types would fit")]
-            return refuse("axon_types", population.name, types, core.axon_types, text, remedies)
-    return _refuse_axons(population, AMPLE + 1, [Remedy("weights", None, "smaller weights or thresholds")], core)
+    # a type per sign and one for bias axons express everything
+    limit, demand = core.shortage(weights, theta, 3, population.leak_neuron(np.array([neuron])))
+    if limit == "potential":
+        return _refuse_potential(population, neuron, demand, core)
+    if limit == "axons":
+        return _refuse_axons(population, demand, [Remedy("weights", None, "smaller weights or thresholds")], core)
+    text = (
+        f"neuron {neuron} needs {demand} axon types for its weights and threshold, "
+        f"a {core.name} core has {core.axon_types}"
+    )
+    remedies = [Remedy("chip.axon_types", demand, f"{demand} axon types would fit")]
+    return refuse("axon_types", population.name, demand, core.axon_types, text, remedies)

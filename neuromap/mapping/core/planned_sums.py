@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from neuromap.arrays.array_types import Ints
-from neuromap.arrays.frozen import ReadOnly
+from neuromap.arrays.frozen import frozen
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
-from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_model import CrossbarCore
@@ -23,6 +22,8 @@ from neuromap.network.network import Network
 
 # Neurons with shared inputs whose parts are planned together.
 PROBED = 16
+# Neurons of a clock that is only planned.
+NO_NEURONS = frozen(np.zeros(0, np.int64))
 
 
 def inputs_of_a_core(node: WideNode, core: CrossbarCore) -> int:
@@ -46,8 +47,8 @@ def inputs_of_a_core(node: WideNode, core: CrossbarCore) -> int:
     if low:
         return low
     heaviest = int(np.abs(weights).max())
-    axons, weight = clock_axons(-heaviest, core)
-    needed = np.array([heaviest] + [weight] * axons)
+    cleared = clock(-heaviest, core)
+    needed = np.array([heaviest] + [cleared.weight] * cleared.axons)
     demand = core.axons_alone(needed[None, :], np.ones(1, np.int64))
     if demand is None:
         raise refuse_kinds(node.name, needed, core)
@@ -64,26 +65,20 @@ def inputs_of_a_core(node: WideNode, core: CrossbarCore) -> int:
 def _part_fits(signed: Ints, core: CrossbarCore) -> bool:
     """Whether the parts of some neurons fit a core with the axons that clear them."""
     signed = signed[:, (signed != 0).any(axis=0)]
-    axons, weight = clock_axons(-max(1, int(signed.sum(axis=1).max(initial=0))), core)
-    weights = np.concatenate([signed, np.full((len(signed), axons), weight)], axis=1)
+    cleared = clock(-max(1, int(signed.sum(axis=1).max(initial=0))), core)
+    weights = np.concatenate([signed, np.full((len(signed), cleared.axons), cleared.weight)], axis=1)
     return core.plan(weights, np.ones(len(weights), np.int64)) is not None
 
 
 # Host spikes that lift, query and clear neurons: the number of axons and their weight.
-def clock_axons(total: int, core: CrossbarCore) -> tuple[int, int]:
-    """Split a total into axons of one weight, as few as the weight range allows."""
+def clock(total: int, core: CrossbarCore, neurons: Ints = NO_NEURONS) -> Clock:
+    """Make the clock that gives some neurons a total, on as few axons of one weight as the weight range allows."""
     # total: least amount that the neuron gets or, if negative, loses. Not 0
     least, greatest = core.weight_range
     widest = greatest if total > 0 else -least
     axons = -(-abs(total) // widest)
     weight = -(-abs(total) // axons)
-    return axons, weight if total > 0 else -weight
-
-
-def clock(total: int, core: CrossbarCore, neurons: Ints) -> Clock:
-    """Make the clock that gives some neurons a total; see :func:`clock_axons`."""
-    axons, weight = clock_axons(total, core)
-    return Clock(weight, axons, neurons)
+    return Clock(weight if total > 0 else -weight, axons, neurons)
 
 
 # Inputs of a node that is wider than a core.
@@ -91,8 +86,7 @@ def clock(total: int, core: CrossbarCore, neurons: Ints) -> Clock:
 ALIKE = 2
 
 
-@dataclass(frozen=True, eq=False)
-class WideNode(ReadOnly, Value):
+class WideNode(NamedTuple):
     """A node whose sums are to be cut."""
 
     name: str  # of the node
@@ -160,36 +154,22 @@ def require_widths(name: str, sums: PartialSums, chip: ChipSpec) -> None:
             raise refuse("potential", name, demand, bound, text, advice)
 
 
-def refuse_gathering(name: str, core: CrossbarCore, demand: int) -> DoesNotFitError:
-    """Refuse a neuron that cannot even gather one wire of each sign beside the axons that lift and clear it."""
-    text = f"to gather the parts of its sums a neuron needs {demand} axons, a {core.name} core has {core.axons}"
-    return refuse("axons", name, demand, core.axons, text, [Remedy("chip.axons", demand, f"{demand} axons would do")])
-
-
 def refuse_kinds(name: str, weights: Ints, core: CrossbarCore) -> DoesNotFitError:
     """Refuse a neuron that no number of axons helps, for its potential's width or its axon types."""
     # shapes: weights (s,)
-    ample = core.with_ample_axons().without_rails()
-    theta = np.ones(1, np.int64)
-    plan = ample.plan(weights[None, :], theta)
-    if plan is not None:
-        swing = int(plan.swing().max())
-        bits = swing.bit_length() + 1
-        text = (
-            f"parts of its sums need potentials of up to {swing}, potential_bits = {core.potential_bits} of "
-            f"{core.name} end at {core.highest_potential}"
-        )
-        advice = [Remedy("chip.potential_bits", bits, f"potential_bits = {bits} would do")]
-        return refuse("potential", name, swing, core.highest_potential, text, advice)
     # one type per kind of weight serves all
-    enough = next(
-        types
-        for types in range(core.axon_types + 1, core.axon_types + len(weights) + 1)
-        if ample.with_axon_types(types).plan(weights[None, :], theta) is not None
-    )
-    text = f"parts of its sums need {enough} axon types, {core.name} has axon_types = {core.axon_types}"
-    advice = [Remedy("chip.axon_types", enough, f"{enough} axon types would do")]
-    return refuse("axon_types", name, enough, core.axon_types, text, advice)
+    limit, demand = core.shortage(weights[None, :], np.ones(1, np.int64), core.axon_types + len(weights))
+    if limit == "potential":
+        bits, bound = demand.bit_length() + 1, core.highest_potential
+        text = (
+            f"parts of its sums need potentials of up to {demand}, potential_bits = {core.potential_bits} of "
+            f"{core.name} end at {bound}"
+        )
+        advice = Remedy("chip.potential_bits", bits, f"potential_bits = {bits} would do")
+        return refuse("potential", name, demand, bound, text, [advice])
+    text = f"parts of its sums need {demand} axon types, {core.name} has axon_types = {core.axon_types}"
+    advice = Remedy("chip.axon_types", demand, f"{demand} axon types would do")
+    return refuse("axon_types", name, demand, core.axon_types, text, [advice])
 
 
 # Limits of a core that a part may meet where its neuron does not.
@@ -212,22 +192,19 @@ class PlannedSums:
         if self._options.wide == "refuse" or name is None or refusal.limit not in _WIDE_LIMITS:
             return False
         part_of = {f"{node} part": node for node in self.planned}
+        most_inputs = None
         if name in part_of:
             name = part_of[name]
-            widest = self.planned[name].most_inputs
-            if widest == 1:
+            most_inputs = self.planned[name].most_inputs // 2
+            if not most_inputs:
                 return False
-            self._plan(name, widest // 2)
-            return True
-        if name in self.planned or name not in self._network.nodes or self._network.is_spiking:
+        elif name in self.planned or name not in self._network.nodes or self._network.is_spiking:
             return False
-        self._nodes[name] = wide_node(self._network, name)
-        self._plan(name, None)
-        return True
-
-    def _plan(self, name: str, most_inputs: int | None) -> None:
+        else:
+            self._nodes[name] = wide_node(self._network, name)
         sums = plan_sums(self._nodes[name], self._chip, self._options.wide_ticks, most_inputs)
         self.planned = {**self.planned, name: sums}
+        return True
 
 
 # Plan partial sums: how the sums of a wide node are cut, for one number of ticks (docs/wide-neurons.md).
@@ -252,7 +229,10 @@ def plan_sums(node: WideNode, chip: ChipSpec, ticks: int | None = None, most_inp
         clear_parts = clock(-max(most - ticks, int(wires.layer.offset.max())), core, leftover)
     n = node.matrix.shape[0]
     lift, clear = None, None
-    if wires.layer.window > 1 or not all(_fits(core, signs, node.threshold) for signs in _heaviest(wires, n)):
+    # a frame neuron that gathers these wires in one tick has to fit a core, whatever its threshold
+    extremes = np.array([node.threshold.min(), node.threshold.max()])
+    axons = (core.axons_alone(signs[None, :], extremes[[k]]) for signs in _heaviest(wires, n) for k in (0, 1))
+    if wires.layer.window > 1 or not all(some is not None and some <= core.axons for some in axons):
         lift, clear = _lift(node, sums, core)
         for merged in _merged(wires, node, core, lift, clear):
             layers.append(merged.layer)
@@ -276,8 +256,7 @@ def plan_sums(node: WideNode, chip: ChipSpec, ticks: int | None = None, most_inp
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums(Value):
+class _Sums(NamedTuple):
     """Sums of one run and sign: weights (b, s), none negative, and for each its neuron, sign and greatest value."""
 
     matrix: Matrix
@@ -286,8 +265,7 @@ class _Sums(Value):
     total: Ints
 
 
-@dataclass(frozen=True, eq=False)
-class _Wires(Value):
+class _Wires(NamedTuple):
     """What a layer sends: the layer, the sign of what each of its neurons counts, and, for slices, their sums."""
 
     layer: Layer
@@ -343,7 +321,11 @@ def _merged(wires: _Wires, node: WideNode, core: CrossbarCore, lift: Clock, clea
         room = [_room(signs, clocks, node.name, core) for signs in _heaviest(wires, n)]
         if all(spare >= 0 for _, spare in room):
             return layers
-        wires = _merge(wires, min(_joined(wires, n, min(held for held, _ in room)), core.axons))
+        # as few wires are joined into one as it takes for no neuron to gather more than there is room for
+        joined, most, each = 2, min(held for held, _ in room), _wires_of_sign(wires, n)
+        while (-(-each // joined)).sum(axis=0).max() > most:  # ends: there is room for one wire of each sign
+            joined += 1
+        wires = _merge(wires, min(joined, core.axons))
         layers.append(wires)
 
 
@@ -353,8 +335,11 @@ def _room(signs: Ints, clocks: Ints, name: str, core: CrossbarCore) -> tuple[int
     if axons is None:
         raise refuse_kinds(name, np.concatenate([np.unique(signs), clocks]), core)
     held, least = len(signs) - (axons - core.axons), len(np.unique(signs))
-    if held < least:
-        raise refuse_gathering(name, core, axons - (len(signs) - least))
+    if held < least:  # not even one wire of each sign beside the axons that lift and clear it
+        demand = axons - (len(signs) - least)
+        text = f"to gather the parts of its sums a neuron needs {demand} axons, a {core.name} core has {core.axons}"
+        advice = Remedy("chip.axons", demand, f"{demand} axons would do")
+        raise refuse("axons", name, demand, core.axons, text, [advice])
     return held, held - len(signs)
 
 
@@ -373,22 +358,6 @@ def _wires_of_sign(wires: _Wires, n: int) -> Ints:
     """Count the wires of every neuron, those of positive sums first; shape (2, n)."""
     counts = [np.bincount(wires.layer.of_neuron[wires.sign == sign], minlength=n) for sign in (1, -1)]
     return np.stack(counts).astype(np.int64)
-
-
-def _fits(core: CrossbarCore, signs: Ints, threshold: Ints) -> bool:
-    """Whether a frame neuron that gathers these wires fits a core, whatever its threshold."""
-    extremes = np.array([threshold.min(), threshold.max()])
-    needed = [core.axons_alone(signs[None, :], extremes[[k]]) for k in (0, 1)]
-    return all(axons is not None and axons <= core.axons for axons in needed)
-
-
-def _joined(wires: _Wires, n: int, room: int) -> int:
-    """Find how many wires to join into one so that no neuron gathers more than ``room``."""
-    each = _wires_of_sign(wires, n)
-    joined = 2
-    while (-(-each // joined)).sum(axis=0).max() > room:  # ends: there is room for one wire of each sign
-        joined += 1
-    return joined
 
 
 def _merge(wires: _Wires, joined: int) -> _Wires:

@@ -16,7 +16,7 @@ from neuromap.hardware.chip.chip_file import load_chip
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.options.infeasibility import Infeasibility, Remedy
 from neuromap.mapping.options.options import MappingOptions
-from neuromap.network.edge import Edge, EdgeKey, MatrixSource
+from neuromap.network.edge import Edge, MatrixSource
 from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.transforms import Conv, Dense, MatrixTransform, Pool, Shape
@@ -224,7 +224,11 @@ def with_features(network: Network, features: Mapping[str, int]) -> Network:
     if any(kept < 1 for kept in features.values()):
         raise InputError(f"features = {min(features.values())}: a node keeps 1 or more")
     kept = {name: _first_features(shape_of(network, name), most) for name, most in features.items()}
-    thinned = {name: _thinned(network.nodes[name], kept[name], most) for name, most in features.items()}
+    thinned = {}
+    for name, most in features.items():
+        node, (*places, now) = network.nodes[name], shape_of(network, name)
+        threshold = None if node.threshold is None else node.threshold[kept[name]]
+        thinned[name] = replace(node, shape=(places[0], places[1], min(now, most)), threshold=threshold)
     edges = {key: _between(edge, kept) if kept.keys() & set(key) else edge for key, edge in network.edges.items()}
     return replace(network, nodes={**network.nodes, **thinned}, edges=edges)
 
@@ -251,13 +255,12 @@ def with_pools(pattern: RolloutPattern, node: str, kernel: int) -> RolloutPatter
         first = np.arange(np.prod(shape)).reshape(shape)[: rows * kernel : kernel, : columns * kernel : kernel].ravel()
         edges[pool, node] = Edge(pool, node, MatrixTransform(edge.matrix()[:, first]))
         values += [0, value]
-    named = {name: _renamed(streaming, node, pools) for name, streaming in network.patterns.items()}
+    named = {
+        name: tuple((pools.get(u, u) if v == node else u, v) for u, v in streaming)
+        for name, streaming in network.patterns.items()
+    }
     pooled = replace(network, nodes=nodes, edges=edges, patterns=named)
     return RolloutPattern(pooled, tuple(values), pattern.name)
-
-
-def _renamed(streaming: tuple[EdgeKey, ...], node: str, pools: Mapping[str, str]) -> tuple[EdgeKey, ...]:
-    return tuple((pools.get(u, u) if v == node else u, v) for u, v in streaming)
 
 
 def _free_name(network: Network, wanted: str) -> str:
@@ -274,12 +277,6 @@ def _refuse_spiking(network: Network) -> None:
 def _first_features(shape: Shape, most: int) -> Ints:
     """Neurons of the first features, row-major."""
     return np.arange(np.prod(shape)).reshape(shape)[:, :, :most].ravel()
-
-
-def _thinned(node: Node, kept: Ints, most: int) -> Node:
-    assert node.shape is not None, "its features were counted"
-    threshold = None if node.threshold is None else node.threshold[kept]
-    return replace(node, shape=(*node.shape[:2], min(node.shape[2], most)), threshold=threshold)
 
 
 def _between(edge: Edge, kept: Mapping[str, Ints]) -> Edge:

@@ -6,7 +6,6 @@ next refusal are tried on top of it, and so on until the network maps or nothing
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,8 +17,8 @@ from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_file import list_chips
 from neuromap.hardware.chip.chip_spec import ChipSpec, Defects
 from neuromap.mapping.diagnosis.apply_remedy import Request, apply_remedy, hidden_sources, pooled_sources, shape_of
-from neuromap.mapping.diagnosis.early_refusal import map_in_outline
-from neuromap.mapping.options.budget import Progress
+from neuromap.mapping.map_rollout import map_in_outline
+from neuromap.mapping.options.budget import Budget, Progress
 from neuromap.mapping.options.infeasibility import Infeasibility, Remedy, count_cores
 from neuromap.mapping.partition.partition_rollout import partition_rollout
 from neuromap.mapping.tile.tilings import MappingContext, Tilings
@@ -62,7 +61,7 @@ def try_remedies(
     seconds : float, optional
         Time after which no more remedies are tried; by default all are tried.
     progress : callable, optional
-        As for :func:`neuromap.mapping.diagnosis.early_refusal.map_in_outline`.
+        As for :func:`neuromap.mapping.map_rollout.map_in_outline`.
 
     Returns
     -------
@@ -87,11 +86,11 @@ def what_would_fit(
     -------
     Answer
     """
-    watch = Watch(seconds, progress)
-    return _answer(request, refusal, watch, ROUNDS)
+    # a stage that ends with all of the time
+    return _answer(request, refusal, Budget(seconds).watched("bounds", progress, OutOfTime), ROUNDS)
 
 
-def _answer(request: Request, refusal: Infeasibility, watch: Watch, rounds: int) -> Answer:
+def _answer(request: Request, refusal: Infeasibility, watch: Progress, rounds: int) -> Answer:
     """Try the remedies of a refusal; follow the first that meets another refusal before trying the rest."""
     outcomes: list[_Outcome] = []
 
@@ -168,14 +167,14 @@ class _Outcome:
         return replace(self.remedy, text=f"{self.remedy.text}, then {self.refusal.limit}{where} run short")
 
 
-def _try(request: Request, refusal: Infeasibility, remedy: Remedy, watch: Watch) -> _Outcome | None:
+def _try(request: Request, refusal: Infeasibility, remedy: Remedy, watch: Progress) -> _Outcome | None:
     """Apply a remedy; ``None`` if it does not lift the limit."""
     if remedy.value is None:
         return _Outcome(remedy)
     watch(0, 1, remedy.text)
     try:
         applied = apply_remedy(request, refusal, remedy)
-        found = map_in_outline(applied, watch)
+        found = map_in_outline(applied.rollout, applied.chip, applied.options, watch)
     except InputError:  # the network, the chip or the pins do not allow it
         return _Outcome(remedy) if remedy in refusal.remedies else None
     except DoesNotFitError as error:
@@ -222,23 +221,8 @@ class OutOfTime(Exception):
     """The time for trying remedies is over."""
 
 
-class Watch:
-    """Forwards progress, and raises :class:`OutOfTime` once the time is over."""
-
-    def __init__(self, seconds: float | None, progress: Progress | None) -> None:
-        self._deadline = None if seconds is None else time.monotonic() + seconds
-        self._progress = progress
-
-    def __call__(self, done: int, total: int, name: str) -> None:
-        """Report progress, or raise :class:`OutOfTime`."""
-        if self._deadline is not None and time.monotonic() > self._deadline:
-            raise OutOfTime
-        if self._progress is not None:
-            self._progress(done, total, name)
-
-
 def offers(
-    request: Request, refusal: Infeasibility, is_settled: Callable[[str], bool], watch: Watch
+    request: Request, refusal: Infeasibility, is_settled: Callable[[str], bool], watch: Progress
 ) -> Iterator[Remedy]:
     """Offer remedies: those of the refusal, larger cores, other chips, splitters, smaller networks, then advice."""
     computed = [remedy for remedy in refusal.remedies if remedy.value is not None]
@@ -247,7 +231,8 @@ def offers(
         yield from _packaged(request, refusal, is_settled)
         yield from (remedy for remedy in refusal.remedies if remedy.value is None)
         return
-    is_circle = _is_on_cycle(request, refusal.node)
+    graph, node = request.rollout.network.graph, refusal.node
+    is_circle = node is not None and any(node in nx.descendants(graph, v) or v == node for v in graph.successors(node))
     if refusal.limit == "cores" and is_circle and (refusal.demand > 2 * refusal.bound):
         computed = []  # copies that drive each other up end at no number of cores
     if refusal.limit in ("copies", "cores") and not request.options.packing:
@@ -263,7 +248,10 @@ def offers(
         yield from _more_cores(request, is_settled, watch)
     yield from _packaged(request, refusal, is_settled)
     if refusal.limit in ("copies", "cores"):
-        yield from _splitters(request)
+        if request.options.splitters == "never":
+            yield Remedy("splitters", "slack", 'splitters = "slack" would cost no tick')
+        if request.options.splitters != "anywhere":
+            yield Remedy("splitters", "anywhere", 'splitters = "anywhere" would cost ticks')
     yield from _smaller_networks(request, refusal, is_settled)
     yield from (remedy for remedy in refusal.remedies if remedy.value is None)
 
@@ -304,19 +292,7 @@ def _fewer_features(
         features //= 2
 
 
-def _is_on_cycle(request: Request, node: str | None) -> bool:
-    graph = request.rollout.network.graph
-    return node is not None and any(node in nx.descendants(graph, v) or v == node for v in graph.successors(node))
-
-
-def _splitters(request: Request) -> Iterator[Remedy]:
-    if request.options.splitters == "never":
-        yield Remedy("splitters", "slack", 'splitters = "slack" would cost no tick')
-    if request.options.splitters != "anywhere":
-        yield Remedy("splitters", "anywhere", 'splitters = "anywhere" would cost ticks')
-
-
-def _more_cores(request: Request, is_settled: Callable[[str], bool], watch: Watch) -> Iterator[Remedy]:
+def _more_cores(request: Request, is_settled: Callable[[str], bool], watch: Progress) -> Iterator[Remedy]:
     """Offer the number of cores that the network takes on a practically unlimited board."""
     boundless = replace(request.chip, cores=(BOUNDLESS, BOUNDLESS), chips=(1, 1), reach=None, defects=Defects())
     # on a smaller board the choice of splitters may go another way; without a choice it cannot

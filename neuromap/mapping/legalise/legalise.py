@@ -88,9 +88,11 @@ def legalise(
         builder.populations += populations
         builder.links += links
         host_links += clocks
-    read_by_parts = columns_of_edges(matrices, sums)
-    for (u, v), weights in matrices.items():
-        matrix = read_by_parts.get((u, v), weights)
+    start = dict.fromkeys(sums, 0)  # of the columns of an edge among the inputs of a wide node's slices
+    for (u, v), matrix in matrices.items():
+        if v in sums:
+            end = start[v] + matrix.shape[1]
+            matrix, start[v] = sparse.csr_array(sums[v].layers[0].matrix[:, start[v] : end]), end
         groups = getattr(network.edges[u, v].transform, "groups", None)
         if u in network.inputs:
             r = rollout.pattern[u, v]
@@ -99,9 +101,7 @@ def legalise(
         elif (u, v) in segments:
             is_splitter = (u, v) in split
             builder.connect(number[u], reader[v], matrix, segments[u, v], groups, is_splitter=is_splitter)
-    shapes = tuple(node.shape for node in network.nodes.values() if node.shape is not None)
-    found = tuple(builder.populations), tuple(builder.links), tuple(host_links)
-    return Legalised(ports, shapes, *found, period, ticks_per_step)
+    return builder.legalised(network, ports, host_links, period, ticks_per_step)
 
 
 def _whole_nodes(network: Network, ports: tuple[NodePort, ...], matrices: Mapping[EdgeKey, Matrix]) -> list[Population]:
@@ -156,13 +156,12 @@ def legalise_spiking(rollout: Rollout, chip: ChipSpec) -> Legalised:
     for (u, v), term in on_chip:
         way = segments[u, term.delay]
         builder.connect(number[u], number[v], term.matrix, way, None, is_splitter=False, current=term.current)
-    host_links = tuple(
+    host_links = [
         HostLink(position[u], number[v], term.matrix, term.delay + _BEFORE_TICK_0, 0, current=term.current)
         for (u, v), term in terms
         if u in network.inputs
-    )
-    shapes = tuple(node.shape for node in network.nodes.values() if node.shape is not None)
-    return Legalised(ports, shapes, tuple(builder.populations), tuple(builder.links), host_links, 1, 1)
+    ]
+    return builder.legalised(network, ports, host_links, 1, 1)
 
 
 def _segments(on_chip: Terms, chip: ChipSpec) -> dict[tuple[str, int], tuple[int, ...]]:
@@ -209,6 +208,13 @@ class LinkBuilder:
         self.links: list[Link] = []
         self._carried = carried
         self._relays: dict[tuple[int, int], int] = {}  # by the population that they read, and the delay
+
+    def legalised(
+        self, network: Network, ports: tuple[NodePort, ...], host_links: list[HostLink], period: Time, step: int
+    ) -> Legalised:
+        """Return what was collected; a step takes ``step`` ticks."""
+        shapes = tuple(node.shape for node in network.nodes.values() if node.shape is not None)
+        return Legalised(ports, shapes, tuple(self.populations), tuple(self.links), tuple(host_links), period, step)
 
     def connect(
         self,
@@ -264,18 +270,6 @@ class LinkBuilder:
 # Populations and links of nodes whose sums are computed in parts.
 
 
-def columns_of_edges(matrices: Mapping[EdgeKey, Matrix], sums: Mapping[str, PartialSums]) -> dict[EdgeKey, Matrix]:
-    """Split the inputs of the slices of every wide node by edge."""
-    cut: dict[EdgeKey, Matrix] = {}
-    start = dict.fromkeys(sums, 0)
-    for (u, v), matrix in matrices.items():
-        if v in sums:
-            end = start[v] + matrix.shape[1]
-            cut[u, v] = sparse.csr_array(sums[v].layers[0].matrix[:, start[v] : end])
-            start[v] = end
-    return cut
-
-
 def gathering(population: Population, sums: PartialSums) -> Population:
     """Turn the population of a wide node into one that gathers the parts of its sums."""
     if sums.lift is None:
@@ -300,7 +294,11 @@ def sum_in_parts(
 
     def tick(clock: Clock | None, target: int, size: int, arrival: Time) -> None:
         if clock is not None:
-            clocks.append(HostLink(BIAS, target, _columns(clock, size), arrival, 1))
+            rows = np.repeat(clock.neurons, clock.axons)
+            columns = np.tile(np.arange(clock.axons), len(clock.neurons))
+            weights = np.full(len(rows), clock.weight, np.int64)
+            matrix = sparse.csr_array((weights, (rows, columns)), shape=(size, clock.axons))
+            clocks.append(HostLink(BIAS, target, matrix, arrival, 1))
 
     n_slices, size = len(sums.layers[0].of_neuron), len(node.neurons)
     tick(sums.clear_parts, first, n_slices, begin + sums.ticks)
@@ -329,13 +327,6 @@ def _parts(node: Population, layer: Layer, step: int, arrival: Time) -> Populati
     )
 
 
-def _columns(clock: Clock, size: int) -> Matrix:
-    rows = np.repeat(clock.neurons, clock.axons)
-    columns = np.tile(np.arange(clock.axons), len(clock.neurons))
-    weights = np.full(len(rows), clock.weight, np.int64)
-    return sparse.csr_array((weights, (rows, columns)), shape=(size, clock.axons))
-
-
 # Nodes that are kept although no output depends on them, so that they can be recorded.
 
 
@@ -345,9 +336,16 @@ def keep_nodes(network: Legalised, names: Sequence[str]) -> Legalised:
     # has copies for that, and needs no other to be recorded; of neurons that only read one another, one gets a copy.
     if not names:
         return network
-    kept = _numbers(network.ports, names)
+    on_chip = [port.name for port in network.ports if port.kind != "input"]
+    for name in names:
+        if name != "all" and name not in on_chip:
+            is_input = any(port.name == name for port in network.ports)
+            why = "is an input, whose spikes are the stimulus" if is_input else "is unknown"
+            hint = "" if is_input else did_you_mean(name, on_chip)
+            raise InputError(f"keep {name}: {why}; allowed are all, {', '.join(on_chip)}{hint}")
+    asked = set(on_chip if "all" in names else names)
     populations = network.populations
-    whole = [np.full(len(p.neurons), not p.is_relay and p.node in kept) for p in populations]
+    whole = [np.full(len(p.neurons), not p.is_relay and network.ports[p.node].name in asked) for p in populations]
     outputs = [np.full(len(p.neurons), p.is_output) for p in populations]
     read, _ = _read(network, _either(outputs, whole))
     unread = [mine & ~others for mine, others in zip(whole, read, strict=True)]
@@ -364,18 +362,6 @@ def keep_nodes(network: Legalised, names: Sequence[str]) -> Legalised:
 
 def _either(some: Sequence[Bools], others: Sequence[Bools]) -> list[Bools]:
     return [mine | yours for mine, yours in zip(some, others, strict=True)]
-
-
-def _numbers(ports: Sequence[NodePort], names: Sequence[str]) -> set[int]:
-    """Positions of the nodes in the network."""
-    on_chip = [port.name for port in ports if port.kind != "input"]
-    for name in names:
-        if name != "all" and name not in on_chip:
-            is_input = any(port.name == name for port in ports)
-            why = "is an input, whose spikes are the stimulus" if is_input else "is unknown"
-            hint = "" if is_input else did_you_mean(name, on_chip)
-            raise InputError(f"keep {name}: {why}; allowed are all, {', '.join(on_chip)}{hint}")
-    return {k for k, port in enumerate(ports) if port.kind != "input" and ("all" in names or port.name in names)}
 
 
 def _read(network: Legalised, wanted: Sequence[Bools]) -> tuple[list[Bools], list[Bools]]:

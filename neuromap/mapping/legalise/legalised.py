@@ -20,6 +20,7 @@ from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.times import Time
 from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError
+from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import NodePort
 from neuromap.mapping.options.infeasibility import Remedy, count_cores, refuse
@@ -144,6 +145,11 @@ class Legalised(Card):
     period: Time  # ticks between two frames, on average
     ticks_per_step: int  # ticks
 
+    @property
+    def all_links(self) -> tuple[Link | HostLink, ...]:
+        """Links of the chip first, then the host's."""
+        return (*self.links, *self.host_links)
+
 
 # Neurons of a population among which the one with the greatest demand is sought.
 LOOKED_AT = 64
@@ -178,8 +184,7 @@ class Sources(ReadOnly, Value):
 def join_sources(network: Legalised) -> tuple[Sources, ...]:
     """Join the links into every population: those of the chip first, then the host's."""
     into: list[list[Link | HostLink]] = [[] for _ in network.populations]
-    all_links: list[Link | HostLink] = [*network.links, *network.host_links]
-    for link in all_links:
+    for link in network.all_links:
         into[link.target].append(link)
     return tuple(_join(links, len(p.neurons)) for links, p in zip(into, network.populations, strict=True))
 
@@ -296,47 +301,28 @@ def segments_of_edges(
     delays = {e: d * ticks_per_step - leads[e[1]] for e, d in on_chip.items()}
     for edge, delay in delays.items():
         if segments_of_delay(delay, least, greatest) is None:
-            raise refuse_delay(edge, delay, ticks_per_step, fewest_ticks_per_step(rollout, chip), chip)
+            text = (
+                f"edge {edge[0]} -> {edge[1]} has a delay of {counted(delay, 'tick')} at {ticks_per_step} per step, "
+                f"a {chip.name} neuron delays its spikes by {least} to {greatest}"
+            )
+            enough = fewest_ticks_per_step(rollout, chip)
+            remedy = Remedy("ticks_per_step", enough, f"ticks_per_step = {enough} would do")
+            raise refuse("delay", edge[1], -(-delay // greatest) * least, delay, text, [remedy])
     long = {edge: delay for edge, delay in delays.items() if delay > greatest}
-    _require_room(long, matrices, chip, is_chosen=chosen_period(rollout.execution) is not None)
+    refused = [refuse_chain(edge, delay, matrices[edge], chip, rollout) for edge, delay in long.items()]
+    if too_long := [refusal for refusal in refused if refusal is not None]:  # that with least room
+        raise min(too_long, key=lambda refusal: refusal.infeasibility.bound)
     of_source = segments_of_sources(((u, delay) for (u, _), delay in delays.items()), least, greatest)
     in_two = {edge: (least, delays[edge] - least) for edge in delays if edge in split and edge not in long}
     return {edge: of_source[edge[0], delay] for edge, delay in delays.items()} | in_two
 
 
-def _require_room(long: Mapping[EdgeKey, int], matrices: Matrices, chip: ChipSpec, *, is_chosen: bool) -> None:
-    """Raise the refusal of the edge whose relays have least room, if there is one."""
-    refused = []
-    for edge, delay in long.items():
-        sources = len(np.unique(matrices[edge].indices))
-        refusal = refuse_chain(edge, delay, sources, chip, is_chosen=is_chosen)
-        if refusal is not None:
-            refused.append(refusal)
-    if refused:
-        raise min(refused, key=lambda refusal: refusal.infeasibility.bound)
-
-
-# Refusals of delays: no legs add up to one, or its relays alone are more than the chip holds.
-def refuse_delay(edge: EdgeKey, delay: int, ticks_per_step: int, enough: int, chip: ChipSpec) -> DoesNotFitError:
-    """Refuse a delay that no legs can give."""
-    # delay: in ticks
-    least, greatest = chip.delay
-    text = (
-        f"edge {edge[0]} -> {edge[1]} has a delay of {delay} tick{'s' * (delay != 1)} at {ticks_per_step} per step, "
-        f"a {chip.name} neuron delays its spikes by {least} to {greatest}"
-    )
-    remedy = Remedy("ticks_per_step", enough, f"ticks_per_step = {enough} would do")
-    segments = -(-delay // greatest)
-    return refuse("delay", edge[1], segments * least, delay, text, [remedy])
-
-
-def refuse_chain(edge: EdgeKey, delay: int, sources: int, chip: ChipSpec, *, is_chosen: bool) -> DoesNotFitError | None:
+def refuse_chain(edge: EdgeKey, delay: int, matrix: Matrix, chip: ChipSpec, rollout: Rollout) -> DoesNotFitError | None:
     """Refuse an edge whose relays alone are more than the chip holds, before any of them is made."""
     # delay: in ticks
-    # is_chosen: whether the frame period was chosen, so that a shorter one may be
     # returns the refusal for the caller to raise, with limit ``delay`` and as bound the longest delay whose relays all
     # cores could hold; ``None`` if they may fit
-    greatest, room = chip.delay[1], min(chip.neurons, chip.axons)
+    greatest, room, sources = chip.delay[1], min(chip.neurons, chip.axons), len(np.unique(matrix.indices))
     longest = greatest * (chip.n_usable_cores * room // sources + 1)
     if delay <= longest:
         return None
@@ -347,7 +333,7 @@ def refuse_chain(edge: EdgeKey, delay: int, sources: int, chip: ChipSpec, *, is_
         f"neurons need {count_cores(cores)}; {chip.name} has {chip.n_usable_cores}, enough for {longest} ticks"
     )
     remedies = [Remedy("chip.cores", None, f"a chip or board of more than {count_cores(cores)} may do")]
-    if is_chosen:
+    if chosen_period(rollout.execution) is not None:
         remedies.insert(0, Remedy("execution", None, "a shorter frame period takes fewer relays"))
     return refuse("delay", edge[1], delay, longest, text, remedies)
 

@@ -61,16 +61,12 @@ class Budget:
         self._cut.add(stage)
         return True
 
-    def record(self, stage: Stage) -> None:
-        """Record a stage in :attr:`cut` if its time is over."""
-        self.is_over(stage)
-
-    def watched(self, stage: Stage, progress: Progress | None) -> Progress:
-        """Wrap a progress callback so that it raises :class:`OverBudget` once the stage's time is over."""
+    def watched(self, stage: Stage, progress: Progress | None, over: type[Exception] = OverBudget) -> Progress:
+        """Wrap a progress callback so that it raises an exception once the stage's time is over."""
 
         def tell(done: int, total: int, name: str) -> None:
             if self.is_over(stage):
-                raise OverBudget
+                raise over
             if progress is not None:
                 progress(done, total, name)
 

@@ -36,8 +36,7 @@ from neuromap.files.messages import did_you_mean, show_name
 from neuromap.files.toml_table import TomlTable, read_toml
 from neuromap.files.unpacked import read_npz
 from neuromap.files.whole_file import write_whole
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.dead_routes import unusable
+from neuromap.hardware.chip.chip_spec import ChipSpec, unusable
 from neuromap.mapping.options.options import Pins
 from neuromap.network.build import parse_edge
 from neuromap.network.edge import EdgeKey

@@ -10,9 +10,9 @@ overlap).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.array_types import Bools, Ints
@@ -32,29 +32,21 @@ FREE = 1e-9
 EACH_LOOK = 100
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(NamedTuple):
     """How cores are seeded."""
 
     slim_first: bool  # seed first with tiles that take many axons and few neurons; else with those that take most axons
     seed_share: float  # share of a core that the seed may take
     copies_worth: float  # worth of a copy, relative to that of an axon
     least: float  # least ratio of worth to cost: a neuron below it waits for a core that has more of its axons
-    # neurons of a core held back, round by round, for copies that a filling turns out to need
-    margins: tuple[int, ...] = (0, 8)
 
 
-@dataclass(frozen=True)
-class AsTiled:
-    """Alternative to a recipe: every tile begins in a core of its own, unchanged."""
-
-    margins: tuple[int, ...] = (0,)  # one round, in which nothing is held back: tiles hold the copies that they need
-
-
-# What is tried, in this order.
-RECIPES: tuple[Recipe | AsTiled, ...] = (
+# Neurons of a core held back, round by round, for copies that a filling turns out to need.
+MARGINS = (0, 8)
+# What is tried, in this order; ``None``: every tile begins in a core of its own, unchanged.
+RECIPES: tuple[Recipe | None, ...] = (
     Recipe(False, 1.0, 1.0, 0.3),
-    AsTiled(),
+    None,
     Recipe(False, 1.0, 1.0, 0.0),
     Recipe(True, 0.75, 1.0, 0.0),
     Recipe(True, 0.0, 0.3, 0.0),
@@ -89,12 +81,17 @@ class _Pool:
     def __init__(self, loose: LooseNeurons, chosen: Ints, load: Ints, axons: int, neurons: int, recipe: Recipe) -> None:
         self.axons, self.neurons, self.recipe, self.load = axons, neurons, recipe, load
         self.core_of = np.full(len(chosen), NOWHERE, np.int64)
-        self.needs = _needed_axons(loose, chosen)
+        # the chosen neurons by the axons that any of them needs
+        ones, shape = np.ones(len(loose.needed), np.int8), (len(loose), len(loose.axon_type))
+        rows = sparse.csr_array((ones, loose.needed, loose.first_needed), shape=shape)[chosen]
+        used, column = np.unique(rows.indices, return_inverse=True)
+        self.needs: Matrix = sparse.csr_array((rows.data, column, rows.indptr), shape=(len(chosen), len(used)))
         self.readers: Matrix = self.needs.T.tocsr()
         self.n_needed = np.diff(self.needs.indptr).astype(np.int64)
         tiles, tile = np.unique(loose.tile[chosen], return_inverse=True)
-        size = np.bincount(tile)
-        of_axons = _axons_of_groups(self.needs, tile, len(tiles)) / axons
+        size, width = np.bincount(tile), max(1, self.needs.shape[1])
+        pairs = np.unique(np.repeat(tile, self.n_needed).astype(np.int64) * width + self.needs.indices)
+        of_axons = np.bincount(pairs // width, minlength=len(tiles)) / axons  # that neurons of a tile need together
         of_copies = np.bincount(tile, load) / neurons
         self.worth = (of_axons / size)[tile] + recipe.copies_worth * load / neurons
         urgency = of_axons - of_copies if recipe.slim_first else of_axons
@@ -106,22 +103,6 @@ class _Pool:
         members = self._members[tile]
         waiting: Ints = members[self.core_of[members] == NOWHERE]
         return waiting
-
-
-def _needed_axons(loose: LooseNeurons, chosen: Ints) -> Matrix:
-    """Matrix of the chosen neurons by the axons that any of them needs."""
-    shape = (len(loose), len(loose.axon_type))
-    ones = np.ones(len(loose.needed), np.int8)
-    rows = sparse.csr_array((ones, loose.needed, loose.first_needed), shape=shape)[chosen]
-    used, column = np.unique(rows.indices, return_inverse=True)
-    return sparse.csr_array((rows.data, column, rows.indptr), shape=(len(chosen), len(used)))
-
-
-def _axons_of_groups(needs: Matrix, group: NDArray[np.intp], n_groups: int) -> Ints:
-    """Count the axons that the neurons of every group need together."""
-    width = max(1, needs.shape[1])
-    pairs = np.unique(np.repeat(group, np.diff(needs.indptr)).astype(np.int64) * width + needs.indices)
-    return np.bincount(pairs // width, minlength=n_groups)
 
 
 class _Core:

@@ -5,8 +5,7 @@ Tiles that share a core share axons, so they need fewer copies, which leaves roo
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -17,26 +16,26 @@ from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.arrays.packed_rows import ragged_ranges, rank_in_run
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.core.core_model import CrossbarCore
-from neuromap.mapping.core.core_of import Cores
-from neuromap.mapping.legalise.legalised import HostLink, Legalised, Link, Sources, join_sources
+from neuromap.mapping.core.core_of import core_of
+from neuromap.mapping.legalise.legalised import HostLink, Legalised, Sources, join_sources
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import Pins
-from neuromap.mapping.partition.occupancy import NOWHERE, RECIPES, AsTiled, Books, LooseNeurons, Recipe, fill
+from neuromap.mapping.partition.occupancy import MARGINS, NOWHERE, RECIPES, Books, LooseNeurons, Recipe, fill
 from neuromap.mapping.partition.unpack_tiles import (
     BIAS_SIGNAL,
     FROM_CHIP,
     AxonKeys,
     CoreLayout,
     Signals,
-    alone,
     layout_alone,
     put_together,
     ranks,
     signals_of,
     unpack_tiles,
 )
-from neuromap.mapping.tile.tile import Tile, pinned_populations
+from neuromap.mapping.tile.tile import Tile, key_of, pinned_populations
 from neuromap.mapping.tile.tile_all import take_copies, tile_all
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.render.value import Card
@@ -64,16 +63,11 @@ MOVED = 4
 
 
 def share_cores(
-    network: Legalised,
-    tiles: Sequence[Tile],
-    signals: Signals,
-    model: CrossbarCore,
-    pinned: Collection[int],
-    fewer_than: int,
-    budget: Budget = NO_LIMIT,
+    parts: Partition, model: CrossbarCore, pinned: Collection[int], budget: Budget
 ) -> tuple[list[Tile], tuple[CoreLayout, ...]] | None:
     """Unpack tiles and fill cores with neurons of several populations."""
-    # returns new tiles and cores; ``None`` if there would not be fewer cores than ``fewer_than``
+    # returns new tiles and cores; ``None`` if there would not be fewer cores
+    network, tiles, signals, fewer_than = parts.network, parts.apart, parts.signals, len(parts.cores)
     if len(network.populations) * len(signals) > LARGEST_TABLE:
         return None
     synapses = sum(int(np.count_nonzero(tile.plan.synapses)) for tile in tiles)
@@ -83,7 +77,8 @@ def share_cores(
     least = loose.least_cores(model.axons, model.neurons)
     if loose.fixed.all() or least >= fewer_than:
         return None
-    large = synapses + _pairs(loose, len(tiles)) // PAIRS > LARGE
+    together = np.bincount(_windows(loose, len(tiles))[loose.tile[~loose.fixed]])  # neurons filled into cores together
+    large = synapses + int((together**2).sum()) // PAIRS > LARGE
     best = _best_books(loose, len(tiles), model, least, large, budget)
     if best is None or best.cores >= fewer_than:
         return None
@@ -99,10 +94,11 @@ def _best_books(
     n_free = int(np.count_nonzero(~loose.fixed))
     few = n_tiles < FAR_MORE  # then trying all is quick, and fewest copies decide between those with fewest cores
     best: Books | None = None
+    least_rank = 0, 0  # of the best
     seen: set[bytes] = set()
     for recipe in RECIPES[:1] if large else RECIPES:
         copies = loose.copies(loose.tile)
-        for margin in recipe.margins:
+        for margin in MARGINS if recipe is not None else (0,):  # tiles hold the copies that they need
             filled = _fill(loose, n_tiles, copies, model, recipe, margin, budget)
             if filled is None:
                 return best
@@ -110,7 +106,7 @@ def _best_books(
             if n_cores > n_tiles + n_tiles // FAR_MORE:
                 break
             copies = loose.copies(core_of)  # what this filling needs, and the next one expects
-            filling = hashlib.blake2b(core_of.tobytes(), digest_size=16).digest()
+            filling = key_of("", core_of)
             if filling in seen:
                 continue
             seen.add(filling)
@@ -120,18 +116,14 @@ def _best_books(
             if not relieve(books, loose.fixed, n_free // MOVED, budget):
                 continue
             empty_cores(books, loose.fixed, budget, least)
-            if best is None or _rank(books, few) < _rank(best, few):
-                best = books
+            rank = books.cores, int(books.load.sum()) if few else 0  # if tiles are few, then by copies
+            if best is None or rank < least_rank:
+                best, least_rank = books, rank
             if best.cores == least and not few:
                 return best
             if large:
                 break
     return best
-
-
-def _rank(books: Books, few: bool) -> tuple[int, int]:
-    """Rank by cores and, if tiles are few, then by copies."""
-    return books.cores, int(books.load.sum()) if few else 0
 
 
 def _may_pay(tiles: Sequence[Tile], signals: Signals, model: CrossbarCore) -> bool:
@@ -154,12 +146,12 @@ def _fill(
     n_tiles: int,
     copies: Ints,
     model: CrossbarCore,
-    recipe: Recipe | AsTiled,
+    recipe: Recipe | None,
     margin: int,
     budget: Budget,
 ) -> tuple[Ints, int] | None:
     """Fill cores window by window; fixed tiles keep a core each. ``None`` if the time is over."""
-    if isinstance(recipe, AsTiled):
+    if recipe is None:
         return loose.tile.copy(), n_tiles
     stay = np.unique(loose.tile[loose.fixed])
     core_of = np.full(len(loose), NOWHERE, np.int64)
@@ -176,12 +168,6 @@ def _fill(
         core_of[chosen] = n_cores + where
         n_cores += more
     return core_of, n_cores
-
-
-def _pairs(loose: LooseNeurons, n_tiles: int) -> int:
-    """Count the ordered pairs of neurons that are filled into cores together."""
-    together = np.bincount(_windows(loose, n_tiles)[loose.tile[~loose.fixed]])
-    return int((together**2).sum())
 
 
 def _windows(loose: LooseNeurons, n_tiles: int) -> Ints:
@@ -268,18 +254,14 @@ def empty_cores(books: Books, fixed: Bools, budget: Budget = NO_LIMIT, least: in
         candidates = np.flatnonzero(~vacant & ~hopeless & ~has_fixed)
         if not len(candidates):
             return
-        core = int(candidates[np.argmin(_filling(books)[candidates])])
+        axons, copies = books.axons / books.room_axons, books.load / books.room_copies
+        filling = np.maximum(axons, copies) + np.minimum(axons, copies) * LESSER
+        core = int(candidates[np.argmin(filling[candidates])])
         if _empty(books, core, vacant | has_fixed):
             failures, in_use = 0, in_use - 1
         else:
             failures += 1
             hopeless[core] = True
-
-
-def _filling(books: Books) -> Floats:
-    """How full every core is, shape (C,)."""
-    axons, copies = books.axons / books.room_axons, books.load / books.room_copies
-    return np.maximum(axons, copies) + np.minimum(axons, copies) * LESSER
 
 
 def _empty(books: Books, core: int, closed: Bools) -> bool:
@@ -333,11 +315,7 @@ class Partition(Card):
         return regions
 
 
-def partition(
-    network: Legalised,
-    cores: Cores,
-    context: MappingContext,
-) -> Partition:
+def partition(network: Legalised, chip: ChipSpec, context: MappingContext) -> Partition:
     """Tile every population so that all tiles are legal, then pack whole tiles into cores."""
     # Cores may be more than the chip has; ``share_cores`` may still save some.
     sources = join_sources(network)
@@ -346,26 +324,31 @@ def partition(
     if name is not None and name in known:
         held, layouts, whole = known[name]
         return Partition(network, sources, held, signals_of(network, sources, held), layouts, whole)
-    by_population = tile_all(network, sources, cores, context)
+    by_population, model = tile_all(network, sources, chip, context), core_of(chip)
     tiles = [tile for i in range(len(sources)) for tile in by_population[i]]
     signals = signals_of(network, sources, tiles)
-    layouts = alone(tiles, cores.model)
+    layouts = tuple(layout_alone(number, tile, model) for number, tile in enumerate(tiles))
     apart = _with_copies(tiles, _copies_in_cores(network, signals, layouts))
     assert apart is not None, "tiles were made for these copies"
     tiles = apart
     if options.packing:
-        tiles, layouts = _pack(network, tiles, signals, cores.model, options.pins, context.budget)
+        pinned = pinned_populations(network, options.pins)
+        tiles, layouts = _pack(network, tiles, layouts, signals, model, pinned, context.budget)
     if name is not None:
         known[name] = (tuple(tiles), layouts, tuple(apart))
     return Partition(network, sources, tuple(tiles), signals, layouts, tuple(apart))
 
 
 def _pack(
-    network: Legalised, tiles: list[Tile], signals: Signals, core: CrossbarCore, pins: Pins, budget: Budget
+    network: Legalised,
+    tiles: list[Tile],
+    cores: tuple[CoreLayout, ...],
+    signals: Signals,
+    core: CrossbarCore,
+    pinned: Collection[int],
+    budget: Budget,
 ) -> tuple[list[Tile], tuple[CoreLayout, ...]]:
     """Pack whole tiles, repeatedly as long as that needs fewer copies; pinned nodes share no core."""
-    cores = alone(tiles, core)
-    pinned = pinned_populations(network, pins)
     for _ in range(PACKINGS):
         packed = pack(tiles, signals, core, pinned)
         fewer = _with_copies(tiles, _copies_in_cores(network, signals, packed))
@@ -389,7 +372,7 @@ def with_shared_cores(parts: Partition, core: CrossbarCore, context: MappingCont
     known = None if name is None else shares.get(name)
     if known is None or known[0] is not parts.tiles:
         pinned = pinned_populations(parts.network, options.pins)
-        shared = share_cores(parts.network, parts.apart, parts.signals, core, pinned, len(parts.cores), budget)
+        shared = share_cores(parts, core, pinned, budget)
         tiles, cores = (parts.tiles, parts.cores) if shared is None else (tuple(shared[0]), shared[1])
         known = (parts.tiles, tiles, cores)
         if name is not None:
@@ -402,15 +385,15 @@ def with_shared_cores(parts: Partition, core: CrossbarCore, context: MappingCont
 
 def _copies_in_cores(network: Legalised, signals: Signals, cores: tuple[CoreLayout, ...]) -> list[Ints]:
     """Count the copies that every neuron needs once tiles share axons."""
-    copies = [p.own_copies for p in network.populations]
+    own = [p.own_copies for p in network.populations]
+    first, copies = np.cumsum([0, *map(len, own)]), np.concatenate(own)
     for core in cores:
         axons = np.concatenate(core.axon_of)
         carried = np.concatenate([signals.of_axon[tile] for tile in core.tiles])
         carried = carried[np.unique(axons, return_index=True)[1]]
         carried = carried[signals.kind[carried] == FROM_CHIP]
-        for source in np.unique(signals.source[carried]).tolist():
-            np.add.at(copies[source], signals.neuron[carried[signals.source[carried] == source]], 1)
-    return copies
+        np.add.at(copies, first[signals.source[carried]] + signals.neuron[carried], 1)
+    return np.split(copies, first[1:-1])
 
 
 def _with_copies(tiles: list[Tile], copies: list[Ints]) -> list[Tile] | None:
@@ -448,17 +431,15 @@ def pack(
     least = size.min(axis=0, initial=max(model.axons, model.neurons))
     lonely = size[:, 1] + least[1] > model.neurons  # no other tile can join
     lonely |= np.array([tile.population in pinned for tile in tiles], bool)
-    order = _largest_first(size / (model.axons, model.neurons))
+    share = size / (model.axons, model.neurons)  # the greater first, then the sum of both
+    order = np.lexsort((np.arange(len(share)), -share.sum(axis=1), -share.max(axis=1, initial=0)))
     cores = _OpenCores(signals.kind == BIAS_SIGNAL, model, least, len(tiles))
     for number in order[~lonely[order]].tolist():
         cores.add(_Item(number, tiles[number], signals.of_axon[number]))
-    return (*cores.layouts(), *(layout_alone(n, tiles[n], model) for n in np.flatnonzero(lonely).tolist()))
-
-
-def _largest_first(share: Floats) -> Ints:
-    """Order tiles by decreasing greater share of a core, then by the sum of both; shape (tiles, 2)."""
-    order: Ints = np.lexsort((np.arange(len(share)), -share.sum(axis=1), -share.max(axis=1, initial=0)))
-    return order
+    return (
+        *(core.layout() for core in cores.cores),
+        *(layout_alone(n, tiles[n], model) for n in np.flatnonzero(lonely).tolist()),
+    )
 
 
 class _Item:
@@ -543,7 +524,7 @@ class _OpenCores:
     def __init__(self, is_bias: Bools, model: CrossbarCore, least: Ints, most_cores: int) -> None:
         self._is_bias, self._model = is_bias, model
         self._least = least  # a core with less room takes nothing more
-        self._cores: list[_OpenCore] = []
+        self.cores: list[_OpenCore] = []
         self._free_axons, self._free_neurons = (np.full(most_cores, CLOSED) for _ in range(2))
         self._having: dict[int, list[int]] = {}
 
@@ -551,7 +532,7 @@ class _OpenCores:
         """Put a tile into the core that it fills best, or into a new one."""
         signals, times = np.unique(item.signal, return_counts=True)
         number, types = self._best_or_new(item, self._likely(item, signals, times))
-        core = self._cores[number]
+        core = self.cores[number]
         core.add(item, types)
         room = self._model.axons - core.axons, self._model.neurons - core.neurons
         if (room < self._least).any():
@@ -563,13 +544,13 @@ class _OpenCores:
 
     def _likely(self, item: _Item, signals: Ints, times: Ints) -> Ints:
         """List the cores that may take a tile if every axon that could be shared is; the likeliest first."""
-        here = np.flatnonzero(self._free_neurons[: len(self._cores)] >= item.neurons)
+        here = np.flatnonzero(self._free_neurons[: len(self.cores)] >= item.neurons)
         if not len(here):
             return here
         bias = self._is_bias[signals]
         having = [core for signal in signals[~bias].tolist() for core in self._having.get(signal, ())]
         most = int(times.max(initial=1))  # axons of the tile for one signal
-        shared = np.bincount(np.array(having, np.int64), minlength=len(self._cores))[here] * most
+        shared = np.bincount(np.array(having, np.int64), minlength=len(self.cores))[here] * most
         shared = np.minimum(shared + int(times[bias].sum()), item.axons)
         able = self._free_axons[here] + shared >= item.axons
         here, shared = here[able], shared[able]
@@ -578,13 +559,13 @@ class _OpenCores:
 
     def _best_or_new(self, item: _Item, likely: Ints) -> tuple[int, Ints]:
         """Choose the core with least waste, and the types of the tile there; open one if none takes it."""
-        fits = [self._cores[number].fit(item) for number in likely.tolist()]
+        fits = [self.cores[number].fit(item) for number in likely.tolist()]
         shared = np.array([axons for _, axons in fits], np.int64)
         axons_left = self._free_axons[likely] + shared - item.axons
         able = np.flatnonzero(axons_left >= 0)
         if not len(able):
-            self._cores.append(_OpenCore(self._model))
-            return len(self._cores) - 1, np.arange(self._model.axon_types)
+            self.cores.append(_OpenCore(self._model))
+            return len(self.cores) - 1, np.arange(self._model.axon_types)
         neurons_left = self._free_neurons[likely] - item.neurons
         best = able[np.argmin(self._waste(axons_left, neurons_left, SHARED_WORTH * shared)[able])]
         return int(likely[best]), fits[best][0]
@@ -592,10 +573,6 @@ class _OpenCores:
     def _waste(self, axons_left: Ints, neurons_left: Ints, saved: Ints) -> Floats:
         """Add up the room left over in cores, as shares of a core, minus the axons saved by sharing."""
         return axons_left / self._model.axons + neurons_left / self._model.neurons - saved / self._model.axons
-
-    def layouts(self) -> list[CoreLayout]:
-        """List the layouts of all cores."""
-        return [core.layout() for core in self._cores]
 
 
 # Digests of legalised networks by what cores see of them, as keys for cached results.
@@ -605,7 +582,7 @@ def digest_of(network: Legalised) -> bytes | None:
     """Digest everything in a legalised network that decides which neurons share a core, and where cores lie."""
     # That is everything but the tick at which it begins, the frame period (if a whole number) and, if all edges of an
     # input begin with the same frame, the number of that frame.
-    # returns equal digests iff that is equal, as far as SHA-256 tells; ``None`` where neurons are spiking: such
+    # returns equal digests iff that is equal, as far as 128 bits tell; ``None`` where neurons are spiking: such
     # networks have one schedule
     if not network.populations or any(p.neuron is not None for p in network.populations):
         return None
@@ -614,29 +591,19 @@ def digest_of(network: Legalised) -> bytes | None:
     first_frames: dict[int, set[int]] = {}
     for host in network.host_links:
         first_frames.setdefault(host.node, set()).add(host.first_frame)
-    found = hashlib.sha256()
-
-    def add(facts: tuple[object, ...], arrays: Iterable[NDArray[np.generic] | None] = ()) -> None:
-        found.update(repr(facts).encode())
-        for array in arrays:
-            found.update(b"none" if array is None else repr((array.dtype.str, array.shape)).encode())
-            found.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
-
     period = None if is_even else network.period  # it matters only to how ticks are rounded
-    add((period, network.shapes, len(network.populations), len(network.links)))
-    for port in network.ports:
-        add((port.name, port.size, port.kind))
+    facts: list[object] = [period, network.shapes, len(network.populations), len(network.links)]
+    facts += [(port.name, port.size, port.kind) for port in network.ports]
+    arrays: list[NDArray[np.generic]] = []
     for p in network.populations:
         roles = (p.is_relay, p.is_output, p.is_splitter, p.is_part)
-        add((p.name, p.node, p.shape, roles, p.sample_tick - begin), (p.neurons, p.threshold, p.kept))
-    for link in network.links:
-        add((link.source, link.target, link.delay, link.groups, link.current), _parts(link))
-    for host in network.host_links:
-        begins = (host.arrival - begin, host.first_frame if len(first_frames[host.node]) > 1 else None)
-        add((host.node, host.target, begins, host.groups, host.current), _parts(host))
-    return found.digest()
-
-
-def _parts(link: Link | HostLink) -> tuple[NDArray[np.generic], ...]:
-    matrix = link.matrix
-    return np.array(matrix.shape), matrix.indptr, matrix.indices, matrix.data
+        facts.append((p.name, p.node, p.shape, roles, p.sample_tick - begin, p.kept is None))
+        arrays += [p.neurons, p.threshold, *([] if p.kept is None else [p.kept])]
+    for link in network.all_links:
+        if isinstance(link, HostLink):
+            begins = (link.arrival - begin, link.first_frame if len(first_frames[link.node]) > 1 else None)
+            facts.append((link.node, link.target, begins, link.groups, link.current))
+        else:
+            facts.append((link.source, link.target, link.delay, link.groups, link.current))
+        arrays += [np.array(link.matrix.shape), link.matrix.indptr, link.matrix.indices, link.matrix.data]
+    return key_of((facts, [(array.dtype.str, array.shape) for array in arrays]), *arrays)

@@ -18,18 +18,18 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from neuromap.arrays.array_types import Ints
 from neuromap.arrays.value import Value
 from neuromap.errors import DoesNotFitError
 from neuromap.files.messages import counted
 from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.mapping.core.core_of import Cores, cores_of
+from neuromap.mapping.core.core_of import core_of
 from neuromap.mapping.core.planned_sums import PlannedSums
 from neuromap.mapping.legalise.legalise import NO_SUMS, keep_nodes, legalise
 from neuromap.mapping.legalise.legalised import PartialSums, fewest_ticks_per_step, needed_for, segments_of_delay
@@ -180,7 +180,8 @@ def delay_costs(
 
 def _read_alike(rollout: Rollout, edges: list[EdgeKey]) -> Iterator[tuple[tuple[EdgeKey, ...], int]]:
     """Count the neurons of a node by the edges over which they are read; unread neurons are left out."""
-    reads = [_is_read(rollout, edge) for edge in edges]
+    matrices = [rollout.network.edges[edge].matrix() for edge in edges]
+    reads = [np.bincount(matrix.indices, minlength=matrix.shape[1]) > 0 for matrix in matrices]
     group = np.zeros(len(reads[0]), np.int64)
     for is_read in reads:  # split every group in two
         group = np.unique(group * 2 + is_read, return_inverse=True)[1]
@@ -189,13 +190,6 @@ def _read_alike(rollout: Rollout, edges: list[EdgeKey]) -> Iterator[tuple[tuple[
         over = tuple(edge for edge, is_read in zip(edges, reads, strict=True) if is_read[neuron])
         if over:
             yield over, count
-
-
-def _is_read(rollout: Rollout, edge: EdgeKey) -> NDArray[np.bool_]:
-    matrix = rollout.network.edges[edge].matrix()
-    read = np.zeros(matrix.shape[1], bool)
-    read[matrix.indices] = True
-    return read
 
 
 def cheap_phases(
@@ -230,8 +224,7 @@ def edges_in_use(network: Network, keep: Collection[str] = ()) -> frozenset[Edge
 # The schedule for splitters and partial sums: unchanged where they fit into it, else made anew in ticks.
 
 
-@dataclass(frozen=True)
-class TimedRollout:
+class TimedRollout(NamedTuple):
     """A rollout, and the length of a unit of its delays on the chip."""
 
     rollout: Rollout  # in update steps, or in ticks
@@ -314,14 +307,17 @@ def partition_rollout(rollout: Rollout, chip: ChipSpec, context: MappingContext)
         split = options.pins.splitters if best is None else best.split
         _, choice = trials.choose_phases(split)
         if choice is not None and choice.neurons < choice.neurons_before:
-            found += _with_cheapest_phases(trials, split, needed=best is None)
+            # without time limit if it is needed as first mapping
+            with suppress(DoesNotFitError, OverBudget):
+                if best is None or not trials.budget.is_over("splitters"):
+                    found.append(trials.partition(split, may_be_cut=best is not None, phases="cheapest"))
     if not found:
         assert refusal is not None, "a partition was refused, or it is the best"
         raise refusal
-    shared = [_with_shared_cores(trials, one) for one in found]
+    shared = [replace(one, partition=with_shared_cores(one.partition, trials.core, context)) for one in found]
     smallest = min(shared, key=_size)
-    if len(smallest.partition.cores) > trials.cores.usable:
-        raise _refuse_cores(smallest.partition, trials.cores)
+    if len(smallest.partition.cores) > chip.n_usable_cores:
+        raise _refuse_cores(smallest.partition, chip)
     if choice is None:
         return smallest
     return replace(smallest, phases=replace(choice, is_taken=smallest is shared[-1] and found[-1] is not best))
@@ -334,21 +330,6 @@ def _may_be_helped(refusal: DoesNotFitError, options: MappingOptions) -> bool:
     return (is_crowded and options.splitters != "never") or (
         options.phases == "cheapest" and (is_crowded or limit == "delay")
     )
-
-
-def _with_cheapest_phases(trials: SplitterSearch, split: Split, *, needed: bool) -> list[PartitionedRollout]:
-    """Partition with phases at least cost, if legal and in time; if ``needed`` as first mapping, without time limit."""
-    if not needed and trials.budget.is_over("splitters"):
-        return []
-    try:
-        return [trials.partition(split, may_be_cut=not needed, phases="cheapest")]
-    except (DoesNotFitError, OverBudget):
-        return []
-
-
-def _with_shared_cores(trials: SplitterSearch, one: PartitionedRollout) -> PartitionedRollout:
-    shared = with_shared_cores(one.partition, trials.cores.model, trials.context)
-    return replace(one, partition=shared)
 
 
 def _size(one: PartitionedRollout) -> tuple[int, int]:
@@ -379,17 +360,17 @@ def _in_time(splits: Iterator[Split], budget: Budget, *, needed: bool) -> Iterat
         if split is None:
             return
         yield split
-    budget.record("splitters")
+    budget.is_over("splitters")  # then it is told among the stages that were cut
 
 
-def _refuse_cores(parts: Partition, cores: Cores) -> DoesNotFitError:
+def _refuse_cores(parts: Partition, chip: ChipSpec) -> DoesNotFitError:
     """Refuse more cores than the chip has; each counts for the population that takes most of its neurons."""
 
     def load(tile: int) -> int:
         return int(parts.tiles[tile].copies.sum())
 
     held = Counter(parts.tiles[max(core.tiles, key=load)].population for core in parts.cores)
-    return refuse_cores(parts.network, held, cores)
+    return refuse_cores(parts.network, held, chip)
 
 
 # Where splitters may pay: nodes are ranked by the cores that splitting their edges would save.
@@ -399,7 +380,12 @@ WORTHWHILE = 0.5
 
 def propose_splits(trials: SplitterSearch, best: PartitionedRollout | None, *, anywhere: bool) -> Iterator[Split]:
     """Propose sets of edges to split: all that pay by themselves, then fewer; all allowed if nothing is mapped yet."""
-    allowed = _edges_on_chip(trials) if anywhere else _edges_with_slack(trials)
+    delays, inputs = trials.rollout.delays, trials.rollout.network.inputs
+    allowed = {e for e in delays if e[0] not in inputs}
+    if not anywhere:  # only edges whose delay is one leg now and has room for two
+        least, greatest = trials.chip.delay
+        step = ticks_of_step(trials.rollout, trials.chip, trials.options.ticks_per_step)
+        allowed = {e for e in allowed if 2 * least <= delays[e] * step <= greatest}
     if best is None:
         if allowed:
             yield frozenset(allowed) | trials.options.pins.splitters
@@ -414,25 +400,21 @@ def propose_splits(trials: SplitterSearch, best: PartitionedRollout | None, *, a
             yield split
 
 
-def _edges_on_chip(trials: SplitterSearch) -> set[EdgeKey]:
-    inputs = trials.rollout.network.inputs
-    return {e for e in trials.rollout.delays if e[0] not in inputs}
-
-
-def _edges_with_slack(trials: SplitterSearch) -> set[EdgeKey]:
-    """Find the edges on the chip whose delay is one leg now and has room for two."""
-    least, greatest = trials.chip.delay
-    step = ticks_of_step(trials.rollout, trials.chip, trials.options.ticks_per_step)
-    delays = trials.rollout.delays
-    return {e for e in _edges_on_chip(trials) if 2 * least <= delays[e] * step <= greatest}
-
-
 def _gain(node: str, best: PartitionedRollout, allowed: set[EdgeKey], trials: SplitterSearch) -> float:
     """Estimate the cores that splitting a node's edges saves, copies of its own sources included."""
     parts = best.partition
-    network, core = parts.network, trials.cores.model
+    network, core = parts.network, trials.core
     index = next(i for i, p in enumerate(network.populations) if p.name == node and not p.is_relay)
-    kept, moved = _copies_by_way(index, best, allowed)
+    # copies of its neurons that stay, and those that new splitters would take over
+    kept = network.populations[index].own_copies
+    moved = np.zeros_like(kept)
+    for link in network.links:
+        if link.source == index:
+            reader = network.populations[link.target]
+            edge = (node, network.ports[reader.node].name)
+            tiles = [tile for tile in parts.tiles if tile.population == link.target]
+            way = moved if not reader.is_relay and edge in allowed and edge not in best.split else kept
+            way += axons_fed(link, parts.sources[link.target], tiles)
     if moved.max(initial=0) < 2:
         return 0.0
     own = [tile for tile in parts.tiles if tile.population == index]
@@ -444,25 +426,6 @@ def _gain(node: str, best: PartitionedRollout, allowed: set[EdgeKey], trials: Sp
     if not trials.options.packing:
         splitters = float(np.ceil(splitters))
     return _cost(own, parts, core.neurons) - _cost(split, parts, core.neurons) - float(splitters)
-
-
-def _copies_by_way(index: int, best: PartitionedRollout, allowed: set[EdgeKey]) -> tuple[Ints, Ints]:
-    """Count the copies of a population's neurons that stay, and those that new splitters would take over."""
-    parts = best.partition
-    network = parts.network
-    population = network.populations[index]
-    kept, moved = population.own_copies, np.zeros(len(population.neurons), int)
-    for link in network.links:
-        if link.source == index:
-            reader = network.populations[link.target]
-            edge = (population.name, network.ports[reader.node].name)
-            tiles = [tile for tile in parts.tiles if tile.population == link.target]
-            copies = axons_fed(link, parts.sources[link.target], tiles)
-            if not reader.is_relay and edge in allowed and edge not in best.split:
-                moved += copies
-            else:
-                kept += copies
-    return kept, moved
 
 
 def _cost(tiles: Sequence[Tile], parts: Partition, neurons: int) -> float:
@@ -493,13 +456,12 @@ class PartitionedRollout:
 class SplitterSearch:
     """Partitions one rollout with splitters on various edges."""
 
-    # cores: those of the chip
     # sums: nodes known so far to be summed in parts
 
     def __init__(self, rollout: Rollout, chip: ChipSpec, context: MappingContext) -> None:
         self.rollout, self.chip, self.context = rollout, chip, context
         self.options, self.tilings, self.budget = context.options, context.tilings, context.budget
-        self.cores: Cores = cores_of(chip)
+        self.core = core_of(chip)
         self.sums = PlannedSums(rollout.network, chip, context.options)
         self._chosen: tuple[Split, Mapping[str, PartialSums], tuple[TimedRollout, PhaseChoice | None]] | None = None
 
@@ -511,7 +473,15 @@ class SplitterSearch:
         split = split & self._edges_in_use if split else split
         while True:
             try:
-                return self._partition(split, phases, may_be_cut=may_be_cut)
+                sums = self.sums.planned
+                timed, choice = self.choose_phases(split) if phases == "cheapest" else (self._timed(split), None)
+                step, keep = timed.ticks_per_step, self.options.keep
+                network = legalise(timed.rollout, self.chip, ticks_per_step=step, split=split, sums=sums)
+                progress = self.context.progress
+                watched = self.budget.watched("splitters", progress) if may_be_cut else progress
+                context = replace(self.context, progress=watched)
+                parts = partition(keep_nodes(network, keep), self.chip, context)
+                return PartitionedRollout(timed.rollout, parts, split, choice)
             except DoesNotFitError as refusal:
                 if not self.sums.take_up(refusal.infeasibility):
                     raise
@@ -534,12 +504,3 @@ class SplitterSearch:
         sums = self.sums.planned
         timed = schedule_on_chip(self.rollout, split, self.chip, self.options.ticks_per_step, sums)
         return fastest(timed, self.chip, split, sums) if self.options.phases == "fastest" else timed
-
-    def _partition(self, split: Split, phases: Phases, *, may_be_cut: bool) -> PartitionedRollout:
-        sums = self.sums.planned
-        timed, choice = self.choose_phases(split) if phases == "cheapest" else (self._timed(split), None)
-        network = legalise(timed.rollout, self.chip, ticks_per_step=timed.ticks_per_step, split=split, sums=sums)
-        network = keep_nodes(network, self.options.keep)
-        watched = self.budget.watched("splitters", self.context.progress) if may_be_cut else self.context.progress
-        parts = partition(network, self.cores, replace(self.context, progress=watched))
-        return PartitionedRollout(timed.rollout, parts, split, choice)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,57 +29,46 @@ def unpack_tiles(
     network: Legalised, tiles: Sequence[Tile], signals: Signals, model: CrossbarCore, pinned: Collection[int] = ()
 ) -> LooseNeurons:
     """Unpack tiles into loose neurons."""
-    members = _Members(network, tiles)
+    # the neurons of all tiles, numbered consecutively (U of them), and which of them sends a signal
+    sizes = [len(tile.neurons) for tile in tiles]
+    tile_of = np.repeat(np.arange(len(tiles)), sizes)
+    population = np.repeat(np.array([t.population for t in tiles], np.int64), sizes)
+    neuron = np.concatenate([t.neurons for t in tiles])
+    first = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
+    everywhere = first[population] + neuron  # all populations in one row
+    replicas = np.bincount(everywhere, minlength=first[-1]) > 1
+    is_replica: Bools = replicas[everywhere]
+    member = np.full(first[-1], -1)
+    member[everywhere] = np.arange(len(everywhere))
+    member[replicas] = -1
     types = shared_types(tiles, signals, model)
     axon_keys = AxonKeys(model.axon_types, model.axons)
     row, key, column = _synapses(tiles, signals, types, axon_keys)
     distinct, axon = np.unique(key, return_inverse=True)
-    home, from_replica = members.sources(signals, axon_keys.signal(distinct))
-    stay = members.is_replica | np.isin(members.population, list(pinned))
-    stay[row[from_replica[axon]]] = True  # readers of replicas stay
+    carried = axon_keys.signal(distinct)
+    from_chip = signals.kind[carried] == FROM_CHIP
+    source = np.where(from_chip, signals.source[carried], 0)  # a host signal's source is a port, no population
+    sender = np.where(from_chip, first[source] + signals.neuron[carried], 0)
+    stay = is_replica | np.isin(population, list(pinned))
+    stay[row[(from_chip & replicas[sender])[axon]]] = True  # readers of replicas stay
     own_copies = np.concatenate([p.own_copies for p in network.populations])
     order = np.lexsort((axon, row))
     return LooseNeurons(
-        tile=members.tile,
-        population=members.population,
-        neuron=members.neuron,
+        tile=tile_of,
+        population=population,
+        neuron=neuron,
         # one that stays keeps its whole tile
-        fixed=np.bincount(members.tile, stay, minlength=len(tiles)).astype(bool)[members.tile],
-        own_copies=np.where(members.is_replica, members.copies, own_copies[members.everywhere]),
+        fixed=np.bincount(tile_of, stay, minlength=len(tiles)).astype(bool)[tile_of],
+        own_copies=np.where(is_replica, np.concatenate([t.copies for t in tiles]), own_copies[everywhere]),
         weights=np.concatenate([_weights(t.plan, named, model) for t, named in zip(tiles, types, strict=True)]),
         leak=np.concatenate([t.plan.leak for t in tiles]),
         alpha=np.concatenate([t.plan.alpha for t in tiles]),
-        first_needed=np.searchsorted(row[order], np.arange(len(members.tile) + 1)),
+        first_needed=np.searchsorted(row[order], np.arange(len(tile_of) + 1)),
         needed=axon[order],
         columns=column[order],
         axon_type=axon_keys.axon_type(distinct),
-        home=home,
+        home=np.where(from_chip, member[sender], -1),
     )
-
-
-class _Members:
-    """The neurons of all tiles, numbered consecutively (U of them), and which of them sends a signal."""
-
-    def __init__(self, network: Legalised, tiles: Sequence[Tile]) -> None:
-        sizes = [len(tile.neurons) for tile in tiles]
-        self.tile = np.repeat(np.arange(len(tiles)), sizes)
-        self.population = np.repeat(np.array([t.population for t in tiles], np.int64), sizes)
-        self.neuron = np.concatenate([t.neurons for t in tiles])
-        self.copies = np.concatenate([t.copies for t in tiles])
-        self._first = np.cumsum([0, *(len(p.neurons) for p in network.populations)])
-        self.everywhere = everywhere = self._first[self.population] + self.neuron  # all populations in one row
-        self._replicas = np.bincount(everywhere, minlength=self._first[-1]) > 1
-        self.is_replica: Bools = self._replicas[everywhere]
-        self._member = np.full(self._first[-1], -1)
-        self._member[everywhere] = np.arange(len(everywhere))
-        self._member[self._replicas] = -1
-
-    def sources(self, signals: Signals, carried: Ints) -> tuple[Ints, Bools]:
-        """Return which neuron sends each signal, -1 for the host and replicas, and whether replicas do."""
-        from_chip = signals.kind[carried] == FROM_CHIP
-        population = np.where(from_chip, signals.source[carried], 0)  # a host signal's source is a port, no population
-        everywhere = np.where(from_chip, self._first[population] + signals.neuron[carried], 0)
-        return np.where(from_chip, self._member[everywhere], -1), from_chip & self._replicas[everywhere]
 
 
 def _synapses(
@@ -243,8 +233,7 @@ def _with_bias_types(plan: AxonPlan, types: Ints, free: Ints) -> Ints | None:
 
 
 # Axon keys: the identity of an axon within a core as one number, so that sets of axons are compared as sorted arrays.
-@dataclass(frozen=True)
-class AxonKeys:
+class AxonKeys(NamedTuple):
     """Integer keys that encode signal, type and rank of an axon, sorted in this order."""
 
     # Axons of different tiles may be one axon of a core iff their keys are equal. The *rank* distinguishes a tile's
@@ -290,11 +279,6 @@ class CoreLayout(ReadOnly, Value):
     axon_of: tuple[Ints, ...]
     type_of: tuple[Ints, ...]  # (axon_types,): axon type of the core for every type of each tile, a permutation
     n_axons: int  # axons in use
-
-
-def alone(tiles: Sequence[Tile], model: CrossbarCore) -> tuple[CoreLayout, ...]:
-    """Give every tile a core of its own."""
-    return tuple(layout_alone(number, tile, model) for number, tile in enumerate(tiles))
 
 
 def layout_alone(number: int, tile: Tile, model: CrossbarCore) -> CoreLayout:

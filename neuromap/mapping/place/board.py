@@ -1,21 +1,22 @@
-"""The board and the wires between cores; the placement of few cores; the deadline of a search."""
+"""The board and the wires between cores; layouts improved by exchanges; the deadline of a search."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from neuromap.arrays.array_types import Floats, Ints
-from neuromap.arrays.frozen import ReadOnly, adopted
+from neuromap.arrays.frozen import ReadOnly
+from neuromap.arrays.packed_rows import rows_of_entries
 from neuromap.arrays.value import Value
 from neuromap.errors import InputError
-from neuromap.hardware.chip.chip_spec import ChipSpec
-from neuromap.hardware.program.dead_routes import defect_map
+from neuromap.hardware.chip.chip_spec import ChipSpec, defect_map, meet_defects
 from neuromap.mapping.options.budget import Progress
 
 # Maximum number of cores for which compiling would take longer than it saves.
@@ -75,7 +76,12 @@ class _FewCores:
         self._feeds = np.zeros(self._weight.shape)
         self._feeds[wiring.source, wiring.target] = 1.0
         if penalty:
-            self._blocked, self._excess = _faults_between(self.places, board)
+            # whether the route between any two places is blocked, and by how many cores it exceeds the reach
+            k = len(self.places)
+            ways = np.repeat(self.places, k, axis=0), np.tile(self.places, (k, 1))
+            self._blocked: Floats = board.blocked(*ways).reshape(k, k).astype(np.float64)
+            excess = np.maximum(np.abs(ways[0] - ways[1]) - board.reach, 0).sum(axis=1)
+            self._excess: Floats = excess.reshape(k, k).astype(np.float64)
         self._cores = np.arange(len(start))
         self.go_to(number[start[:, 1], start[:, 0]])
         self.tolerance = 1e-9 * (1.0 + float(self._weight.sum()))
@@ -150,15 +156,6 @@ class _FewCores:
         return price
 
 
-def _faults_between(places: Ints, board: Board) -> tuple[Floats, Floats]:
-    """Whether the route between any two places is blocked, and by how many cores it exceeds the reach."""
-    k = len(places)
-    start, end = np.repeat(places, k, axis=0), np.tile(places, (k, 1))
-    blocked = board.blocked(start, end).reshape(k, k).astype(np.float64)
-    excess = np.maximum(np.abs(start - end) - board.reach, 0).sum(axis=1).reshape(k, k)
-    return blocked, excess.astype(np.float64)
-
-
 # Time limit and progress reports of a placement.
 @dataclass(frozen=True)
 class Deadline:
@@ -231,8 +228,6 @@ def wiring(n_cores: int, wires: tuple[Ints, Ints]) -> Wiring:
         if len(ends) and not (ends.min() >= 0 and ends.max() < n_cores):
             wrong = int(ends.min() if ends.min() < 0 else ends.max())
             raise InputError(f"wires: found core {wrong}; allowed are 0 to {n_cores - 1}")
-    if n_cores * n_cores <= len(source):
-        return _of_table(n_cores, source, target)
     ones = np.ones(len(source), np.float64)
     wires_32 = (source.astype(np.int32), target.astype(np.int32))
     directed = sparse.coo_array((ones, wires_32), shape=(n_cores, n_cores)).tocsr()
@@ -253,27 +248,6 @@ def wiring(n_cores: int, wires: tuple[Ints, Ints]) -> Wiring:
         both.indices.astype(np.int32),
         both.data.astype(np.float64),
         flags.data.astype(np.uint8),
-    )
-
-
-def _of_table(n_cores: int, source: Ints, target: Ints) -> Wiring:
-    """Add up wires in a table of all pairs of cores, if there are more wires than pairs."""
-    counts = np.bincount(source * np.int64(n_cores) + target, minlength=n_cores * n_cores)
-    counts = counts.reshape(n_cores, n_cores)
-    np.fill_diagonal(counts, 0)
-    both = counts + counts.T
-    is_wired = both > 0
-    flags = FORWARD * (counts > 0).view(np.uint8)
-    flags += BACKWARD * (counts.T > 0).view(np.uint8)
-    first, last = np.nonzero(counts)
-    return Wiring(
-        n_cores,
-        first,
-        last,
-        np.concatenate([[0], np.cumsum(is_wired.sum(axis=1))]),
-        adopted(np.nonzero(is_wired)[1].astype(np.int32)),
-        adopted(both[is_wired].astype(np.float64)),
-        adopted(flags[is_wired]),
     )
 
 
@@ -298,7 +272,7 @@ class Board(ReadOnly, Value):
     regions: Ints  # (n_cores, 4): least x, least y, greatest x, greatest y of every core
     is_pinned: NDArray[np.bool_]  # (n_cores,): whether the region is smaller than the board
     # dead_along_x, dead_along_y: prefix sums of dead routers and links
-    # (:class:`neuromap.hardware.program.dead_routes.DefectMap`)
+    # (:class:`neuromap.hardware.chip.chip_spec.DefectMap`)
     dead_along_x: NDArray[np.int32]
     dead_along_y: NDArray[np.int32]
 
@@ -320,13 +294,7 @@ class Board(ReadOnly, Value):
 
     def blocked(self, start: Ints, end: Ints) -> NDArray[np.bool_]:
         """Mark the x-then-y routes between places of shape (k, 2) that meet a dead router or link."""
-
-        def crosses(counted: NDArray[np.int32], line: Ints, one: Ints, other: Ints) -> NDArray[np.bool_]:
-            first, last = np.minimum(one, other), np.maximum(one, other)
-            return np.asarray(counted[line, 2 * last + 1] != counted[line, 2 * first])
-
-        (x, y), (to_x, to_y) = start.T, end.T
-        return crosses(self.dead_along_x, y, x, to_x) | crosses(self.dead_along_y, to_x, y, to_y)
+        return meet_defects(self.dead_along_x, self.dead_along_y, start, end)
 
 
 def best_reached(board: Board) -> NDArray[np.bool_] | None:
@@ -357,8 +325,15 @@ def board_for(
         if len(regions) != n_cores:
             raise InputError(f"regions: found {len(regions)} for {n_cores} cores; needs one entry per core")
         for core, region in enumerate(regions):
-            if region is not None:
-                bounds[core] = _checked(region, core, columns, rows)
+            if region is None:
+                continue
+            fits = len(region) == 4 and all(isinstance(part, int | np.integer) for part in region)
+            if not fits or not (0 <= region[0] <= region[2] < columns and 0 <= region[1] <= region[3] < rows):
+                raise InputError(
+                    f"region of core {core}: found {tuple(region)}; allowed is (x0, y0, x1, y1), both corners inside, "
+                    f"with 0 <= x0 <= x1 <= {columns - 1} and 0 <= y0 <= y1 <= {rows - 1}"
+                )
+            bounds[core] = region
     defects, tile = defect_map(chip), chip.tile if by_tiles else (1, 1)
     boundary_cost = chip.router.get("boundary_hops", 0.0)
     usable = ~defects.unusable
@@ -391,16 +366,232 @@ def few_tiles(usable: NDArray[np.bool_], n_cores: int, chip: ChipSpec) -> NDArra
     return kept
 
 
-def _checked(region: Region, core: int, columns: int, rows: int) -> Region:
-    fits = len(region) == 4 and all(isinstance(part, int | np.integer) for part in region)
-    if not fits or not (0 <= region[0] <= region[2] < columns and 0 <= region[1] <= region[3] < rows):
-        raise InputError(
-            f"region of core {core}: found {tuple(region)}; allowed is (x0, y0, x1, y1), both corners inside, "
-            f"with 0 <= x0 <= x1 <= {columns - 1} and 0 <= y0 <= y1 <= {rows - 1}"
-        )
-    return region
-
-
 def _stretched(n: int, of_one_chip: int, of_one_tile: int, boundary_cost: float) -> NDArray[np.float64]:
     index = np.arange(n)
     return np.asarray(index // of_one_tile + boundary_cost * (index // of_one_chip), np.float64)
+
+
+# Exchange cores until no exchange saves, or until every target can be reached.
+
+
+# Starting temperatures, relative to the root mean square cost change of a random exchange, and shares of the work.
+#
+# A cold start keeps the large-scale structure of a good layout, a hot one loses it: which is better depends on the
+# graph.
+_ROUNDS = ((1 / 100, 0.25), (1 / 32, 0.5), (1 / 8, 1.0))
+_LARGE_ROUNDS = ((1 / 32, 1.0),)
+_REPAIR_HEAT, _REPAIR_SHARE = 1 / 32, 0.5
+# With at most this many proposals per core and temperature, there is at most one round.
+_FEW_PROPOSALS = 8
+# With so few proposals, there is no round at all if more than this share of the pairs of cores is wired.
+#
+# A core wired to so many has no place much better than others: on 3,200 cores with two thirds of the pairs wired,
+# annealing saves 0.3 % of the hops that a descent leaves, and takes three times as long.
+_MOST_WIRED = 1 / 4
+
+
+def exchange(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: Deadline) -> Ints:
+    """Improve a layout, ignoring reach and blocked routes."""
+    # shapes: start (n_cores, 2); returns (n_cores, 2)
+    if not len(wiring.neighbour) or deadline.is_over:
+        return start
+    if wiring.n_cores <= FEW_CORES:
+        return improve_few(start, wiring, board, seed=seed, deadline=deadline, penalty=0.0)
+    per_core = proposals_per_core(wiring)
+    rounds: tuple[tuple[float, float], ...] = _ROUNDS
+    if per_core <= _FEW_PROPOSALS:
+        rounds = () if len(wiring.neighbour) > _MOST_WIRED * wiring.n_cores**2 else _LARGE_ROUNDS
+    best, least = start, cost(start, wiring, board) if rounds else 0.0
+    for number, (heat, share) in enumerate(rounds):
+        if deadline.is_over:
+            break
+        work_left = sum(later for _, later in rounds[number:])
+        layout = ManyCores(start, wiring, board)
+        layout.anneal(seed, deadline.of_round(number, len(rounds), share / work_left), heat, share * per_core)
+        layout.descend(deadline)
+        found = cost(layout.where, wiring, board)
+        if found < least:
+            best, least = layout.where, found
+    if best is start:
+        layout = ManyCores(start, wiring, board)
+        layout.descend(deadline)
+        best = layout.where
+    return best
+
+
+def repair(start: Ints, wiring: Wiring, board: Board, *, seed: int, deadline: Deadline) -> Ints:
+    """Exchange cores so that every target is within reach and no route is blocked, as far as possible."""
+    # shapes: start (n_cores, 2); returns (n_cores, 2)
+    degree = np.add.reduceat(np.append(wiring.weight, 0.0), wiring.start[:-1])[np.diff(wiring.start) > 0]
+    # one fault costs more than any exchange can save in route cost
+    dear = 2.0 * float(degree.max()) * float(board.along_x[-1] + board.along_y[-1] + 1) + 1
+    if wiring.n_cores <= FEW_CORES:
+        return improve_few(start, wiring, board, seed=seed, deadline=deadline, penalty=dear)
+    layout = ManyCores(start, wiring, board, dear)
+    layout.descend(deadline)
+    if faults(layout.where, wiring, board):
+        # at so high a penalty nothing moves; one close to the route cost lets the layout cross a ridge
+        layout = ManyCores(layout.where, wiring, board, float(degree.mean()))
+        layout.anneal(seed, deadline, _REPAIR_HEAT, _REPAIR_SHARE * proposals_per_core(wiring))
+        layout = ManyCores(layout.where, wiring, board, dear)
+        layout.descend(deadline)
+    return layout.where
+
+
+# Exchanges of many cores, compiled: simulated annealing, and a descent to a local optimum.
+#
+# The annealing follows VPR (Betz and Rose, FPL 1997): the acceptance rate sets the cooling, and the range of proposed
+# places shrinks so that this rate stays near 44 %. Some places are drawn near a neighbour of the core, where it is
+# likely to fit well. Work grows with cores times their degree, not with the square of the cores.
+Singles = NDArray[np.float32]
+_WANTED_RATE = 0.44
+# Lowest temperature, relative to the mean cost of a pair.
+_COLDEST = 0.02
+# Approximate number of temperatures of an annealing.
+_STAGES = 85
+# Approximate limit on the pair terms that an annealing computes; a minute or two on one thread.
+_MOST_TERMS = 6e9
+# Proposals per core and temperature.
+_LEAST_PROPOSALS, _MOST_PROPOSALS = 2, 100
+# Share of the remaining time that an annealing uses; the descent after it takes the rest.
+_USABLE_TIME = 0.8
+_MOST_SWEEPS = 200
+# Maximum number of pairs of cores for which a table of all weights is kept: 128 MiB.
+_MOST_TABLED = 2**25
+# Share of wired pairs from which adding up all pairs is faster than looking up the wired ones.
+_DENSE = 1 / 32
+# 32-bit floats represent all whole numbers up to this.
+_EXACT = 2**24
+
+
+def proposals_per_core(wiring: Wiring) -> float:
+    """Exchanges to propose per core at each temperature, which bounds the work of an annealing."""
+    entries = max(wiring.n_cores, len(wiring.neighbour))
+    return float(np.clip(_MOST_TERMS / (_STAGES * 2 * entries), _LEAST_PROPOSALS, _MOST_PROPOSALS))
+
+
+class ManyCores:
+    """A layout being improved, in the arrays of the compiled code."""
+
+    # where: (n_cores, 2): x and y of every core
+
+    def __init__(self, where: Ints, wiring: Wiring, board: Board, penalty: float = 0.0) -> None:
+        from neuromap.compiling import announced
+        from neuromap.mapping.place.exchange_kernel import UNUSABLE, VACANT, compiled
+
+        self._kernels, self._announced = compiled(), announced
+        self._wiring, self._board = wiring, board
+        self.where = np.array(where, np.int64)
+        along = np.stack([board.along_x[where[:, 0]], board.along_y[where[:, 1]]], axis=1)
+        occupant = np.where(board.usable, VACANT, UNUSABLE)
+        occupant[where[:, 1], where[:, 0]] = np.arange(len(where))
+        graph = (wiring.start, wiring.neighbour, wiring.weight, wiring.direction)
+        axes = (board.along_x, board.along_y)
+        limits = (int(board.reach[0]), int(board.reach[1]), board.dead_along_x, board.dead_along_y)
+        penalty = penalty if board.is_strict else 0.0
+        self._table = _table(wiring, board) if not penalty else np.zeros((0, 0), np.float32)
+        dense = (self._table, np.ascontiguousarray(along.T, np.float32))
+        self._arrays = (graph, dense, axes, limits, penalty, self.where, along, occupant, board.regions)
+
+    def anneal(self, seed: int, deadline: Deadline, heat: float, per_core: float) -> None:
+        """Anneal, with ``per_core`` proposals per core and temperature; ``heat`` sets the first temperature."""
+        wiring, n = self._wiring, self._wiring.n_cores
+        text = f"placing {n} cores"
+        state = np.array([seed], np.uint64)
+        radius = max(self._board.columns, self._board.rows)
+        proposals = max(1, round(per_core * n))
+        possible, _, _, squares = self._propose(np.inf, radius, n, state)
+        temperature = heat * np.sqrt(squares / max(1, possible))
+        now = cost(self.where, wiring, self._board)
+        reach, stage, begun = float(radius), 0, time.monotonic()
+        while temperature > _COLDEST * now / (len(wiring.neighbour) / 2) and not deadline.is_over:
+            deadline.tell(stage, _STAGES, text)
+            possible, made, change, _ = self._propose(temperature, max(1, round(reach)), proposals, state)
+            rate = made / max(1, possible)
+            now, stage = now + change, stage + 1
+            if stage == 1 and deadline.at is not None:
+                took = time.monotonic() - begun
+                proposals = max(1, int(proposals * min(1.0, _USABLE_TIME * deadline.left_s() / (_STAGES * took))))
+            reach = min(max(1.0, reach * (1 - _WANTED_RATE + rate)), radius)
+            temperature *= _cooling(rate, reach)
+        deadline.tell(_STAGES, _STAGES, text)
+
+    def _propose(self, temperature: float, radius: int, proposals: int, state: NDArray[np.uint64]) -> Any:
+        with self._announced("the placement for this processor"):
+            return self._kernels.anneal(*self._arrays, float(temperature), radius, proposals, state)
+
+    def descend(self, deadline: Deadline) -> None:
+        """Exchange cores until no exchange saves."""
+        ways = np.zeros((2, max(self._board.columns, self._board.rows)))
+        # every core at every column and every row; empty without a table
+        n, axes = len(self._table), (self._board.along_x, self._board.along_y)
+        prices = np.zeros((n, 2, max(len(axes[0]), len(axes[1]))), np.float32)
+        for number, axis in enumerate(axes if n else ()):
+            away = np.abs(axis[self.where[:, number], None] - axis).astype(np.float32)
+            prices[:, number, : len(axis)] = self._table @ away
+        tolerance = 1e-9 * (1.0 + cost(self.where, self._wiring, self._board) / self._wiring.n_cores)
+        for sweep in range(_MOST_SWEEPS):
+            deadline.tell(sweep, _MOST_SWEEPS, f"exchanging {self._wiring.n_cores} cores")
+            with self._announced("the placement for this processor"):
+                saved = self._kernels.descend(*self._arrays, prices, ways, tolerance)
+            if not saved or deadline.is_over:
+                break
+
+
+def _table(wiring: Wiring, board: Board) -> Singles:
+    """Weights of all pairs of cores, where that is quicker and exact; else empty."""
+    n = wiring.n_cores
+    whole = all((np.mod(values, 1.0) == 0.0).all() for values in (wiring.weight, board.along_x, board.along_y))
+    if not whole or n * n > _MOST_TABLED or len(wiring.neighbour) < _DENSE * n * n:
+        return np.zeros((0, 0), np.float32)
+    degree = wiring.matrix().sum(axis=1).max()
+    if 4 * degree * (board.along_x[-1] + board.along_y[-1]) >= _EXACT:
+        return np.zeros((0, 0), np.float32)
+    return np.asarray(wiring.matrix().astype(np.float32).toarray())
+
+
+def _cooling(rate: float, reach: float) -> float:
+    """Cooling factor, from the acceptance rate and the range of proposals."""
+    if rate > 0.96:
+        return 0.5
+    if rate > 0.8:
+        return 0.9
+    return 0.95 if rate > 0.15 or reach > 1 else 0.9
+
+
+# Cost of a layout: the length of its routes, and the pairs of cores left without a legal one.
+
+
+@dataclass(frozen=True)
+class Faults:
+    """What makes a layout illegal."""
+
+    far: tuple[int, int]  # greatest distance along x and y between wired cores
+    too_far: int  # pairs of cores farther apart than a spike reaches
+    blocked: int  # pairs of cores whose route meets a dead router or link
+
+    def __bool__(self) -> bool:
+        return bool(self.too_far or self.blocked)
+
+
+def cost(where: Ints, wiring: Wiring, board: Board) -> float:
+    """Add up the route cost of all wires: hops and chip boundaries."""
+    # shapes: where (n_cores, 2)
+    if not len(wiring.neighbour):
+        return 0.0
+    x, y = board.along_x[where[:, 0]], board.along_y[where[:, 1]]
+    core = rows_of_entries(wiring.start)
+    way = np.abs(x[core] - x[wiring.neighbour]) + np.abs(y[core] - y[wiring.neighbour])
+    return float(wiring.weight @ way) / 2
+
+
+def faults(where: Ints, wiring: Wiring, board: Board) -> Faults:
+    """Count the pairs of cores that a layout cannot wire."""
+    # shapes: where (n_cores, 2)
+    if not len(wiring.source):
+        return Faults((0, 0), 0, 0)
+    start, end = where[wiring.source], where[wiring.target]
+    way = np.abs(start - end)
+    too_far = int((way > board.reach).any(axis=1).sum())
+    blocked = int(board.blocked(start, end).sum())
+    return Faults((int(way[:, 0].max()), int(way[:, 1].max())), too_far, blocked)

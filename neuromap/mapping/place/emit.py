@@ -135,7 +135,10 @@ def route(partition: Partition) -> Routes:
     given = np.searchsorted(offered, wanted, side="left") + rank_in_run(wanted)
     assert (offered[given] == wanted).all(), "tiles hold a copy for every axon"
     tile, row = tile[given], row[given]
-    core_of, rank_of = _places_of_tiles(partition)
+    core_of, rank_of = (np.empty(len(partition.tiles), np.int64) for _ in range(2))
+    for number, layout in enumerate(partition.cores):
+        core_of[list(layout.tiles)] = number
+        rank_of[list(layout.tiles)] = np.arange(len(layout.tiles))
     core = core_of[tile]
     order = np.lexsort((target_axon, target_core, row, rank_of[tile], core))
     core = core[order]
@@ -152,15 +155,6 @@ def _neurons_of_tiles(partition: Partition) -> list[Ints]:
     """Neurons of every tile, numbered consecutively over all populations."""
     first = _first_neurons(partition)
     return [first[tile.population] + tile.neurons for tile in partition.tiles]
-
-
-def _places_of_tiles(partition: Partition) -> tuple[Ints, Ints]:
-    """Core of every tile, and its rank in it."""
-    core_of, rank_of = (np.empty(len(partition.tiles), np.int64) for _ in range(2))
-    for core, layout in enumerate(partition.cores):
-        core_of[list(layout.tiles)] = core
-        rank_of[list(layout.tiles)] = np.arange(len(layout.tiles))
-    return core_of, rank_of
 
 
 def _copies_wanted(partition: Partition) -> tuple[Ints, Ints, Ints, Ints]:

@@ -42,7 +42,7 @@ _exact = njit(error_model="numpy", fastmath={"reassoc", "nsz"}, **INSIDE)
 
 
 class Kernels(NamedTuple):
-    """Compiled entry points; their arrays are those of :class:`neuromap.mapping.place.exchange.ManyCores`."""
+    """Compiled entry points; their arrays are those of :class:`neuromap.mapping.place.board.ManyCores`."""
 
     anneal: Any
     """Propose exchanges at one temperature."""

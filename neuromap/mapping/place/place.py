@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,20 @@ from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.mapping.options.budget import Progress
 from neuromap.mapping.options.infeasibility import Remedy, refuse
 from neuromap.mapping.options.options import PLACERS, SEEDS
-from neuromap.mapping.place.board import Board, Deadline, Region, Wiring, best_reached, board_for, wiring
-from neuromap.mapping.place.exchange import Faults, cost, exchange, faults, repair
+from neuromap.mapping.place.board import (
+    Board,
+    Deadline,
+    Faults,
+    Region,
+    Wiring,
+    best_reached,
+    board_for,
+    cost,
+    exchange,
+    faults,
+    repair,
+    wiring,
+)
 
 # Up to this many cores, exchanges end at the same cost from any start; the spectral layout takes longer to import than
 # to run.
@@ -95,7 +108,8 @@ def within_regions(wanted: Ints, board: Board) -> Ints:
     for number in range(len(regions)):
         rows, columns = np.nonzero(owner == number)
         cores = pinned[region_of == number]
-        where[cores] = _in_same_order(wanted[cores], np.stack([columns, rows], axis=1))
+        places = np.stack([columns, rows], axis=1)  # these and the cores in the same row-major order
+        where[cores[np.lexsort(wanted[cores].T)]] = places[np.lexsort(places.T)]
     taken = np.zeros_like(board.usable)
     taken[where[pinned, 1], where[pinned, 0]] = True
     return _give_way(where, np.flatnonzero(~board.is_pinned), taken, board)
@@ -143,13 +157,6 @@ def _by_flow(regions: Ints, demand: Ints, board: Board) -> Ints:
     owner = np.full(rows * columns, -1, np.int64)
     owner[flow.col[used] - 1 - n] = flow.row[used] - 1
     return owner.reshape(rows, columns)
-
-
-def _in_same_order(wanted: Ints, places: Ints) -> Ints:
-    """Assign places to cores so that both are in the same row-major order."""
-    result = np.empty_like(wanted)
-    result[np.lexsort(wanted.T)] = places[np.lexsort(places.T)]
-    return result
 
 
 def _give_way(where: Ints, cores: Ints, taken: Bools, board: Board) -> Ints:
@@ -324,7 +331,8 @@ def star_layout(wiring: Wiring, board: Board) -> Ints | None:
         return None
     around = slice(wiring.start[hub], wiring.start[hub + 1])
     leaves = wiring.neighbour[around][np.argsort(-wiring.weight[around], kind="stable")]
-    radius = _radius(len(leaves))
+    # the least radius of a diamond with enough places besides its centre
+    radius = next(r for r in count() if 2 * r * (r + 1) >= len(leaves))
     if 2 * radius >= min(board.columns, board.rows):
         return None
     places = _diamond(radius)[: len(leaves) + 1]
@@ -340,14 +348,6 @@ def star_layout(wiring: Wiring, board: Board) -> Ints | None:
         free = row_by_row(wiring.n_cores, board)
         where[apart] = free[~taken[free[:, 1], free[:, 0]]][: len(apart)]
     return where
-
-
-def _radius(n_leaves: int) -> int:
-    """Return the least radius of a diamond with at least ``n_leaves`` places besides its centre."""
-    radius = 0
-    while 2 * radius * (radius + 1) < n_leaves:
-        radius += 1
-    return radius
 
 
 def _diamond(radius: int) -> Ints:

@@ -6,16 +6,12 @@ first of a tile is one that was near the tile before.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
-from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import entries_of_rows, grouped_by, ragged_ranges, rows_of_entries
-from neuromap.arrays.value import Value
 from neuromap.loops import TwoForms, compiled_for, pays
 from neuromap.mapping.core.core_model import CrossbarCore, distinct_weights
 from neuromap.mapping.legalise.legalised import Matrix
@@ -172,9 +168,10 @@ def overlap_order(demand: AxonDemand, copies: Ints, core: CrossbarCore) -> Ints:
     # shapes: copies (n,)
     alive = np.flatnonzero(copies > 0)
     n = len(copies)
-    reads: Reads = (
-        demand.indptr, demand.items, *_readers_of_items(demand, alive), copies, demand.limit, core.neurons
-    )  # fmt: skip
+    reader = rows_of_entries(demand.indptr)
+    kept = copies[reader] > 0
+    readers = grouped_by(demand.items[kept], reader[kept], len(demand.price))
+    reads: Reads = (demand.indptr, demand.items, *readers, copies, demand.limit, core.neurons)
     if n <= FEW and not pays(EACH * len(demand.items), without_compiler=WITHOUT_COMPILER):
         return grow_few(reads)
     order = np.empty(len(alive), np.int64)
@@ -187,15 +184,6 @@ def overlap_order(demand: AxonDemand, copies: Ints, core: CrossbarCore) -> Ints:
     scratch = np.empty(n, np.int64)
     grow(alive, reads, head, links, state, stamp, scratch, order)
     return order
-
-
-def _readers_of_items(demand: AxonDemand, neurons: Ints) -> tuple[Ints, Ints]:
-    """Invert the demand: which of ``neurons`` read each item, as ``begin`` and ``readers``."""
-    alive = np.zeros(len(demand.indptr) - 1, bool)
-    alive[neurons] = True
-    reader = rows_of_entries(demand.indptr)
-    kept = alive[reader]
-    return grouped_by(demand.items[kept], reader[kept], len(demand.price))
 
 
 def _grow(alive: Any, reads: Any, head: Any, links: Any, state: Any, stamp: Any, touched: Any, order: Any) -> int:
@@ -347,8 +335,7 @@ COPY, DELIVERY = 1.0, 1.0
 PROBES = 3
 
 
-@dataclass(frozen=True, eq=False)
-class AxonDemand(ReadOnly, Value):
+class AxonDemand(NamedTuple):
     """What every neuron of a population reads."""
 
     indptr: Ints  # (n + 1,): where the items of a neuron begin
@@ -375,40 +362,30 @@ def axon_demand(
     columns = matrix.indices.astype(np.int64)
     indptr = matrix.indptr.astype(np.int64)
     narrow = core.has_axon_per_weight(values)
-    one_value = narrow and _one_value(columns, kind, n_sources)
+    value = np.zeros(n_sources, np.int64)
+    value[columns] = kind
+    one_value = narrow and bool((value[columns] == kind).all())  # whether every source has one for all that read it
     demand = of_sources = AxonDemand(
         indptr, columns, _whole(price + DELIVERY / core.axons), core.axons, exact=one_value
     )
     if narrow and not one_value:
         n_values = len(values)
         items = columns * n_values + kind
-        axon_price = _whole(np.repeat(price, n_values) + _per_source(items, n_values, n_sources) / core.axons)
+        seen = np.zeros(n_sources * n_values, bool)
+        seen[items] = True
+        kinds = np.maximum(1, seen.reshape(n_sources, n_values).sum(axis=1))  # weights of a source share its delivery
+        axon_price = _whole(np.repeat(price, n_values) + np.repeat(DELIVERY / kinds, n_values) / core.axons)
         demand = AxonDemand(indptr, items, axon_price, core.axons, exact=True)
     if one_value and not core.needs_bias(threshold):
         return demand
     ratio = _axons_per_item(matrix, threshold, copies, demand, core, neuron)
     if demand is not of_sources and _axons_per_item(matrix, threshold, copies, of_sources, core, neuron) <= 1.0:
         return of_sources  # so few neurons that types by pattern hold them: then items are sources
-    return demand if ratio <= 1.0 else replace(demand, limit=max(1, int(core.axons / ratio)), exact=False)
+    return demand if ratio <= 1.0 else demand._replace(limit=max(1, int(core.axons / ratio)), exact=False)
 
 
 def _whole(price: Floats) -> Ints:
     return np.round(price * CORE_PRICE).astype(np.int64)
-
-
-def _one_value(columns: Ints, kind: NDArray[np.intp], n_sources: int) -> bool:
-    """Whether every source has one weight for all that read it."""
-    value = np.zeros(n_sources, np.int64)
-    value[columns] = kind
-    return bool((value[columns] == kind).all())
-
-
-def _per_source(items: Ints, n_values: int, n_sources: int) -> Floats:
-    """Share the price of a delivery among the weights that a source has."""
-    seen = np.zeros(n_sources * n_values, bool)
-    seen[items] = True
-    kinds = np.maximum(1, seen.reshape(n_sources, n_values).sum(axis=1))
-    return np.repeat(DELIVERY / kinds, n_values)
 
 
 def _axons_per_item(

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from neuromap.arrays.array_types import Ints
-from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.packed_rows import ragged_ranges, rows_of_entries
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.arrays.value import Value
 from neuromap.loops import TwoForms, join_items
 from neuromap.mapping.core.core_model import CrossbarCore
 from neuromap.mapping.options.budget import NO_LIMIT, Budget
 from neuromap.mapping.options.options import Partitioner
 from neuromap.mapping.tile.overlap_order import CORE_PRICE, NO_CUT, AxonDemand, Cutter, Units, overlap_order
+from neuromap.mapping.tile.tile import key_of
 from neuromap.registry import require_package
 
 # Chunk sizes tried in full, after a quick look has ranked all.
@@ -36,8 +33,7 @@ EVERY_HEIGHT = 12
 PATIENCE = 400
 
 
-@dataclass(frozen=True, eq=False)
-class CutOrder(ReadOnly, Value):
+class CutOrder(NamedTuple):
     """An order of neurons and the tiles that it is cut into."""
 
     neurons: Ints  # (n,): positions within the population
@@ -207,11 +203,9 @@ class _Chunked:
         """Digest a chunk, up to a shift of its items."""
         begin, end = self._indptr[low], self._indptr[high]
         items = self._items[begin:end]
-        digest = hashlib.blake2b(digest_size=16)
         shifted = items - items.min(initial=self._items.max(initial=0))
-        for part in (self._load[low:high], self._indptr[low : high + 1] - begin, shifted, self._demand.price[items]):
-            digest.update(np.ascontiguousarray(part).tobytes())
-        return digest.digest()
+        ends = self._indptr[low : high + 1] - begin
+        return key_of("", self._load[low:high], ends, shifted, self._demand.price[items])
 
 
 def _heights(rows: int, side: float) -> list[int]:
@@ -243,7 +237,7 @@ def exchange_neurons(
             if len(inside) and not budget.is_over("tiling"):
                 window = _Window(inside, alike, tile_of[inside] - low, high - low, demand, copies, core)
                 saved += window.improve()
-                tile_of[inside] = window.tile_of_neurons + low
+                tile_of[inside] = window.tile[window.group_of] + low
     if saved <= 0:
         return cut
     neurons = np.flatnonzero(tile_of >= 0)
@@ -274,6 +268,8 @@ def _windows(demand: AxonDemand, n_tiles: int, shift: int) -> list[tuple[int, in
 class _Window:
     """Some tiles, their neurons in groups that read the same, and how often each tile reads each item."""
 
+    # tile: of every group, counted from the window's first; group_of: of every neuron
+
     def __init__(
         self,
         neurons: Ints,
@@ -285,41 +281,36 @@ class _Window:
         core: CrossbarCore,
     ) -> None:
         keys = alike[neurons] + tile_of.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)  # golden ratio: spreads tiles
-        self._group_of = np.unique(keys, return_inverse=True)[1].astype(np.int64)
-        n_groups = int(self._group_of.max()) + 1
+        self.group_of = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+        n_groups = int(self.group_of.max()) + 1
         begin, end = demand.indptr[neurons], demand.indptr[neurons + 1]
         items = demand.items[ragged_ranges(begin, end - begin)]
         read = np.zeros(len(demand.price), bool)
         read[items] = True
         seen, items = np.flatnonzero(read), (np.cumsum(read) - 1)[items]
         indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(end - begin)])
-        indptr, self._items = join_items(indptr, items, self._group_of, n_groups, len(seen))
+        indptr, self._items = join_items(indptr, items, self.group_of, n_groups, len(seen))
         self._price = demand.price[seen]
-        load = np.bincount(self._group_of, weights=copies[neurons], minlength=n_groups).astype(np.int64)
+        load = np.bincount(self.group_of, weights=copies[neurons], minlength=n_groups).astype(np.int64)
         self._units: Units = (indptr, self._items, self._price, load, demand.limit, core.neurons, CORE_PRICE)
-        self._tile = np.zeros(n_groups, np.int64)
-        self._tile[self._group_of] = tile_of
+        self.tile = np.zeros(n_groups, np.int64)
+        self.tile[self.group_of] = tile_of
         self._count = np.zeros((n_tiles, len(seen)), np.int32)
-        np.add.at(self._count, (np.repeat(self._tile, np.diff(indptr)), self._items), 1)
+        np.add.at(self._count, (np.repeat(self.tile, np.diff(indptr)), self._items), 1)
         self._read = (self._count > 0).sum(axis=1)
-        self._taken = np.bincount(self._tile, weights=load, minlength=n_tiles).astype(np.int64)
-        self._size = np.bincount(self._tile, minlength=n_tiles)
+        self._taken = np.bincount(self.tile, weights=load, minlength=n_tiles).astype(np.int64)
+        self._size = np.bincount(self.tile, minlength=n_tiles)
         self._loop = TwoForms(_move, move_few)
-
-    @property
-    def tile_of_neurons(self) -> Ints:
-        """Tile of every neuron of the window, counted from its first."""
-        return self._tile[self._group_of]
 
     def improve(self) -> int:
         """Move groups as long as that pays; return the saving."""
         before = self._cost()
-        everyone = np.arange(len(self._tile))
+        everyone = np.arange(len(self.tile))
         for _ in range(ROUNDS):
             if not self._offer(everyone, whole=False):
                 break
         for tile in np.lexsort((self._taken, self._read)).tolist():
-            groups = np.flatnonzero(self._tile == tile)
+            groups = np.flatnonzero(self.tile == tile)
             if len(groups):
                 self._offer(groups, whole=True)
         return before - self._cost()
@@ -329,8 +320,8 @@ class _Window:
         return CORE_PRICE * int(np.count_nonzero(self._size)) + fed
 
     def _offer(self, groups: Ints, *, whole: bool) -> int:
-        move = self._loop.form_for(len(self._items) * len(self._count) * len(groups) // len(self._tile))
-        tiles = (self._tile, self._count, self._read, self._taken, self._size)
+        move = self._loop.form_for(len(self._items) * len(self._count) * len(groups) // len(self.tile))
+        tiles = (self.tile, self._count, self._read, self._taken, self._size)
         return move(groups, whole, self._units, tiles, np.full(len(groups), -1, np.int64))
 
 
@@ -462,8 +453,7 @@ def move_few(
 FEW, MANY = 2**18, 2**25
 
 
-@dataclass(frozen=True, eq=False)
-class NeuronsToCut(ReadOnly, Value):
+class NeuronsToCut(NamedTuple):
     """The neurons to cut into tiles."""
 
     shape: tuple[int, int, int] | None  # of their node; ``None`` for relays
@@ -496,13 +486,12 @@ def cuts_by(
 ) -> list[CutOrder]:
     """Cut the orders of a partitioner."""
     # returns the cheapest first; at least one
-    found: list[CutOrder] = []
+    cuts: list[CutOrder] = []
     for cut_order in CUTS[partitioner]:
-        if not (found and budget.is_over("tiling")) and (cut := cut_order(neurons)) is not None:
-            found.append(cut)
-    cuts = found
+        if not (cuts and budget.is_over("tiling")) and (cut := cut_order(neurons)) is not None:
+            cuts.append(cut)
     if exchanged:
-        cuts = [exchange_neurons(cut, neurons.demand, neurons.copies, neurons.core, budget) for cut in found]
+        cuts = [exchange_neurons(cut, neurons.demand, neurons.copies, neurons.core, budget) for cut in cuts]
     if not cuts:  # the demand is a guess: only a plan can tell
         alive = neurons.alive
         cuts = [CutOrder(alive, np.arange(1, len(alive) + 1), 0)]
@@ -556,7 +545,9 @@ def metis_order(demand: AxonDemand, copies: Ints, tiles: int, seed: int) -> Ints
     # Every item is a vertex of weight 0 that is tied to its readers (a star for each hyperedge), so that cut ties count
     # parts that read it.
     # shapes: copies (n,)
-    pymetis = _import_pymetis()
+    require_package("partitioner metis", "pymetis", "partition", instead="choose overlap")
+    import pymetis
+
     alive = np.flatnonzero(copies > 0)
     place = np.full(len(copies), -1, np.int64)
     place[alive] = np.arange(len(alive))
@@ -580,10 +571,3 @@ def metis_order(demand: AxonDemand, copies: Ints, tiles: int, seed: int) -> Ints
         options=pymetis.Options(seed=seed % 2**31),
     )
     return alive[np.argsort(np.asarray(part, np.int64)[: len(alive)], kind="stable")]
-
-
-def _import_pymetis() -> Any:
-    require_package("partitioner metis", "pymetis", "partition", instead="choose overlap")
-    import pymetis
-
-    return pymetis

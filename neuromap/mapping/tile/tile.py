@@ -34,11 +34,8 @@ class Tile(ReadOnly, Card):
     plan: AxonPlan  # axons, types and synapses
 
 
-@dataclass(frozen=True)
-class Stuck:
-    """A neuron that does not fit a core even alone."""
-
-    neuron: int  # position within its population
+class Stuck(Exception):
+    """A neuron does not fit a core even alone; its argument is the position within the population."""
 
 
 class Planner:
@@ -66,14 +63,12 @@ class Planner:
             return None
         order = np.argsort(neurons)
         neurons, copies = neurons[order], copies[order]
-        if count_columns(self.matrix, neurons) > self.core.axons:
+        read = np.zeros(self.matrix.shape[1], np.bool_)
+        read[self.matrix.indices[entries_of_rows(self.matrix.indptr, neurons)]] = True
+        if np.count_nonzero(read) > self.core.axons:
             return None  # every column takes an axon or more
         columns, weights, threshold, neuron = self.asked_of_core(neurons)
-        digest = hashlib.blake2b(weights.tobytes(), digest_size=16, key=str(weights.shape).encode())
-        digest.update(threshold.tobytes())
-        if neuron is not None:
-            digest.update(neuron.as_bytes())
-        look = digest.digest()
+        look = key_of((weights.shape, neuron and neuron.as_bytes()), weights, threshold)
         known = self._alone if len(neurons) == 1 else self._known
         if look not in known:
             known[look] = self.core.plan(weights, threshold, neuron)
@@ -128,11 +123,13 @@ def dense_rows(matrix: Matrix, neurons: Ints) -> tuple[Ints, Ints]:
     return columns.astype(np.int64), weights
 
 
-def count_columns(matrix: Matrix, neurons: Ints) -> int:
-    """Count the columns that some neurons read, without laying out their weights."""
-    read = np.zeros(matrix.shape[1], np.bool_)
-    read[matrix.indices[entries_of_rows(matrix.indptr, neurons)]] = True
-    return int(np.count_nonzero(read))
+def key_of(facts: object, *arrays: NDArray[np.generic]) -> bytes:
+    """Digest what a result depends on, as the key under which it is cached."""
+    # facts: has a ``repr`` that tells all, shapes of arrays that may have others included
+    digest = hashlib.blake2b(repr(facts).encode(), digest_size=16)
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.digest()
 
 
 Shape = tuple[int, int, int]
@@ -145,22 +142,21 @@ def pinned_populations(network: Legalised, pins: Pins) -> frozenset[int]:
     return frozenset(i for i, p in enumerate(nodes) if not p.is_relay and network.ports[p.node].name in names)
 
 
-def pinned_shape(planner: Planner, copies: Ints, tile: Shape, cores: int | None) -> list[Tile] | Stuck:
+def pinned_shape(planner: Planner, copies: Ints, tile: Shape, cores: int | None) -> list[Tile]:
     """Tile a node in its pinned shape."""
     # copies: of each neuron, at most as many as a core has neurons
     # tile: most rows, columns and features per core; tiles start at multiples of these
     # cores: least number of cores over which the neurons are spread
     # shapes: copies (n,)
     shape = planner.population.shape
-    if shape is None:
-        raise ValueError("a pinned tile needs a node with a shape")
+    assert shape is not None, "only nodes are pinned"
     tiles: list[Tile] = []
     for cell in _cells(shape, tile, copies):
         found = planner.tile(cell, copies[cell])
         if found is None:
-            stuck = next((n for n in _suspects(planner, cell) if planner.tile(*_alone(n, copies)) is None), None)
-            if stuck is not None:
-                return Stuck(int(stuck))
+            for n in _suspects(planner, cell):
+                if planner.tile(np.array([n]), copies[[n]]) is None:
+                    raise Stuck(n)
             raise _refuse_shape(planner, copies, cell, tile, shape)
         tiles.append(found)
     if cores is not None and len(tiles) < cores:
@@ -170,7 +166,7 @@ def pinned_shape(planner: Planner, copies: Ints, tile: Shape, cores: int | None)
     return tiles
 
 
-def spread_evenly(planner: Planner, order: Ints, copies: Ints, cores: int) -> list[Tile] | Stuck:
+def spread_evenly(planner: Planner, order: Ints, copies: Ints, cores: int) -> list[Tile]:
     """Spread neurons evenly over at least ``cores`` cores, along an order."""
     # shapes: copies (n,)
     n, name = len(order), planner.population.name
@@ -187,7 +183,7 @@ def spread_evenly(planner: Planner, order: Ints, copies: Ints, cores: int) -> li
         else:
             return tiles
         if cores == n:
-            return Stuck(int(part[0]))
+            raise Stuck(int(part[0]))
         cores = min(n, max(cores + 1, cores + cores // 16))
 
 
@@ -207,7 +203,7 @@ def _refuse_shape(planner: Planner, copies: Ints, cell: Ints, tile: Shape, shape
     short: tuple[Limit, int, int, str] = ("copies", asked, core.neurons, "copies of its neurons")
     if asked <= core.neurons:  # they fit one by one but not together: for lack of axons, else of axon types
         _, weights, threshold, neuron = planner.asked_of_core(cell)
-        plan = core.with_ample_axons().plan(weights, threshold, neuron)
+        plan = core.ample_plan(weights, threshold, neuron)
         short = ("axon_types", core.axon_types + 1, core.axon_types, "axon types or more")
         if plan is not None:
             short = ("axons", plan.n_axons, core.axons, "axons")
@@ -221,8 +217,10 @@ def _refuse_shape(planner: Planner, copies: Ints, cell: Ints, tile: Shape, shape
 def _smaller(planner: Planner, copies: Ints, tile: Shape, shape: Shape) -> Shape:
     """Find the largest tile, of repeatedly halved sides, that fits a core wherever it lies."""
     sides = [_halves(min(side, whole)) for side, whole in zip(tile, shape, strict=True)]
-    candidates = [(rows, columns, features) for rows, columns, features in itertools.product(*sides)]
-    for smaller in sorted(candidates, key=lambda s: (-s[0] * s[1] * s[2], abs(s[0] - s[1]), s)):
+    for rows, columns, features in sorted(
+        itertools.product(*sides), key=lambda s: (-s[0] * s[1] * s[2], abs(s[0] - s[1]), s)
+    ):
+        smaller = rows, columns, features
         if all(_fits(planner, cell, copies) for cell in _cells(shape, smaller, copies)):
             return smaller
     return 1, 1, 1
@@ -256,11 +254,6 @@ def _halves(side: int) -> list[int]:
     while sides[-1] > 1:
         sides.append(-(-sides[-1] // 2))
     return sides
-
-
-def _alone(neuron: int, copies: Ints) -> tuple[Ints, Ints]:
-    one = np.array([neuron], np.int64)
-    return one, copies[one]
 
 
 def _product(tile: Shape) -> str:

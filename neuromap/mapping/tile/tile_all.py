@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import networkx as nx
 import numpy as np
@@ -18,10 +18,11 @@ from scipy import sparse
 
 from neuromap.arrays.array_types import Floats, Ints
 from neuromap.errors import DoesNotFitError
+from neuromap.hardware.chip.chip_spec import ChipSpec
 from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.core.core_model import CrossbarCore
-from neuromap.mapping.core.core_of import Cores
-from neuromap.mapping.legalise.legalised import Legalised, Link, Population, Sources
+from neuromap.mapping.core.core_of import core_of
+from neuromap.mapping.legalise.legalised import Legalised, Link, Sources
 from neuromap.mapping.options.infeasibility import Remedy, count_cores, refuse
 from neuromap.mapping.tile.tile import Planner, Tile, pinned_populations
 from neuromap.mapping.tile.tilings import MappingContext
@@ -29,7 +30,7 @@ from neuromap.mapping.tile.tilings import MappingContext
 
 def refuse_growth(network: Legalised, growth: CycleGrowth) -> DoesNotFitError:
     """Refuse a cycle on which every core asks for more copies than it holds, however it is tiled."""
-    node = _node_of(network, network.populations[growth.worst])
+    node = _node_of(network, growth.worst)
     demand = max(math.ceil(growth.asked), growth.room + 1)  # as many as it holds, and one to be read
     of_each = growth.asked >= growth.room
     each, has = ("every core asks", "has") if of_each else ("cores ask, on balance,", "have")
@@ -41,26 +42,26 @@ def refuse_growth(network: Legalised, growth: CycleGrowth) -> DoesNotFitError:
 
 
 def refuse_cores(
-    network: Legalised, used: Mapping[int, int], cores: Cores, *, given_up: bool = False
+    network: Legalised, used: Mapping[int, int], chip: ChipSpec, *, given_up: bool = False
 ) -> DoesNotFitError:
     """Refuse a network that takes more cores than there are."""
     largest = max(used, key=lambda i: used[i])
-    population, needed = network.populations[largest], sum(used.values())
-    part = f"{used[largest]} for its largest part, {population.name}"
+    needed = sum(used.values())
+    part = f"{used[largest]} for its largest part, {network.populations[largest].name}"
     more = "more than " if given_up else ""
-    text = f"the network needs {more}{count_cores(needed)} ({part}), {cores.model.name} has {cores.usable}"
+    text = f"the network needs {more}{count_cores(needed)} ({part}), {chip.name} has {chip.n_usable_cores}"
     value = None if given_up else needed
     remedy = Remedy("chip.cores", value, f"a chip or board of {more}{count_cores(needed)} would do")
-    return refuse("cores", _node_of(network, population), needed, cores.usable, text, [remedy])
+    return refuse("cores", _node_of(network, largest), needed, chip.n_usable_cores, text, [remedy])
 
 
 def _smaller(node: str) -> Remedy:
     return Remedy("size", None, f"fewer neurons or edges around {node}, or larger cores, may fit")
 
 
-def _node_of(network: Legalised, population: Population) -> str:
+def _node_of(network: Legalised, population: int) -> str:
     """Name the node that a population belongs to; for relays and splitters, the one whose spikes they carry."""
-    return network.ports[population.node].name
+    return network.ports[network.populations[population].node].name
 
 
 # Whether copies on a cycle can settle at all, and a lower bound on their cores: found before they are iterated.
@@ -80,8 +81,7 @@ NEAR = 0.5
 ROUNDING = 1e-6
 
 
-@dataclass(frozen=True)
-class CycleGrowth:
+class CycleGrowth(NamedTuple):
     """How copies grow on a cycle."""
 
     worst: int  # the population whose cores ask for most copies
@@ -133,8 +133,7 @@ def _least_axons(
 ) -> Ints:
     """Bound the axons by which a tile of a population reads each member of its cycle: the least over its neurons."""
     # core: on which each neuron is planned alone, where its weights may take several axons
-    place = {population: k for k, population in enumerate(members)}
-    member_of_link = np.array([place.get(k.source, -1) if isinstance(k, Link) else -1 for k in sources.links], np.int64)
+    member_of_link = _by_source(sources, {population: k for k, population in enumerate(members)})
     counts = []
     for n in neurons.tolist():
         span = slice(sources.matrix.indptr[n], sources.matrix.indptr[n + 1])
@@ -147,6 +146,11 @@ def _least_axons(
         counts.append(np.bincount(member[member >= 0], minlength=len(members)))
     least: Ints = np.min(counts, axis=0)
     return least
+
+
+def _by_source(sources: Sources, numbers: Mapping[int, int]) -> Ints:
+    """Return the number of the population that each link comes from, -1 for others and for the host."""
+    return np.array([numbers.get(k.source, -1) if isinstance(k, Link) else -1 for k in sources.links], np.int64)
 
 
 # Whether copies on a cycle can settle, neuron by neuron: sharper than by populations, where neurons differ.
@@ -214,18 +218,17 @@ def _copies(held: Ints, demand: Ints, multipliers: Floats, price: int) -> Fracti
 
 def _reads_on_cycle(sources: Sequence[Sources], copies: Mapping[int, Ints]) -> sparse.csr_array:
     """Return the weights from all neurons of a cycle to those of them that are needed; shape (n, n)."""
-    first = dict(zip(copies, np.cumsum([0, *(len(c) for c in copies.values())]).tolist(), strict=False))
+    *starts, n = np.cumsum([0, *(len(c) for c in copies.values())]).tolist()
+    first = dict(zip(copies, starts, strict=True))
     rows = []
     for index, needed in copies.items():
-        mine = sources[index]
-        start = np.array([first.get(k.source, -1) if isinstance(k, Link) else -1 for k in mine.links], np.int64)
+        mine, start = sources[index], _by_source(sources[index], first)
         entries = mine.matrix.tocoo()
         at = start[mine.link_of[entries.col]]
         kept = (at >= 0) & (needed[entries.row] > 0)
         column = at[kept] + mine.neuron_of[entries.col[kept]]
         rows.append((entries.row[kept] + first[index], column, entries.data[kept]))
     row, column, weight = (np.concatenate(part) for part in zip(*rows, strict=True))
-    n = sum(len(c) for c in copies.values())
     order = np.lexsort((column, row))  # a source that is read at two delays takes an axon for each
     return sparse.csr_array((weight[order], column[order], np.searchsorted(row[order], np.arange(n + 1))), shape=(n, n))
 
@@ -254,21 +257,16 @@ MANY = 4096
 
 
 def tile_all(
-    network: Legalised,
-    sources: tuple[Sources, ...],
-    cores: Cores,
-    context: MappingContext,
+    network: Legalised, sources: tuple[Sources, ...], chip: ChipSpec, context: MappingContext
 ) -> dict[int, list[Tile]]:
     """Tile every population so that all tiles are legal and hold the copies that their readers ask for."""
-    tiler = _Tiler(network, sources, cores, context)
-    count, done, progress = len(network.populations), 0, context.progress
+    tiler = _Tiler(network, sources, chip, context)
+    count, done = len(network.populations), 0
     for members, is_cycle in _readers_first(network):
         for index in tiler.settle(members, is_cycle=is_cycle):
-            if progress is not None:
-                progress(done, count, network.populations[index].name)
+            context.tell(done, count, network.populations[index].name)
         done += len(members)
-        if progress is not None:
-            progress(done, count, network.populations[members[-1]].name)
+        context.tell(done, count, network.populations[members[-1]].name)
     return tiler.tiles
 
 
@@ -286,16 +284,11 @@ class _Tiler:
     """The tiles so far, and the copies asked of them."""
 
     def __init__(
-        self,
-        network: Legalised,
-        sources: tuple[Sources, ...],
-        cores: Cores,
-        context: MappingContext,
+        self, network: Legalised, sources: tuple[Sources, ...], chip: ChipSpec, context: MappingContext
     ) -> None:
-        self._budget = context.budget
         self.tiles: dict[int, list[Tile]] = {}
-        options = context.options
-        self._network, self._sources, self._cores, self._tilings = network, sources, cores, context.tilings
+        options, self._tilings, self._budget = context.options, context.tilings, context.budget
+        self._network, self._sources, self._chip, self._core = network, sources, chip, core_of(chip)
         self._pinned, self._packing = pinned_populations(network, options.pins), options.packing
         self._links_from: dict[int, list[Link]] = {}
         for link in network.links:
@@ -303,7 +296,7 @@ class _Tiler:
         self._copies: dict[int, Ints] = {}  # the most asked for so far: these only grow, so that the iteration ends
         self._size: dict[int, float] = {}  # cores
         self._planners: dict[int, Planner] = {}  # of populations that are split; they cache the plans of earlier rounds
-        self._hopeless = HOPELESS * (max(cores.number, MANY) if options.packing else cores.number)
+        self._hopeless = HOPELESS * (max(chip.n_cores, MANY) if options.packing else chip.n_cores)
 
     def settle(self, members: Sequence[int], *, is_cycle: bool) -> Iterator[int]:
         """Tile populations until all hold the copies asked of them; yield each one when it is done."""
@@ -321,10 +314,10 @@ class _Tiler:
                 self._require_end(members)
             if earlier_rounds >= ANEW:
                 asked.append(sum(int(self._copies[i].sum()) for i in members))
-            if (
-                self._are_alone(members)
-                or _extrapolated(asked, ROUNDS - 1 - earlier_rounds) > self._hopeless * self._core.neurons
-            ):
+            growth = _extrapolated(asked, ROUNDS - 1 - earlier_rounds)
+            # with single neurons in all tiles, nothing is left but to settle alone
+            are_alone = all(len(tile.neurons) == 1 for i in members for tile in self.tiles[i])
+            if (are_alone and self._pinned.isdisjoint(members)) or growth > self._hopeless * self._core.neurons:
                 break
         if not self._settle_alone(members):
             raise self._refuse_circle(members, earlier_rounds + 1)
@@ -333,7 +326,7 @@ class _Tiler:
         """Tile populations neuron by neuron, if their copies settle so and nothing is pinned."""
         if not self._pinned.isdisjoint(members):
             return False
-        planners, own = {i: self._planner(i) for i in members}, self._owed_outside(members)
+        planners, own = {i: self._planner(i) for i in members}, {i: self._asked(i, members) for i in members}
         found = tile_alone(self._network, self._sources, planners, own, self._hopeless)
         if found is None:
             return False
@@ -342,10 +335,6 @@ class _Tiler:
             self._copies[index] = self._asked(index)
             self._require_hope(index)
         return True
-
-    def _are_alone(self, members: Sequence[int]) -> bool:
-        """Whether all tiles hold single neurons, so that nothing is left but to settle alone."""
-        return self._pinned.isdisjoint(members) and all(len(t.neurons) == 1 for i in members for t in self.tiles[i])
 
     def _tile(self, index: int, earlier_rounds: int) -> bool:
         """Update the tiles of a population in a round; return whether those that it had could be kept."""
@@ -362,18 +351,23 @@ class _Tiler:
         if tiles is None:
             core = self._core
             if earlier_rounds >= ANEW - 1:  # this may be the last time
-                core = core.with_neurons(core.neurons - core.neurons // MARGIN)
+                core = replace(core, neurons=core.neurons - core.neurons // MARGIN)
             tiles = self._tilings.tile(self._network, index, self._sources[index], copies, core, self._budget)
         self.tiles[index] = tiles
         return False
 
-    @property
-    def _core(self) -> CrossbarCore:
-        return self._cores.model
-
-    def _asked(self, index: int) -> Ints:
-        links = self._links_from.get(index, [])
-        return copies_asked(self._network.populations[index], links, self._sources, self.tiles)
+    def _asked(self, index: int, but_for: Sequence[int] = ()) -> Ints:
+        """Count the copies that are asked of every neuron: one where it is read out or kept, one per axon fed."""
+        # but_for: readers that are left out
+        copies = self._network.populations[index].own_copies
+        for link in self._links_from.get(index, []):
+            if link.target in but_for:
+                continue
+            if link.target in self.tiles:
+                copies += axons_fed(link, self._sources[link.target], self.tiles[link.target])
+            else:
+                copies[np.unique(link.matrix.indices)] += 1
+        return copies
 
     def _planner(self, index: int) -> Planner:
         if index not in self._planners:
@@ -385,36 +379,30 @@ class _Tiler:
         """Raise the refusal of a network that takes far more cores than there are."""
         tiles = self.tiles[index]
         shares = self._packing and index not in self._pinned
-        self._size[index] = sum(_fill(tile, self._core) for tile in tiles) if shares else len(tiles)
+        room = (self._core.axons, self._core.neurons)  # a tile takes a share of each, the greater of which counts
+        fills = (max(tile.plan.n_axons / room[0], float(tile.copies.sum()) / room[1]) for tile in tiles)
+        self._size[index] = sum(fills) if shares else len(tiles)
         if sum(self._size.values()) > self._hopeless:
             so_far = {i: math.ceil(size) for i, size in self._size.items()}
-            raise refuse_cores(self._network, so_far, self._cores, given_up=True)
+            raise refuse_cores(self._network, so_far, self._chip, given_up=True)
 
     def _require_end(self, members: Sequence[int]) -> None:
         """Raise the refusal of a cycle whose copies cannot settle, or only in far more cores than there are."""
-        own = self._owed_outside(members)
+        own = {i: self._asked(i, members) for i in members}
         copies = {i: self._copies[i] for i in members}
         growth = cycle_growth(self._network, self._sources, copies, own, self._core)
         if not growth.settles:
             raise refuse_growth(self._network, growth)
         if growth.cores > self._hopeless:
             least = {**{i: math.ceil(size) for i, size in self._size.items()}, growth.worst: math.ceil(growth.cores)}
-            raise refuse_cores(self._network, least, self._cores, given_up=True)
-
-    def _owed_outside(self, members: Sequence[int]) -> dict[int, Ints]:
-        """Count the copies owed outside a cycle."""
-        outside = {i: [link for link in self._links_from.get(i, []) if link.target not in members] for i in members}
-        return {
-            i: copies_asked(self._network.populations[i], links, self._sources, self.tiles)
-            for i, links in outside.items()
-        }
+            raise refuse_cores(self._network, least, self._chip, given_up=True)
 
     def _refuse_circle(self, members: Sequence[int], rounds: int) -> DoesNotFitError:
         """Refuse a cycle on which copies, axons and cores drive each other up."""
         asked = {i: int(self._asked(i).sum()) for i in members}
         held = {i: sum(int(tile.copies.sum()) for tile in self.tiles[i]) for i in members}
         worst = max(members, key=lambda i: asked[i] - held[i])
-        node = _node_of(self._network, self._network.populations[worst])
+        node = _node_of(self._network, worst)
         demand = max(asked[worst], held[worst] + 1)  # else the next round would have settled it
         text = (
             f"copies did not settle in {rounds} rounds: its readers ask for {demand}, its cores hold {held[worst]}, "
@@ -441,11 +429,6 @@ def _with_copies(tiles: list[Tile], copies: Ints, core: CrossbarCore) -> list[Ti
         if kept[-1].copies.sum() > core.neurons:
             return None
     return kept if not missing.any() else None
-
-
-def _fill(tile: Tile, core: CrossbarCore) -> float:
-    """Return the share of a core that a tile takes, in the resource that it takes most of."""
-    return max(tile.plan.n_axons / core.axons, float(tile.copies.sum()) / core.neurons)
 
 
 # Split tiles whose neurons need more copies than their core holds, and leave all others as they are.
@@ -502,11 +485,19 @@ def tile_alone(
     """Tile the populations of a cycle neuron by neuron."""
     # returns ``None`` if some neuron fits no core, or more than ``most`` cores are needed for the copies
     # shapes: own (n,)
-    alone = {i: _each_alone(planner) for i, planner in planners.items()}
-    if any(len(alone[i]) < len(planner.population.neurons) for i, planner in planners.items()):
-        return None
+    one = np.ones(1, np.int64)
+    alone: dict[int, list[Tile]] = {}
+    for i, planner in planners.items():
+        tiles = (planner.tile(np.array([n]), one) for n in range(len(planner.population.neurons)))
+        alone[i] = [tile for tile in tiles if tile is not None]
+        if len(alone[i]) < len(planner.population.neurons):
+            return None
     links = [link for link in network.links if link.source in planners and link.target in planners]
-    fed = [_fed_by_each(link, sources[link.target], alone[link.target]) for link in links]
+    # axons that every neuron of a link's source feeds in every tile, shape (tiles, n_source)
+    fed: list[sparse.csr_array] = [
+        sparse.csr_array(np.stack([axons_fed(link, sources[link.target], [tile]) for tile in alone[link.target]]))
+        for link in links
+    ]
     room = {i: planner.core.neurons for i, planner in planners.items()}
     cores = {i: np.zeros(len(tiles), np.int64) for i, tiles in alone.items()}  # of every neuron
     while True:
@@ -517,47 +508,15 @@ def tile_alone(
         if sum(int(number.sum()) for number in more.values()) > most:
             return None
         if all((more[i] == cores[i]).all() for i in planners):
-            return {i: _replicated(alone[i], copies[i], room[i]) for i in planners}
+            return {  # none where nothing asks for it; taking copies lowers those that are missing
+                i: [
+                    take_copies(tile, copies[i], room[i])
+                    for tile, n in zip(alone[i], cores[i].tolist(), strict=True)
+                    for _ in range(n)
+                ]
+                for i in planners
+            }
         cores = more
-
-
-def _each_alone(planner: Planner) -> list[Tile]:
-    """Plan every neuron alone; those that fit no core are left out."""
-    one = np.ones(1, np.int64)
-    tiles = (planner.tile(np.array([n]), one) for n in range(len(planner.population.neurons)))
-    return [tile for tile in tiles if tile is not None]
-
-
-def _fed_by_each(link: Link, reader: Sources, tiles: Sequence[Tile]) -> sparse.csr_array:
-    """Count the axons that every neuron of a link's source feeds in every tile; shape (tiles, n_source)."""
-    return sparse.csr_array(
-        sparse.vstack([sparse.csr_array(axons_fed(link, reader, [tile])[None, :]) for tile in tiles])
-    )
-
-
-def _replicated(alone: Sequence[Tile], copies: Ints, room: int) -> list[Tile]:
-    """Give every neuron its copies, in as many tiles as that takes; none where nothing asks for it."""
-    missing = copies.copy()
-    return [
-        take_copies(tile, missing, room) for tile, n in zip(alone, copies, strict=True) for _ in range(-(-n // room))
-    ]
-
-
-# Copies that readers ask for: one for every axon that a neuron feeds, and one where it is read out or kept.
-
-
-def copies_asked(
-    population: Population, links: Iterable[Link], sources: Sequence[Sources], tiles: Mapping[int, Sequence[Tile]]
-) -> Ints:
-    """Count the copies that the readers of every neuron of a population ask for."""
-    # shapes: returns (n,)
-    copies = population.own_copies
-    for link in links:
-        if link.target in tiles:
-            copies += axons_fed(link, sources[link.target], tiles[link.target])
-        else:
-            copies[np.unique(link.matrix.indices)] += 1
-    return copies
 
 
 def axons_fed(link: Link, reader: Sources, tiles: Iterable[Tile]) -> Ints:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +12,21 @@ from neuromap.arrays.array_types import Bools, Ints
 from neuromap.mapping.bounds.lower_bounds import CoreBound
 from neuromap.mapping.core.core_model import AxonPlan, CrossbarCore
 from neuromap.mapping.core.core_of import refuse_neuron
-from neuromap.mapping.legalise.legalised import Legalised, Matrix, Population, Sources
+from neuromap.mapping.legalise.legalised import Legalised, Matrix, Sources
 from neuromap.mapping.options.budget import NO_LIMIT, Budget, Progress
 from neuromap.mapping.options.options import MappingOptions, Partitioner
 from neuromap.mapping.tile.overlap_order import axon_demand, longest_run
 from neuromap.mapping.tile.partitioners import CutOrder, NeuronsToCut, cuts_by
-from neuromap.mapping.tile.tile import Planner, Stuck, Tile, dense_rows, pinned_shape, rows_apart, spread_evenly
+from neuromap.mapping.tile.tile import (
+    Planner,
+    Stuck,
+    Tile,
+    dense_rows,
+    key_of,
+    pinned_shape,
+    rows_apart,
+    spread_evenly,
+)
 
 
 class Tilings:
@@ -51,26 +60,26 @@ class Tilings:
         """Tile one population."""
         # core: what a tile must fit
         # shapes: copies (n,)
-        population, options = network.populations[index], self.options
-        question = _digest(population, sources, copies, core)
+        population, matrix, fed_by_chip = network.populations[index], sources.matrix, sources.fed_by_chip
+        # as far as it differs between rollouts of one network on one chip
+        kept = None if population.neuron is None else population.neuron.as_bytes()
+        arrays = (matrix.indptr, matrix.indices, matrix.data, population.threshold, copies, fed_by_chip)
+        question = key_of((population.name, population.shape, matrix.shape, core.neurons, kept), *arrays)
         if question not in self._known:
             own = "" if population.shape is None else network.ports[population.node].name  # relays are not pinned
-            tiles = tile_population(
-                index,
-                population,
-                sources.matrix,
-                sources.fed_by_chip,
-                copies,
-                core,
-                partitioner=options.partitioner,
-                pin_tile=options.pins.tiles.get(own),
-                pin_cores=options.pins.cores.get(own),
-                seed=options.seed,
-                budget=budget,
-                alone=self.alone,
-            )
-            if isinstance(tiles, Stuck):
-                raise refuse_neuron(network, population, sources, tiles.neuron, core)
+            try:
+                tiles = tile_population(
+                    Planner(index, population, matrix, core, self.alone),
+                    fed_by_chip,
+                    copies,
+                    self.options.partitioner,
+                    pin_tile=self.options.pins.tiles.get(own),
+                    pin_cores=self.options.pins.cores.get(own),
+                    seed=self.options.seed,
+                    budget=budget,
+                )
+            except Stuck as stuck:
+                raise refuse_neuron(network, population, sources, stuck.args[0], core) from None
             self._known[question] = tuple(tiles)
             self.n_tiles += len(tiles)
         return [replace(tile, population=index) for tile in self._known[question]]
@@ -85,6 +94,11 @@ class MappingContext:
     budget: Budget = NO_LIMIT
     progress: Progress | None = None
 
+    def tell(self, done: int, total: int, name: str) -> None:
+        """Report progress."""
+        if self.progress is not None:
+            self.progress(done, total, name)
+
     @classmethod
     def of(
         cls, options: MappingOptions, progress: Progress | None = None, tilings: Tilings | None = None
@@ -94,24 +108,11 @@ class MappingContext:
         return cls(options, known, Budget(options.seconds, progress), progress)
 
 
-def _digest(population: Population, sources: Sources, copies: Ints, core: CrossbarCore) -> bytes:
-    """Digest what a tiling depends on, as far as it differs between rollouts of one network on one chip."""
-    matrix = sources.matrix
-    digest = hashlib.blake2b(
-        repr((population.name, population.shape, matrix.shape, core.neurons)).encode(), digest_size=16
-    )
-    for array in (matrix.indptr, matrix.indices, matrix.data, population.threshold, copies, sources.fed_by_chip):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    if population.neuron is not None:
-        digest.update(population.neuron.as_bytes())
-    return digest.digest()
-
-
 # Tile one population: choose which neurons share a core, so that axons and copies fit and little is read twice.
 #
 # A tile is a run of neurons along an order, and orders are cut at least cost: cores, copies of source neurons that feed
 # the tile's axons, and deliveries. Every tile is planned, so that it is legal by construction.
-def _tile_along(planner: Planner, cut: CutOrder, copies: Ints, *, exact: bool) -> list[Tile] | Stuck:
+def _tile_along(planner: Planner, cut: CutOrder, copies: Ints, *, exact: bool) -> list[Tile]:
     """Fill cores along an order."""
     # shapes: copies (n,)
     order, room = cut.neurons, planner.core.neurons
@@ -123,7 +124,7 @@ def _tile_along(planner: Planner, cut: CutOrder, copies: Ints, *, exact: bool) -
         run = order[start : start + (asked if exact else most)]
         tile = _longest_tile(planner, run, copies, min(asked, len(run)))
         if tile is None:
-            return Stuck(int(order[start]))
+            raise Stuck(int(order[start]))
         exact = exact and len(tile.neurons) == asked
         tiles.append(tile)
         start += len(tile.neurons)
@@ -145,57 +146,50 @@ def _longest_tile(planner: Planner, run: Ints, copies: Ints, first: int) -> Tile
 
 
 def tile_population(
-    index: int,
-    population: Population,
-    matrix: Matrix,
+    planner: Planner,
     fed_by_chip: Bools,
     copies: Ints,
-    core: CrossbarCore,
-    *,
     partitioner: Partitioner = "auto",
+    *,
     pin_tile: tuple[int, int, int] | None = None,
     pin_cores: int | None = None,
     seed: int = 0,
     budget: Budget = NO_LIMIT,
-    alone: dict[bytes, AxonPlan | None] | None = None,
-) -> list[Tile] | Stuck:
-    """Tile a population along the cheapest order."""
+) -> list[Tile]:
+    """Tile the population of a planner along the cheapest order; raise :class:`Stuck` if a neuron fits no core."""
     # pin_tile: most rows, columns and features per core; tiles start at multiples of these
     # pin_cores: least number of cores over which the neurons are spread evenly
-    # shapes: matrix (n, s); fed_by_chip (s,); copies (n,)
-    planner = Planner(index, population, matrix, core, alone)
+    # shapes: fed_by_chip (s,); copies (n,)
+    population, matrix, core = planner.population, planner.matrix, planner.core
     replicas, rest = _full_replicas(planner, copies)
-    if isinstance(replicas, Stuck):
-        return replicas
     alive = np.flatnonzero(rest > 0)
     if not len(alive):
         return replicas
     busiest = alive[[np.argmax(np.diff(matrix.indptr)[alive])]]
     if planner.tile(busiest, rest[busiest]) is None:  # before any search
-        return Stuck(int(busiest[0]))
+        raise Stuck(int(busiest[0]))
     if pin_tile is not None:
-        return _joined(replicas, pinned_shape(planner, rest, pin_tile, pin_cores))
+        return replicas + pinned_shape(planner, rest, pin_tile, pin_cores)
     if pin_cores is None and int(rest.sum()) <= core.neurons:
         whole = planner.tile(alive, rest[alive])
         if whole is not None:
             return [*replicas, whole]
     if pin_cores is None and _all_apart(matrix, alive, core):  # no search could do with fewer
         singly = CutOrder(alive, np.arange(1, len(alive) + 1), 0)
-        return _joined(replicas, _tile_along(planner, singly, rest, exact=True))
+        return replicas + _tile_along(planner, singly, rest, exact=True)
     demand = axon_demand(
         matrix, population.threshold, rest, fed_by_chip, core, population.leak_neuron(np.arange(len(rest)))
     )
     to_cut = NeuronsToCut(population.shape, demand, rest, core, seed)
     cuts = cuts_by(partitioner, to_cut, budget, exchanged=pin_cores is None)
     if pin_cores is not None:
-        return _joined(replicas, spread_evenly(planner, cuts[0].neurons, rest, pin_cores))
+        return replicas + spread_evenly(planner, cuts[0].neurons, rest, pin_cores)
     tiles = _cheapest(planner, cuts, rest, budget, exact=demand.exact)
     alike = cut_alike(matrix, rest, core)
-    if alike is not None and not isinstance(tiles, Stuck) and not budget.is_over("tiling"):
-        others = _tile_along(planner, alike, rest, exact=False)
-        if not isinstance(others, Stuck) and _cost(others, core) < _cost(tiles, core):
-            tiles = others
-    return _joined(replicas, tiles)
+    if alike is not None and not budget.is_over("tiling"):
+        with suppress(Stuck):
+            tiles = min(tiles, _tile_along(planner, alike, rest, exact=False), key=lambda some: _cost(some, core))
+    return replicas + tiles
 
 
 def _all_apart(matrix: Matrix, alive: Ints, core: CrossbarCore) -> bool:
@@ -207,21 +201,13 @@ def _all_apart(matrix: Matrix, alive: Ints, core: CrossbarCore) -> bool:
     return len(rows_apart(rows.indptr, rows.indices, rows.shape[1], core.axons)) == len(alive)
 
 
-def _joined(replicas: list[Tile], tiles: list[Tile] | Stuck) -> list[Tile] | Stuck:
-    return tiles if isinstance(tiles, Stuck) else [*replicas, *tiles]
-
-
-def _cheapest(
-    planner: Planner, cuts: list[CutOrder], copies: Ints, budget: Budget, *, exact: bool
-) -> list[Tile] | Stuck:
+def _cheapest(planner: Planner, cuts: list[CutOrder], copies: Ints, budget: Budget, *, exact: bool) -> list[Tile]:
     """Plan the tiles of the cheapest cut, or of all cuts if costs are guesses."""
     best: list[Tile] | None = None
     for cut in cuts[:1] if exact else cuts:
         if best is not None and budget.is_over("tiling"):
             break
         tiles = _tile_along(planner, cut, copies, exact=exact)
-        if isinstance(tiles, Stuck):
-            return tiles
         if best is None or _cost(tiles, planner.core) < _cost(best, planner.core):
             best = tiles
     return best or []
@@ -231,14 +217,14 @@ def _cost(tiles: list[Tile], core: CrossbarCore) -> float:
     return len(tiles) + sum(tile.plan.n_axons for tile in tiles) / core.axons
 
 
-def _full_replicas(planner: Planner, copies: Ints) -> tuple[list[Tile] | Stuck, Ints]:
+def _full_replicas(planner: Planner, copies: Ints) -> tuple[list[Tile], Ints]:
     """Give a core to every full load of copies of one neuron, so that no two replicas meet; also return the rest."""
     tiles: list[Tile] = []
     full = planner.core.neurons
     for neuron in np.flatnonzero(copies > full).tolist():
         tile = planner.tile(np.array([neuron], np.int64), np.array([full], np.int64))
         if tile is None:
-            return Stuck(neuron), copies
+            raise Stuck(neuron)
         tiles += [replace(tile) for _ in range((int(copies[neuron]) - 1) // full)]
     in_replicas = np.maximum(0, (copies - 1) // full) * full
     return tiles, copies - in_replicas
@@ -267,9 +253,7 @@ def cut_alike(matrix: Matrix, copies: Ints, core: CrossbarCore) -> CutOrder | No
     order, ends = [], [0]
     for members in _classes(matrix, alive):
         weights = dense_rows(matrix, members)[1]
-        digest = hashlib.blake2b(weights.tobytes(), digest_size=16, key=str(weights.shape).encode())
-        digest.update(copies[members].tobytes())
-        look = digest.digest()
+        look = key_of(weights.shape, weights, copies[members])
         if look not in known:
             known[look] = _groups(weights, copies[members], core)
         for group in known[look]:

@@ -13,7 +13,7 @@ import neuromap as nm
 from neuromap.errors import ProgramError
 from neuromap.hardware.checker import Place, check_program, require_legal
 from neuromap.hardware.program.ports import BIAS
-from neuromap.hardware.program.structure import BEST, EXECUTIONS, MAX_CHOSEN_PERIOD
+from neuromap.hardware.program.program_bytes import BEST, EXECUTIONS, MAX_CHOSEN_PERIOD
 from neuromap.rollout.schedule.execution import BEST as ROLLOUT_BEST
 from neuromap.rollout.schedule.execution import EXECUTIONS as rollout_executions
 from neuromap.rollout.schedule.execution import MAX_PERIOD

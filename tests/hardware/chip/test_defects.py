@@ -12,9 +12,8 @@ import neuromap as nm
 from neuromap.errors import ChipError
 from neuromap.hardware.checker import Place, check_program
 from neuromap.hardware.chip.chip_document import chip_document, chip_from_document, load_defects
-from neuromap.hardware.chip.chip_spec import Defects
+from neuromap.hardware.chip.chip_spec import Defects, defect_map, route_blocked, unusable
 from neuromap.hardware.program.chip_program import xy_route
-from neuromap.hardware.program.dead_routes import defect_map, route_blocked, unusable
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.hardware.program_file import program_from_bytes
 

@@ -11,8 +11,7 @@ import neuromap as nm
 from neuromap.cores.synapse_list.program import ListProgram
 from neuromap.errors import ProgramError
 from neuromap.files.sealed import sealed_bytes
-from neuromap.hardware.program.program_bytes import program_bytes
-from neuromap.hardware.program.structure import is_optional, program_tensors, tensors_of
+from neuromap.hardware.program.program_bytes import is_optional, program_bytes, program_tensors, tensors_of
 from neuromap.hardware.program_file import program_from_bytes
 
 LIST_TENSORS = tensors_of(ListProgram)

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from neuromap.mapping.bounds import neuron_capacity as crowding
-from neuromap.mapping.bounds import readers
 
 
 @settings(deadline=None, max_examples=60)
@@ -29,10 +28,9 @@ def test_components_are_those_of_the_graph(shape, density, short, seed):
     parts = [sum(kind == "row" for kind, _ in part) for part in nx.connected_components(graph)]
     with pytest.MonkeyPatch.context() as chosen:
         if not short:  # then SciPy's search is asked
-            chosen.setattr(crowding, "SHORT", 0)
-            chosen.setattr(readers, "SHORT", 0)
+            chosen.setattr(crowding, "STEPS", 0)
         assert crowding._groups(reads) == (len(parts), max(parts))
         filled = reads[reads.any(axis=1)][:, reads.any(axis=0)]
         if filled.size:
             alone = np.count_nonzero(~reads.any(axis=1))
-            assert readers._is_connected(sparse.csr_array(filled.astype(float))) == (len(parts) - alone == 1)
+            assert crowding._is_connected(sparse.csr_array(filled.astype(float))) == (len(parts) - alone == 1)

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from neuromap.mapping.bounds.lower_bounds import cores_by_two_hops
-from neuromap.mapping.bounds.neuron_capacity import find_masks, mask_sources
-from neuromap.mapping.bounds.readers import Feed, HostKey, Reader
+from neuromap.mapping.bounds.neuron_capacity import Feed, HostKey, Reader, find_masks, mask_sources
 from neuromap.network.transforms import Conv
 
 

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 import neuromap as nm
 from neuromap.errors import NeuromapError
-from neuromap.mapping.bounds.lower_bounds import core_bound
-from neuromap.mapping.bounds.lp_bounds import Mixture, Part, cores_by_prices
+from neuromap.mapping.bounds.lower_bounds import Mixture, Part, core_bound, cores_by_prices
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.options import MappingOptions

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.mapping.diagnosis.apply_remedy import Request, apply_remedy
-from neuromap.mapping.diagnosis.dry_run import dry_run
-from neuromap.mapping.diagnosis.early_refusal import refuse_early
+from neuromap.mapping.diagnosis.dry_run import dry_run, refuse_early
 from neuromap.mapping.diagnosis.remedies import try_remedies, what_would_fit
 from neuromap.mapping.map_rollout import map_with_stages
 from neuromap.mapping.options.infeasibility import Infeasibility, Remedy

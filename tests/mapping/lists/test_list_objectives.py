@@ -20,7 +20,7 @@ from neuromap.cores.synapse_list.mapper import synapse_table
 from neuromap.cores.synapse_list.recorded_work import Layout, RecordedWork, block_start
 from neuromap.errors import DoesNotFitError, InputError
 from neuromap.hardware.chip.chip_spec import TickCosts
-from neuromap.hardware.program.structure import program_tensors
+from neuromap.hardware.program.program_bytes import program_tensors
 from neuromap.mapping.diagnosis.apply_remedy import Request, apply_remedy
 from neuromap.mapping.legalise.legalise import legalise
 from neuromap.mapping.options.budget import Budget

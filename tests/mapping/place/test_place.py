@@ -10,11 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from neuromap.errors import DoesNotFitError, InputError
-from neuromap.hardware.chip.chip_spec import Defects
-from neuromap.hardware.program.dead_routes import route_blocked
+from neuromap.hardware.chip.chip_spec import Defects, route_blocked
 from neuromap.mapping.options.options import PLACERS
+from neuromap.mapping.place import board, exchange_kernel
 from neuromap.mapping.place import board as few_cores
-from neuromap.mapping.place import exchange, exchange_kernel
 from neuromap.mapping.place.board import best_reached, board_for
 from neuromap.mapping.place.place import hilbert_curve, place
 
@@ -149,8 +148,8 @@ def test_exchanges_never_cost_hops(chip, placer, n, seed):
 def test_no_exchange_and_no_move_saves(chip, monkeypatch, n, annealed):
     """Every exchange of two cores, and every move to a vacant place, tried one by one."""
     if not annealed:  # as where so many pairs are wired that there is no time for it
-        monkeypatch.setattr(exchange, "_FEW_PROPOSALS", np.inf)
-        monkeypatch.setattr(exchange, "_MOST_WIRED", 0.0)
+        monkeypatch.setattr(board, "_FEW_PROPOSALS", np.inf)
+        monkeypatch.setattr(board, "_MOST_WIRED", 0.0)
     spec, links = chip(cores=(9, 9)), wires(n, 9)
     where = place(n, links, spec, "exchange")
     reached = sum_of_ways(where, links)
@@ -186,9 +185,9 @@ def test_a_table_of_all_pairs_leads_to_the_same_layout(chip, monkeypatch, bounda
     """On a board of two chips, with cores that may be in one half of it only."""
     spec, links = chip(cores=(6, 13), chips=(2, 1), router=crossing(boundary)), wires(90, seed)
     regions = [((0, 0, 5, 12), None, None)[core % 3] for core in range(90)]
-    monkeypatch.setattr(exchange, "_DENSE", 0.0)
+    monkeypatch.setattr(board, "_DENSE", 0.0)
     dense = place(90, links, spec, regions=regions, seed=seed)
-    monkeypatch.setattr(exchange, "_DENSE", 2.0)
+    monkeypatch.setattr(board, "_DENSE", 2.0)
     sparse = place(90, links, spec, regions=regions, seed=seed)
     np.testing.assert_array_equal(dense, sparse)
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuromap.mapping.place.board import board_for, wiring
-from neuromap.mapping.place.exchange import cost
+from neuromap.mapping.place.board import board_for, cost, wiring
 from neuromap.mapping.place.place import star_layout
 
 

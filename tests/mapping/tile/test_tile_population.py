@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ from neuromap.mapping.legalise.legalised import Population
 from neuromap.mapping.options.options import PARTITIONERS
 from neuromap.mapping.tile.overlap_order import axon_demand, overlap_order
 from neuromap.mapping.tile.partitioners import cheapest_blocks, cut_single, exchange_neurons
-from neuromap.mapping.tile.tile import Stuck
+from neuromap.mapping.tile.tile import Planner, Stuck
 from neuromap.mapping.tile.tilings import tile_population
 
 INSTALLED = [p for p in PARTITIONERS if p != "metis" or importlib.util.find_spec("pymetis")]
@@ -95,23 +94,31 @@ def same(one, other):
 def test_every_neuron_has_its_copies_in_legal_tiles(chip, partitioner, case, axons, neurons, seed):
     pop, matrix, fed, copies = case
     spec = core_of(chip(axons=axons, neurons=neurons))
-    tiles = tile_population(0, pop, matrix, fed, copies, spec, partitioner=partitioner, seed=seed)
+    tiles = tiled(pop, matrix, fed, copies, spec, partitioner=partitioner, seed=seed)
     if isinstance(tiles, Stuck):
         event("stuck")
         alone = np.zeros(len(copies), np.int64)
-        alone[tiles.neuron] = 1
-        assert isinstance(tile_population(0, pop, matrix, fed, alone, spec), Stuck)
+        alone[tiles.args[0]] = 1
+        assert isinstance(tiled(pop, matrix, fed, alone, spec), Stuck)
         return
     event(f"tiles: {min(len(tiles), 5)}")
     require_legal(tiles, pop, matrix, copies, spec)
-    again = tile_population(0, pop, matrix, fed, copies, spec, partitioner=partitioner, seed=seed)
+    again = tiled(pop, matrix, fed, copies, spec, partitioner=partitioner, seed=seed)
     assert same(tiles, again)
+
+
+def tiled(pop, matrix, fed, copies, spec, **more):
+    """Tile; return tiles, or the neuron that is stuck."""
+    try:
+        return tile_population(Planner(0, pop, matrix, spec), fed, copies, **more)
+    except Stuck as stuck:
+        return stuck
 
 
 def attempt(pop, matrix, fed, copies, spec, **pins):
     """Tile; return tiles, or the refusal as data."""
     try:
-        return tile_population(0, pop, matrix, fed, copies, spec, **pins), None
+        return tiled(pop, matrix, fed, copies, spec, **pins), None
     except DoesNotFitError as refusal:
         return None, refusal.infeasibility
 
@@ -131,7 +138,7 @@ def test_a_pinned_tile_is_kept_or_refused_with_one_that_fits(chip, case, tile):
         remedy = next(r for r in data.remedies if r.lever == "pins.tiles")
         tile = tuple(int(side) for side in remedy.text.split("tile of ")[1].split()[0].split("x"))
         assert tile == remedy.value
-        tiles = tile_population(0, pop, matrix, fed, copies, spec, pin_tile=tile)
+        tiles = tiled(pop, matrix, fed, copies, spec, pin_tile=tile)
     if isinstance(tiles, Stuck):
         event("stuck")
         return
@@ -152,7 +159,7 @@ def test_pinned_cores_are_even(chip, case, cores):
     if data is not None:
         assert (data.node, data.demand, data.bound) == ("A", cores, alive)
         assert data.remedies[0].value == alive
-        tiles = tile_population(0, pop, matrix, fed, copies, spec, pin_cores=alive)
+        tiles = tiled(pop, matrix, fed, copies, spec, pin_cores=alive)
         cores = alive
     if isinstance(tiles, Stuck):
         event("stuck")
@@ -208,7 +215,7 @@ def test_a_cut_is_the_cheapest_of_all_cuts_of_its_order(chip, reads, load):
     dense = np.array([[int(k in read) for k in range(6)] for read in reads])
     spec, copies = core_of(chip(axons=4, neurons=8)), np.array(load[:n])
     demand = axon_demand(sparse.csr_array(dense), np.ones(n, np.int64), copies, np.ones(6, bool), spec)
-    demand = replace(demand, limit=4)
+    demand = demand._replace(limit=4)
     found = cut_single(np.arange(n), demand, copies, spec)
     costs = []
     for mask in range(2 ** (n - 1)):
@@ -228,7 +235,7 @@ def test_shuffled_neurons_are_brought_together(chip):
     pop, matrix = population(None, 240, np.full(240, 2)), sparse.csr_array(dense)
     spec, fed, copies = core_of(chip(axons=64, neurons=64)), np.ones(240, bool), np.ones(240, np.int64)
     for partitioner in INSTALLED:
-        tiles = tile_population(0, pop, matrix, fed, copies, spec, partitioner=partitioner)
+        tiles = tiled(pop, matrix, fed, copies, spec, partitioner=partitioner)
         require_legal(tiles, pop, matrix, copies, spec)
         if partitioner != "blocks":
             assert len(tiles) <= 5
@@ -238,6 +245,4 @@ def test_without_pymetis_the_line_says_what_to_install(chip, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pymetis", None)
     pop, matrix = population(None, 300, np.ones(300)), sparse.csr_array(np.eye(300, dtype=np.int64))
     with pytest.raises(NotSupportedError, match=r"pip install 'neuromap-rollouts\[partition\]'"):
-        tile_population(
-            0, pop, matrix, np.ones(300, bool), np.ones(300, np.int64), core_of(chip()), partitioner="metis"
-        )
+        tiled(pop, matrix, np.ones(300, bool), np.ones(300, np.int64), core_of(chip()), partitioner="metis")

@@ -17,10 +17,10 @@ from neuromap.hardware.program.ports import BIAS, HostTable, OutputTable
 from neuromap.mapping.bounds.lower_bounds import CoreBound, counted_cores
 from neuromap.mapping.legalise.legalise import computed_neurons, keep_nodes, legalise
 from neuromap.mapping.legalise.legalised import Legalised, Population, Sources
+from neuromap.mapping.map_rollout import Parts, program_labels
 from neuromap.mapping.options.budget import Budget
 from neuromap.mapping.options.infeasibility import Remedy, refuse, refuse_core_count
 from neuromap.mapping.partition.partition_rollout import cheap_phases
-from neuromap.mapping.parts import Parts, program_labels
 from neuromap.mapping.place.emit import arrivals_in_ticks
 from neuromap.mapping.tile.tilings import MappingContext
 from neuromap.rollout.schedule.rollout import Rollout
