@@ -72,13 +72,6 @@ _NO_END = 1 << 30
 _Axons = tuple[NDArray[np.int32], ...]
 
 
-class _Block(NamedTuple):
-    """Ticks whose spikes are in transit: the first, and their number."""
-
-    first: int
-    n_ticks: int
-
-
 class MessageEngine:
     """Engine of a rank's cores, numbered on the rank."""
 
@@ -126,10 +119,10 @@ class MessageEngine:
         """Run ``events.n_ticks`` ticks from now on; return spikes of the rank's own cores."""
         listened = None if watched is None else self._listened(watched)
         found: list[engine.Sent] = []
-        ahead: _Block | None = None
+        ahead: int | None = None  # first of the ticks whose spikes are in transit
         for first in range(0, events.n_ticks, self._block):
             n = min(self._block, events.n_ticks - first)
-            block = _Block(self.tick, n)
+            block = self.tick
             spikes = self._inside.run(self._fed(events, first, n), listened)
             ahead = self._pass_on(spikes, block, ahead)
             if watched is not None:
@@ -163,8 +156,8 @@ class MessageEngine:
             parts += now
         return engine.HostEvents(np.cumsum(counts), *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _pass_on(self, spikes: engine.Sent, block: _Block, ahead: _Block | None) -> _Block | None:
-        """Send the spikes of a block; take those of the previous block, or wait for this one if there is no slack."""
+    def _pass_on(self, spikes: engine.Sent, block: int, ahead: int | None) -> int | None:
+        """Send the spikes of ticks from ``block`` on; take those of the block before, or of this one without slack."""
         if self._alone:
             return None
         if ahead is not None:
@@ -175,10 +168,10 @@ class MessageEngine:
             return None
         return block
 
-    def _messages(self, spikes: engine.Sent, block: _Block) -> list[NDArray[Any]]:
+    def _messages(self, spikes: engine.Sent, first: int) -> list[NDArray[Any]]:
         """Pack the spikes that leave for every rank, with their target and tick within the block."""
         key = spikes.cores * self.program.chip.neurons + spikes.neurons
-        ticks, values = spikes.ticks - block.first, engine.values_of(spikes)
+        ticks, values = spikes.ticks - first, engine.values_of(spikes)
         if values is None:
             packed, begin = post_kernel().pack(key, ticks, *self._post, self._bits[0], self._exchange.size)
             records = packed.astype(self._dtype)
@@ -190,7 +183,7 @@ class MessageEngine:
         columns = np.stack([packed >> bits << self._bits[0] | ticks[which], values[which]]).astype(self._dtype)
         return [columns[:, a:b].reshape(-1) for a, b in pairwise(begin.tolist())]
 
-    def _take(self, block: _Block) -> None:
+    def _take(self, block: int) -> None:
         """Wait for the parcels of a block and sort the spikes into the inbox by due tick."""
         parcels = self._exchange.finish()
         if self._graded:
@@ -205,7 +198,7 @@ class MessageEngine:
         ends = np.cumsum(counts).tolist()
         for ahead in np.flatnonzero(counts).tolist():
             some = slice(ends[ahead] - int(counts[ahead]), ends[ahead])
-            self._inbox[block.first + ahead].append(tuple(column[some] for column in axons))
+            self._inbox[block + ahead].append(tuple(column[some] for column in axons))
 
     def potentials_of(self, cores: Ints) -> Ints:
         """Copy of the potentials of some cores, in this order, shape (n, N)."""

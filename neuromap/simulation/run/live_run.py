@@ -267,12 +267,12 @@ class LiveRun:
     @property
     def input_frame(self) -> InputFrame | None:
         """The last input frame sampled; None before the first, or without input nodes."""
-        return self._feed.latest
+        return self._feed.frames.get(self.input_number)
 
     @property
     def input_number(self) -> int:
         """Number of the last input frame sampled; -1 before the first."""
-        return self._feed.latest_number
+        return self._feed.next - 1
 
     def tick(self) -> TickSpikes:
         """Run one tick and return its spikes."""
@@ -384,6 +384,9 @@ class LiveRun:
 class LiveFeed:
     """The host of a live run: samples frames at their ticks, and keeps them until all their axons have been fed."""
 
+    # frames: the last ones sampled, by number
+    # next: number of the next one
+
     def __init__(self, program: ChipProgram, source: FrameSource | None) -> None:
         self._feed, self._period, self._source = HostFeed(program), program.period, source
         self._sizes, self._ranges = input_sizes(program), value_ranges(program)
@@ -392,18 +395,8 @@ class LiveFeed:
         arrivals = program.host.exact_arrival(program.period)
         wait = arrivals.max(initial=0) - arrivals.min(initial=self._sampled)
         self._n_kept = 2 + int(wait) // program.period.numerator
-        self._frames: dict[int, InputFrame] = {}
-        self._next = 0
-
-    @property
-    def latest(self) -> InputFrame | None:
-        """The last frame sampled."""
-        return self._frames.get(self._next - 1)
-
-    @property
-    def latest_number(self) -> int:
-        """Number of the last frame sampled; -1 before the first."""
-        return self._next - 1
+        self.frames: dict[int, InputFrame] = {}
+        self.next = 0
 
     def events(self, tick: int) -> HostEvents:
         """Events that the host feeds in a tick; call it for all ticks in order."""
@@ -412,11 +405,11 @@ class LiveFeed:
 
     def _read(self, node: str, some: slice) -> NDArray[Any]:
         self._sample(some.start)
-        return self._frames[some.start][node][np.newaxis, np.newaxis]
+        return self.frames[some.start][node][np.newaxis, np.newaxis]
 
     def _sample(self, last: int) -> None:
         """Get all frames up to one that is fed now or sampled by this tick; drop one that every axon has been fed."""
-        while self._source is not None and self._next <= last:
-            self._frames[self._next] = checked_frame(self._source(self._next), self._sizes, self._ranges)
-            self._frames.pop(self._next - self._n_kept, None)
-            self._next += 1
+        while self._source is not None and self.next <= last:
+            self.frames[self.next] = checked_frame(self._source(self.next), self._sizes, self._ranges)
+            self.frames.pop(self.next - self._n_kept, None)
+            self.next += 1
