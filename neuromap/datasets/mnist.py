@@ -41,8 +41,6 @@ _SIZES = {
     "t10k-labels-idx1-ubyte": 10_008,
 }
 """Sizes of these in bytes: a file of another size is not the original, whatever its checksum."""
-_PORTION = 2**20
-
 _SHARES = 6
 _MOST_BYTES = 2**30
 _UNSIGNED_BYTES = 8 << 8
@@ -97,26 +95,21 @@ class _File:
         # A file of the original's size is read to its end, for its checksum; others only if the whole part is read.
         size, promised = prod(self.shape[1:]), prod(self.shape)
         may_be_known = len(self._head) + promised == _SIZES[self._name]
-        digest = sha256(self._head)
-        rows = np.empty((chosen.stop - chosen.start, *self.shape[1:]), np.uint8)
-        place, first, last = rows.reshape(-1), chosen.start * size, chosen.stop * size
-        end = promised if may_be_known or is_whole else last
+        end = promised if may_be_known or is_whole else chosen.stop * size
         with self._open() as stream:
             stream.read(len(self._head))
-            for at in range(0, end, _PORTION):
-                part = stream.read(min(_PORTION, end - at))
-                digest.update(part)
-                if at + len(part) < min(at + _PORTION, end):
-                    raise InputError(f"{self._promise(promised)}, it has only {at + len(part)}; fetch it again")
-                low, high = max(at, first), min(at + len(part), last)
-                if low < high:
-                    place[low - first : high - first] = np.frombuffer(part[low - at : high - at], np.uint8)
+            data = stream.read(end)
+            if len(data) < end:
+                raise InputError(f"{self._promise(promised)}, it has only {len(data)}; fetch it again")
             if end == promised and stream.read(1):
                 raise InputError(f"{self._promise(promised)}, it has more; fetch it again")
-        if end == promised and digest.hexdigest() == CHECKSUMS[self._name]:
-            return adopted(rows), []
-        told = f" (SHA-256 {digest.hexdigest()})" if end == promised else ""
-        return adopted(rows), [f"{self._path.name} is not the original file of MNIST{told}"]
+        rows = np.frombuffer(data, np.uint8, (chosen.stop - chosen.start) * size, chosen.start * size)
+        rows = adopted(rows.reshape(-1, *self.shape[1:]))
+        digest = sha256(self._head + data).hexdigest()
+        if end == promised and digest == CHECKSUMS[self._name]:
+            return rows, []
+        told = f" (SHA-256 {digest})" if end == promised else ""
+        return rows, [f"{self._path.name} is not the original file of MNIST{told}"]
 
     def _promise(self, promised: int) -> str:
         return f"its head promises {promised} bytes ({' x '.join(map(str, self.shape))})"
