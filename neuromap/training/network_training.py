@@ -9,6 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding
 from neuromap.encoding.input_tables import input_encodings, require_labelled_nodes
@@ -29,17 +31,13 @@ from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.loss_over_time import LossOverTime
 from neuromap.training.options.node_settings import node_settings
-from neuromap.training.options.training_options import (
-    TrainingOptions,
-    memory_told,
-    require_device,
-    require_torch,
-)
+from neuromap.training.options.training_options import TrainingOptions, memory_told, require_device, require_torch
 from neuromap.training.training_result import EpochFigures, LearnedGates, PatternAccuracy, TrainingResult, frame_times
 
 if TYPE_CHECKING:
     from neuromap.training.torch.gates import Learning
-    from neuromap.training.torch.train import Progress
+    from neuromap.training.torch.rollout_model import RolloutModel
+    from neuromap.training.torch.train import Batches, Progress, Run
 
 _MEASURED_SEED = 2**31
 """Offset of the noise seed for measured images, so that it differs from all seeds of training."""
@@ -108,9 +106,8 @@ def train_network(
     require_device(options)
     check_images(network, images)
     over_time, learning = objective_of(rollout, rollouts, options, None)
-    from neuromap.training.torch.measure_frames import correct_by_frame
     from neuromap.training.torch.rollout_model import RolloutModel
-    from neuromap.training.torch.train import Run, batches_of, train
+    from neuromap.training.torch.train import Run, batches_of
 
     encoding = _encoding(network)
     encoding = replace(encoding, seen=encoding.range_for(images["train"], images["train"].seen))
@@ -133,24 +130,49 @@ def train_network(
         classes=len(shown.classes),
         task=task_of(patterns, images, learning, executions_that_count(rollouts, shown, over_time)),
     )
-    part = "test" if "test" in images else "validation"
-    measured = shown_as(images[part], size=256, seed=_MEASURED_SEED + options.seed)
     with memory_told(options):
         model = RolloutModel(network, options.seed)
-        done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
-        patterns = called_patterns(done.patterns, patterns)
-        executions = [one.execution for one in rollouts]
-        done_of = [Rollout(network, p, execution) for p, execution in zip(patterns, executions, strict=True)]
-        frames = frames_to_measure(over_time, done_of, options)
-        found = [correct_by_frame(model, one, measured, frames, len(shown.classes)) for one in done_of]
-    first, *others = map(accuracy_under, patterns, found, executions)
+        measure = partial(shown_as, size=256, seed=_MEASURED_SEED + options.seed)
+        return trained_result(model, run, options, rollouts, images, measure, checkpoint, progress)[0]
+
+
+def trained_result(
+    model: RolloutModel,
+    run: Run,
+    options: TrainingOptions,
+    rollouts: Sequence[Rollout],
+    images: Mapping[str, ImageSet],
+    measure: Callable[[ImageSet], Batches],
+    checkpoint: str | Path | None,
+    progress: Callable[..., None],
+    asked: TrainingOptions | None = None,
+) -> tuple[TrainingResult, Progress]:
+    """Train a model and measure its accuracy on the batches that ``measure`` makes; return the result and the run."""
+    # rollouts: as asked; if all frames are equal, those of the run are a single one, of a single frame, and ``asked``
+    # are the options that say how many there are
+    from neuromap.training.torch.train import correct_by_frame, train
+
+    done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
+    patterns = called_patterns(done.patterns, [one.pattern for one in run.rollouts])
+    trained = [
+        Rollout(pattern.network, pattern, one.execution) for pattern, one in zip(patterns, rollouts, strict=False)
+    ]
+    frames = frames_to_measure(run.over_time, trained, options)
+    part = "test" if "test" in images else "validation"
+    measured = measure(images[part])
+    model.eval()
+    found = [correct_by_frame(model, one, measured, frames, run.classes) for one in trained]
+    if asked is not None:
+        found = [np.resize(found[0], asked.frames)] * len(rollouts)
+    shown = rollouts if run.learning is None else trained
+    first, *others = map(accuracy_under, shown, found)
     return TrainingResult(
-        network=network.name,
+        network=rollouts[0].network.name,
         pattern=first.pattern,
-        data=shown.name,
-        output=network.outputs[0],
-        options=options,
-        parameters=sum(parameter.numel() for _, parameter in model.tensors()),
+        data=images["train"].name,
+        output=rollouts[0].network.outputs[0],
+        options=options if asked is None else asked,
+        parameters=model.count_trained(),
         history=history_of(done),
         times=first.times,
         part=part,
@@ -158,19 +180,18 @@ def train_network(
         accuracy=first.accuracy,
         others=tuple(others),
         classes=run.classes,
-        learned=None if learning is None else learned_gates(patterns[0], done),
-        execution=executions[0],
-    )
+        at_bounds=model.share_at_bounds(),
+        learned=None if run.learning is None else learned_gates(patterns[0], done),
+        execution=rollouts[0].execution,
+    ), done
 
 
-def accuracy_under(pattern: RolloutPattern, found: Iterable[float], execution: str = "windowed") -> PatternAccuracy:
+def accuracy_under(rollout: Rollout, found: Iterable[float]) -> PatternAccuracy:
     """Combine measured accuracies by frame with the times at which the frames are known."""
     accuracy = tuple(round(float(a), 6) for a in found)
-    output = pattern.network.outputs[0]
-    times = frame_times(
-        Rollout(pattern.network, pattern, execution), output, first_frame(pattern, output), len(accuracy)
-    )
-    return PatternAccuracy(call_pattern(pattern), times, accuracy)
+    output = rollout.network.outputs[0]
+    times = frame_times(rollout, output, first_frame(rollout.pattern, output), len(accuracy))
+    return PatternAccuracy(call_pattern(rollout.pattern), times, accuracy)
 
 
 def executions_that_count(rollouts: Sequence[Rollout], shown: ImageSet, over_time: LossOverTime) -> tuple[str, ...]:
@@ -213,7 +234,7 @@ def require_onset(images: Mapping[str, ImageSet], options: TrainingOptions) -> N
 
 def _require_one_onset(encoding: InputEncoding, patterns: Sequence[RolloutPattern], options: TrainingOptions) -> None:
     """Refuse tracks with preceding frames, or under patterns whose tracks begin in different frames."""
-    from neuromap.training.torch.measure_frames import onset
+    from neuromap.training.torch.train import onset
 
     asked = f'inputs.{encoding.node}.frames: "{encoding.frames}"'
     if encoding.frames != "still" and options.preceding:

@@ -116,9 +116,8 @@ def test_patterns_that_cannot_take_turns_are_told(net, images):
 @pytest.mark.parametrize("pattern", ["streaming", "sequential"])
 def test_frames_before_the_first_response_to_an_image_are_those_of_the_image_before(real, pattern, one_thread):
     """A chain of nodes has no state: what it answers is of the one image or of the other."""
-    from neuromap.training.torch.measure_frames import output_scores
     from neuromap.training.torch.rollout_model import RolloutModel
-    from neuromap.training.torch.train import after_another, onset
+    from neuromap.training.torch.train import after_another, onset, output_scores
 
     nodes = {"I": Node("I", (4, 4, 1)), "H": Node("H", (1, 1, 8)), "O": Node("O", (1, 1, 6))}
     chain = real(Network("chain", nodes, {key: Edge(*key) for key in (("I", "H"), ("H", "O"))}))
@@ -143,7 +142,7 @@ def test_runs_from_before_an_option_was_there_go_on_and_are_known():
 
 
 def test_a_mean_reaches_training_and_its_checkpoints_and_draws_nothing(net, images):
-    from neuromap.training.torch.measure_frames import Batches
+    from neuromap.training.torch.train import Batches
 
     given = replace(net, tables={**net.tables, "inputs": {"I": {"noise": 0.2, "mean": 0.25}}})
     encoding = input_encodings(given)["I"]

@@ -34,8 +34,7 @@ from neuromap.rollout.schedule.cheapest_phases import DelayCost, cost_of
 from neuromap.rollout.schedule.phases import best_in_class
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.loss_over_time import FrameShares, LossOverTime
-from neuromap.training.torch.measure_frames import class_scores, sole_output
-from neuromap.training.torch.rollout_model import RolloutModel
+from neuromap.training.torch.rollout_model import RolloutModel, class_scores, sole_output
 
 _TRAVEL, _FASTEST = 12.0, 0.2
 """Greatest distance that gates and potentials can move in a run with Adam, and the longest step: 12 is certain in

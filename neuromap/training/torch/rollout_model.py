@@ -22,8 +22,7 @@ from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.transforms import Conv, Dense, Identity, Pool
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.training.options.graded_settings import fan_in
-from neuromap.training.options.node_settings import node_settings, weight_shape
+from neuromap.training.options.node_settings import fan_in, node_settings, weight_shape
 
 # ``RolloutModel``: a network with real values, rolled out under any valid pattern.
 #
@@ -49,16 +48,17 @@ class RolloutModel(nn.Module):
         self.network = network
         self.settings = node_settings(network)
         generator = torch.Generator().manual_seed(seed)
-        self._place = {key: f"edge{k}" for k, key in enumerate(network.edges)}
-        self._weights = nn.ParameterDict()
-        for key, edge in network.edges.items():
-            transform = edge.transform
-            if weight_shape(edge) is not None and isinstance(transform, Conv | Dense):
-                self._weights[self._place[key]] = nn.Parameter(_drawn(transform, generator))
-        self._bias = nn.ParameterDict()
-        self._node_place = {name: f"node{k}" for k, name in enumerate(network.nodes)}
-        for name in self.settings:
-            self._bias[self._node_place[name]] = nn.Parameter(torch.zeros(self.bias_shape(name)))
+        self._weights = {
+            key: self._held(nn.Parameter(_drawn(edge.transform, generator)))
+            for key, edge in network.edges.items()
+            if weight_shape(edge) is not None and isinstance(edge.transform, Conv | Dense)
+        }
+        self._bias = {name: self._held(nn.Parameter(torch.zeros(self.bias_shape(name)))) for name in self.settings}
+
+    def _held(self, parameter: nn.Parameter) -> nn.Parameter:
+        """Register a parameter; names of nodes and edges are none of attributes, as PyTorch wants."""
+        self.register_parameter(f"parameter{len(self._parameters)}", parameter)
+        return parameter
 
     @property
     def device(self) -> torch.device:
@@ -74,20 +74,27 @@ class RolloutModel(nn.Module):
 
     def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
         """Yield all parameters by name: ``"A -> B"`` for weights, ``"A.bias"`` for biases."""
-        for key, edge in self.network.edges.items():
-            if self._place[key] in self._weights:
-                yield edge.label, self._weights[self._place[key]]
-        for name in self.settings:
-            yield f"{name}.bias", self._bias[self._node_place[name]]
+        for key, weights in self._weights.items():
+            yield self.network.edges[key].label, weights
+        for name, bias in self._bias.items():
+            yield f"{name}.bias", bias
+
+    def count_trained(self) -> int:
+        """Count weights and biases."""
+        return sum(parameter.numel() for _, parameter in RolloutModel.tensors(self))
+
+    def share_at_bounds(self) -> float | None:
+        """Return the fraction of latent weights at a bound; ``None`` if weights have no bounds."""
+        return None
 
     def weight(self, key: EdgeKey) -> Tensor | None:
         """Weights of an edge as used, in the layout of the weights file; ``None`` if they are fixed."""
-        return self._weights.get(self._place[key], None)
+        return self._weights.get(key)
 
     def activate(self, name: str, sums: Tensor) -> Tensor:
         """Compute the values of a node from the sums of its edges, shape (batch, rows, columns, features)."""
         settings = self.settings[name]
-        values = _ACTIVATIONS[settings.activation](sums + self._bias[self._node_place[name]])
+        values = _ACTIVATIONS[settings.activation](sums + self._bias[name])
         return functional.dropout(values, settings.dropout, self.training) if settings.dropout else values
 
     def window(
@@ -202,6 +209,18 @@ class RolloutModel(nn.Module):
                 )
                 now[name] = self.activate(name, of_frame[name][i] + _added(inside))
         return {name: torch.stack([frame[name] for frame in frames]) for name in stage.nodes}
+
+
+def sole_output(model: RolloutModel) -> str:
+    """Return the output that classes are read from, the first in the network file."""
+    return model.network.outputs[0]
+
+
+def class_scores(output: Tensor, classes: int) -> Tensor:
+    """Sum the neurons that vote for each class: neuron n votes for class n // (size / classes)."""
+    # shapes: output (..., rows, columns, features); returns (..., classes)
+    flat = output.flatten(-3)
+    return flat if flat.shape[-1] == classes else flat.unflatten(-1, (classes, -1)).sum(-1)
 
 
 def _added(parts: Iterator[Tensor]) -> Tensor:
