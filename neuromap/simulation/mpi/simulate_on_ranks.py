@@ -65,7 +65,7 @@ def simulate_on_ranks(
         waiting: start scripts with ``python -m mpi4py``, which then ends all ranks.
     """
     load = _loader(exchange, EngineChoice(engine, threads, noise_seed))
-    trace = record_run(program, frames, load, record, progress, checkpoints or Checkpoints())
+    trace = record_run(program, frames, load, record, progress, checkpoints)
     return trace if exchange.rank == 0 else None
 
 
@@ -94,7 +94,6 @@ def simulate_on_ranks_to_file(
     path = path_given("simulate_on_ranks_to_file", path)
     asked = dict(how)
     choice = EngineChoice(asked.pop("engine", "fast"), asked.pop("threads", 1), asked.pop("noise_seed", 0))
-    asked["checkpoints"] = asked.get("checkpoints") or Checkpoints()
     load = _loader(exchange, choice)
     if exchange.rank > 0:
         for _ in prepare_run(program, frames, load, **asked).chunks:

@@ -169,8 +169,8 @@ def simulate(
     """
     refuse_swapped("simulate(program, frames)", program, ChipProgram, frames)
     needs("simulate", program, ChipProgram)
-    asked = _check("simulate", record, checkpoints)
-    return record_run(program, frames, EngineChoice(engine, threads, noise_seed), record, progress, asked)
+    _check("simulate", record, checkpoints)
+    return record_run(program, frames, EngineChoice(engine, threads, noise_seed), record, progress, checkpoints)
 
 
 def simulate_to_file(
@@ -212,18 +212,16 @@ def simulate_to_file(
     """
     path = path_given("simulate_to_file", path)
     needs("simulate_to_file", program, ChipProgram)
-    asked = _check("simulate_to_file", record, checkpoints)
+    _check("simulate_to_file", record, checkpoints)
     choice = EngineChoice(engine, threads, noise_seed)
-    return write_run(path, lambda: prepare_run(program, frames, choice, record, progress, asked))
+    return write_run(path, lambda: prepare_run(program, frames, choice, record, progress, checkpoints))
 
 
-def _check(where: str, record: Recording | None, checkpoints: Checkpoints | None) -> Checkpoints:
+def _check(where: str, record: Recording | None, checkpoints: Checkpoints | None) -> None:
     if record is not None:
         needs(f"{where}: record", record, Recording)
-    if checkpoints is None:
-        return Checkpoints()
-    needs(f"{where}: checkpoints", checkpoints, Checkpoints)
-    return checkpoints
+    if checkpoints is not None:
+        needs(f"{where}: checkpoints", checkpoints, Checkpoints)
 
 
 def write_run(path: Path, prepare: Callable[[], RecordedRun]) -> FrameCounts:
@@ -244,7 +242,6 @@ def write_run(path: Path, prepare: Callable[[], RecordedRun]) -> FrameCounts:
 # Most memory for the recorded spikes, or potentials, of a run.
 _MAX_BYTES = 2**32
 _SPIKE_BYTES = 24
-_NONE = Checkpoints()
 
 
 def prepare_run(
@@ -253,7 +250,7 @@ def prepare_run(
     choice: EngineChoice | Callable[[ChipProgram], Loaded],
     record: Recording | None = None,
     progress: Callable[[int, int], object] | None = None,
-    checkpoints: Checkpoints = _NONE,
+    checkpoints: Checkpoints | None = None,
 ) -> RecordedRun:
     """Load a program and get ready to run it; see :func:`neuromap.simulation.run.simulate.simulate`."""
     # ``choice`` may be a function that loads the program: ranks do so in their own way.
@@ -265,7 +262,7 @@ def prepare_run(
         loaded = choice(program)
     recording, n_frames = Recording() if record is None else record, frame_count(checked)
     recorder = Recorder(program, recording, n_frames)
-    if checkpoints == _NONE:
+    if checkpoints is None or checkpoints == Checkpoints():
         chunks = run_chunks(loaded.chip, FedFrames(loaded.fed, checked), recorder, progress, agree=loaded.agree)
     else:
         chunks = resumable_chunks(loaded, checked, recorder, recording, checkpoints, progress)
@@ -303,7 +300,7 @@ def record_run(
     choice: EngineChoice | Callable[[ChipProgram], Loaded],
     record: Recording | None = None,
     progress: Callable[[int, int], object] | None = None,
-    checkpoints: Checkpoints = _NONE,
+    checkpoints: Checkpoints | None = None,
 ) -> Trace:
     """Run a program and record it in memory; see :func:`neuromap.simulation.run.simulate.simulate`."""
     run = prepare_run(program, frames, choice, record, progress, checkpoints)
