@@ -148,26 +148,19 @@ def train_for_chip(
         model, to_network = _model(task, run, chip, images["train"].shape)
         if start is not None:
             run = replace(run, task={**run.task, "start": take_weights(Path(start), model)})
-        asked = None if task.options is options else options
         result, done = network_training.trained_result(
-            model, run, task.options, task.rollouts, images, measured, checkpoint, progress, asked
+            model, run, task.options, options, task.rollouts, images, measured, checkpoint, progress
         )
     made = to_network(model)
     if task.learning is not None:
         made = replace(made, patterns={**made.patterns, LEARNED: done.patterns[0].streaming_edges})
     # reports say by the frames why later ones are worse; other images are read in the units and classes of these
     told = {**made.tables.get("training", {}), "frames": task.options.frames, "classes": run.classes}
-    tables = {**_with_range(made, task.shown), "training": told}
+    tables, inputs = {**made.tables, "training": told}, made.tables.get("inputs", {})
+    table, seen = inputs.get(task.shown.node, {}), task.shown.seen
+    if seen not in (None, PIXELS) and "seen" not in table:  # the range of the images, unless they are pixels
+        tables["inputs"] = {**inputs, task.shown.node: {**table, "seen": seen}}
     return ChipTraining(replace(made, tables=tables), task.lines, result)
-
-
-def _with_range(network: Network, shown: InputEncoding) -> Mapping[str, Any]:
-    """Return the tables of a network, with the range of the images that it was trained on, unless they are pixels."""
-    inputs = network.tables.get("inputs", {})
-    table = inputs.get(shown.node, {})
-    if shown.seen in (None, PIXELS) or "seen" in table:
-        return network.tables
-    return {**network.tables, "inputs": {**inputs, shown.node: {**table, "seen": shown.seen}}}
 
 
 def _model(

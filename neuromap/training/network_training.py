@@ -107,20 +107,27 @@ def train_network(
     check_images(network, images)
     over_time, learning = objective_of(rollout, rollouts, options, None)
     from neuromap.training.torch.rollout_model import RolloutModel
-    from neuromap.training.torch.train import Run, batches_of
+    from neuromap.training.torch.train import Batches, Run, onset
 
     encoding = _encoding(network)
     encoding = replace(encoding, seen=encoding.range_for(images["train"], images["train"].seen))
     for each in images.values():
         encoding.check_units(each)
-    _require_one_onset(encoding, patterns, options)
+    asked = f'inputs.{encoding.node}.frames: "{encoding.frames}"'
+    if encoding.frames != "still" and options.preceding:
+        raise InputError(f"{asked}: tracks follow each other without preceding frames; drop preceding")
+    if encoding.frames != "still" and len({*map(onset, patterns)}) > 1:
+        raise InputError(
+            f"{asked}: tracks begin in frame 0 where an edge of {encoding.node} streams, else in frame 1; train "
+            "patterns that agree in this, or each on its own"
+        )
     require_onset(images, options)
     longest = frames_to_measure(over_time, rollouts, options)
     if learning is not None:
         longest = max(longest, over_time.most_frames(network, options.frames))
     shown = images["train"]
     held = images.get("validation")
-    shown_as = partial(batches_of, encoding=encoding, pattern=patterns[0], length=longest)
+    shown_as = partial(Batches, encoding=encoding, run=0 if encoding.frames == "still" else longest)
     run = Run(
         rollouts=rollouts,
         over_time=over_time,
@@ -133,23 +140,22 @@ def train_network(
     with memory_told(options):
         model = RolloutModel(network, options.seed)
         measure = partial(shown_as, size=256, seed=_MEASURED_SEED + options.seed)
-        return trained_result(model, run, options, rollouts, images, measure, checkpoint, progress)[0]
+        return trained_result(model, run, options, options, rollouts, images, measure, checkpoint, progress)[0]
 
 
 def trained_result(
     model: RolloutModel,
     run: Run,
     options: TrainingOptions,
+    asked: TrainingOptions,
     rollouts: Sequence[Rollout],
     images: Mapping[str, ImageSet],
     measure: Callable[[ImageSet], Batches],
     checkpoint: str | Path | None,
     progress: Callable[..., None],
-    asked: TrainingOptions | None = None,
 ) -> tuple[TrainingResult, Progress]:
     """Train a model and measure its accuracy on the batches that ``measure`` makes; return the result and the run."""
-    # rollouts: as asked; if all frames are equal, those of the run are a single one, of a single frame, and ``asked``
-    # are the options that say how many there are
+    # asked, rollouts: as given; if all frames are equal, ``options`` and the run have a single one
     from neuromap.training.torch.train import correct_by_frame, train
 
     done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
@@ -162,7 +168,7 @@ def trained_result(
     measured = measure(images[part])
     model.eval()
     found = [correct_by_frame(model, one, measured, frames, run.classes) for one in trained]
-    if asked is not None:
+    if asked is not options:
         found = [np.resize(found[0], asked.frames)] * len(rollouts)
     shown = rollouts if run.learning is None else trained
     first, *others = map(accuracy_under, shown, found)
@@ -171,7 +177,7 @@ def trained_result(
         pattern=first.pattern,
         data=images["train"].name,
         output=rollouts[0].network.outputs[0],
-        options=options if asked is None else asked,
+        options=asked,
         parameters=model.count_trained(),
         history=history_of(done),
         times=first.times,
@@ -229,20 +235,6 @@ def require_onset(images: Mapping[str, ImageSet], options: TrainingOptions) -> N
         raise InputError(
             f"training: preceding {options.preceding}: {streams[0]} are streams, which begin at their onset; drop "
             "preceding"
-        )
-
-
-def _require_one_onset(encoding: InputEncoding, patterns: Sequence[RolloutPattern], options: TrainingOptions) -> None:
-    """Refuse tracks with preceding frames, or under patterns whose tracks begin in different frames."""
-    from neuromap.training.torch.train import onset
-
-    asked = f'inputs.{encoding.node}.frames: "{encoding.frames}"'
-    if encoding.frames != "still" and options.preceding:
-        raise InputError(f"{asked}: tracks follow each other without preceding frames; drop preceding")
-    if encoding.frames != "still" and len({*map(onset, patterns)}) > 1:
-        raise InputError(
-            f"{asked}: tracks begin in frame 0 where an edge of {encoding.node} streams, else in frame 1; train "
-            "patterns that agree in this, or each on its own"
         )
 
 

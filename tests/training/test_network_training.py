@@ -172,15 +172,14 @@ def test_real_numbers_are_trained_in_the_units_of_the_network(net, images):
 
 @pytest.mark.parametrize(("pattern", "onset"), [("streaming", 0), ("sequential", 1)])
 def test_frames_of_a_track_are_its_consecutive_pictures_from_the_first_that_counts(net, bars, pattern, onset):
-    from neuromap.training.torch.train import batches_of
+    from neuromap.training.torch.train import Batches
 
     drawn, tracks = bars(20, 0), np.repeat([0, 1], [12, 8])
     numbered = np.broadcast_to(np.arange(20, dtype=np.uint8)[:, None, None, None], drawn.images.shape)
     shown = replace(drawn, images=numbered, tracks=tracks)
     given = replace(input_encodings(net)["I"], noise=0.0, frames="track")
-    batches = batches_of(
-        shown, encoding=given, pattern=nm.RolloutPattern.named(net, pattern), length=5, size=4, seed=1, flip=True
-    )
+    batches = Batches(shown, given, 4, 1, flip=True, run=5)
+    batches.begin_at(nm.Rollout(net, pattern))
     assert (len(batches), batches.n_shown) == (3, 12)
     starts = []
     for frames, labels in [*batches.epoch(0, 7), *batches.in_order(7)]:

@@ -24,7 +24,7 @@ from neuromap.simulation.stimulus import check_frames, frame_count
 from neuromap.simulation.trace import checkpoint
 from neuromap.simulation.trace.checkpoint import Checkpoints
 from neuromap.simulation.trace.recording import Potentials, Recording, readout_of
-from neuromap.simulation.trace.trace import FrameCounter, FrameCounts, Trace
+from neuromap.simulation.trace.trace import FrameCounter, FrameCounts, Trace, labels_of
 from neuromap.simulation.trace.trace_file import Chunk, RecordedRun, hdf5_writer
 
 # Most ticks of a run on events, whose table of ticks then takes 2 GiB.
@@ -268,13 +268,7 @@ def prepare_run(
         chunks = resumable_chunks(loaded, checked, recorder, recording, checkpoints, progress)
     nothing = np.zeros(0, dtype=np.int32)
     header = Trace(
-        name=program.name,
-        pattern=program.pattern,
-        execution=program.execution,
-        nodes=recorder.neurons.nodes,
-        period=program.period,
-        n_frames=n_frames,
-        n_ticks=recorder.n_ticks,
+        **labels_of(program, recorder.neurons.nodes, n_frames, recorder.n_ticks),
         tick=nothing.astype(np.int64),
         node=nothing,
         index=nothing,
@@ -374,7 +368,7 @@ def resumable_chunks(
 
     def chunks() -> Iterator[Chunk]:
         if source is not None and loaded.keeps_record:
-            yield from checkpoint.read_parts(source, parts) if writer is None else writer.read(source)
+            yield from checkpoint.read_parts(source, parts, target)
         every = None if checkpoints.path is None else checkpoints.every
         for chunk in run_chunks(loaded.chip, fed, recorder, progress, every, loaded.agree):
             if writer is not None:

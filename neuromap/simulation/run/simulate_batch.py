@@ -25,7 +25,7 @@ from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.tick_run import HostFeed, ticks_to_run
 from neuromap.simulation.stimulus import check_stimuli
 from neuromap.simulation.trace.recording import Readout, Recording, readout_of
-from neuromap.simulation.trace.trace import Batch, FrameClock
+from neuromap.simulation.trace.trace import Batch, FrameClock, labels_of
 
 if TYPE_CHECKING:
     from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide
@@ -195,13 +195,7 @@ def simulate_batch(
             progress(done, known)
     kept = [part.frames for part in found if part.frames is not None]
     return Batch(
-        name=program.name,
-        pattern=program.pattern,
-        execution=program.execution,
-        nodes=job.neurons.nodes,
-        period=program.period,
-        n_frames=n_frames,
-        n_ticks=job.n_ticks(n_frames),
+        **labels_of(program, job.neurons.nodes, n_frames, job.n_ticks(n_frames)),
         spikes_by_frame=np.concatenate(kept) if kept else None,
         spike_counts=np.concatenate([part.counts for part in found]),
         stray_counts=np.concatenate([part.strays for part in found]),

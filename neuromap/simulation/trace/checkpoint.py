@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -249,23 +249,18 @@ class Parts:
         self.checksums.append(write_checked(part_path(self._path, number), {"kind": "part", "number": number}, arrays))
         self._chunks, self._bytes = [], 0
 
-    def read(self, source: Path) -> Iterator[Chunk]:
-        """Read the parts of the checkpoint that a run resumes from; copy them if that is a different one."""
-        for number, chunk in enumerate(read_parts(source, tuple(self.checksums)), start=1):
-            if source.resolve() != self._path.resolve():
-                data = read_bytes(part_path(source, number), "part of a checkpoint", MOST_BYTES, InputError)
-                write_whole(part_path(self._path, number), data)
-            yield chunk
 
-
-def read_parts(source: Path, checksums: tuple[str, ...]) -> Iterator[Chunk]:
-    """Read the parts of a checkpoint, one at a time."""
+def read_parts(source: Path, checksums: Sequence[str], target: Path | None = None) -> Iterator[Chunk]:
+    """Read the parts of a checkpoint, one at a time; copy them beside ``target``, if that is a different one."""
     needed = set(Chunk._fields) - set(Chunk._field_defaults)
     for number, wanted in enumerate(checksums, start=1):
         path = part_path(source, number)
         _, arrays, found = read_checked(path, "part")
         if found != wanted or not needed <= set(arrays) <= set(Chunk._fields):
             raise InputError(f"checkpoint {source}: {path.name} is a part of another run; simulate from tick 0")
+        if target is not None and source.resolve() != target.resolve():
+            data = read_bytes(path, "part of a checkpoint", MOST_BYTES, InputError)
+            write_whole(part_path(target, number), data)
         yield Chunk(**arrays)
 
 

@@ -21,6 +21,7 @@ from neuromap.errors import InputError
 from neuromap.files.messages import counted
 from neuromap.files.sealed import sealed_bytes
 from neuromap.files.whole_file import write_whole
+from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.ports import NodePort
 from neuromap.hardware.program.program_bytes import period_to_file, tick_to_file
 from neuromap.render.value import Card, form
@@ -90,6 +91,11 @@ def frame_counts(trace: Trace) -> FrameCounts:
 
 
 # Trace: recording of a run, with the clock that maps ticks to frames.
+
+
+def labels_of(program: ChipProgram, nodes: tuple[NodePort, ...], n_frames: int, n_ticks: int) -> dict[str, Any]:
+    """Labels of a program's run, for :class:`Trace` and :class:`Batch`."""
+    return vars(RunLabels(program.name, program.pattern, program.execution, nodes, program.period, n_frames, n_ticks))
 
 
 # Labels of a run: the same for one stimulus and for many.

@@ -441,23 +441,6 @@ def _array(value: torch.Tensor) -> NDArray[np.float32]:
     return np.ascontiguousarray(value.detach().cpu().numpy(), dtype=np.float32)
 
 
-def batches_of(
-    images: ImageSet,
-    *,
-    encoding: InputEncoding,
-    pattern: RolloutPattern,
-    length: int,
-    size: int,
-    seed: int,
-    flip: bool = False,
-) -> Batches:
-    """Make batches in code ``real``, following the encoding of the input."""
-    run = 0 if encoding.frames == "still" else length
-    found = Batches(images, encoding, size, seed, flip=flip, run=run)
-    found.begin_at(Rollout(pattern.network, pattern))
-    return found
-
-
 # Preceding images, shown before each image so that a network learns to forget the last one.
 def after_another(frames: Tensor, n_before: int) -> Tensor:
     """Replace the first frames by those of the preceding image in the batch, cyclically."""
