@@ -96,8 +96,8 @@ def _from_pictures(
 
 
 # Batches of CIFAR-10 in its two original formats: red, then green, then blue, each row by row.
+# Most bytes of a batch: original ones have 31 MB.
 MOST_OF_BATCH = 2**28
-"""Most bytes of a batch: original ones have 31 MB."""
 _PIXELS = 3 * 32 * 32
 
 
@@ -158,13 +158,13 @@ def _labels(name: str, labels: NDArray[np.int64], n_classes: int) -> NDArray[np.
 # The standard library lists the instructions of a pickle (``pickletools``). Those that build plain values are
 # followed here; calls are stored as a name and its arguments, and only the names of NumPy's arrays are allowed. So
 # whatever a file contains, nothing is imported and none of its code runs.
+# Marks bytes that Python 3 wrote for an older pickle protocol.
 _ENCODE = "_codecs encode"
-"""Marks bytes that Python 3 wrote for an older pickle protocol."""
+# All allowed names.
 _NAMES = frozenset({
     "numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct", "numpy ndarray", "numpy dtype",
     _ENCODE,
 })  # fmt: skip
-"""All allowed names."""
 
 
 @dataclass
@@ -184,14 +184,13 @@ class _Made:
 
 
 _MARK = object()
+# Fifteen times as many as in a batch of 10,000 images.
 _MOST_INSTRUCTIONS = 2**20
-"""Fifteen times as many as in a batch of 10,000 images."""
+# Most dictionaries, lists, tuples of such, and calls in a pickle; a batch has about ten.
+#
+# This also bounds their nesting, in whatever order they are inserted into each other: Python compares, prints and frees
+# nested values in C, where depth takes stack space.
 _MOST_CONTAINERS = 1000
-"""Most dictionaries, lists, tuples of such, and calls in a pickle; a batch has about ten.
-
-This also bounds their nesting, in whatever order they are inserted into each other: Python compares, prints and frees
-nested values in C, where depth takes stack space.
-"""
 _CONTAINERS = frozenset({"EMPTY_DICT", "EMPTY_LIST", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "LIST", "DICT", "REDUCE"})
 
 

@@ -24,12 +24,12 @@ from neuromap.files.unpacked import Unpacked, most_unpacked
 
 _ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".zip")
 _MOST_BYTES = 2**30
+# Most bytes of a tar file, decompressed: of both parts, with the headers of its members.
 _MOST_TAPE = 2**31
-"""Most bytes of a tar file, decompressed: of both parts, with the headers of its members."""
+# Most files of a set: five times as many as in the largest supported one.
 MOST_MEMBERS = 2**18
-"""Most files of a set: five times as many as in the largest supported one."""
+# Decompressors of tar files, by their first bytes.
 _PACKERS: Mapping[bytes, Callable[[Path], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
-"""Decompressors of tar files, by their first bytes."""
 
 
 @dataclass(frozen=True)

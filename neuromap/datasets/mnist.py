@@ -25,6 +25,7 @@ from neuromap.errors import InputError
 from neuromap.files.messages import show_name
 from neuromap.files.unpacked import most_unpacked
 
+# SHA-256 of the four original files, uncompressed.
 CHECKSUMS: Mapping[str, str] = ReadOnlyMapping(
     {
         "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
@@ -33,18 +34,17 @@ CHECKSUMS: Mapping[str, str] = ReadOnlyMapping(
         "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
     }
 )
-"""SHA-256 of the four original files, uncompressed."""
+# Sizes of these in bytes: a file of another size is not the original, whatever its checksum.
 _SIZES = {
     "train-images-idx3-ubyte": 47_040_016,
     "train-labels-idx1-ubyte": 60_008,
     "t10k-images-idx3-ubyte": 7_840_016,
     "t10k-labels-idx1-ubyte": 10_008,
 }
-"""Sizes of these in bytes: a file of another size is not the original, whatever its checksum."""
 _SHARES = 6
 _MOST_BYTES = 2**30
+# Magic number of files of unsigned bytes, to which the number of axes is added.
 _UNSIGNED_BYTES = 8 << 8
-"""Magic number of files of unsigned bytes, to which the number of axes is added."""
 
 
 def load_mnist(folder: Path, part: str, limit: int | None = None) -> ImageSet:

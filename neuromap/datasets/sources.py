@@ -43,8 +43,8 @@ from neuromap.registry import require_package
 
 _CLASSES = tuple(f"{number:05d}" for number in range(43))
 _SHAPE = (32, 32)
+# Most bytes of all lists: original ones take 2 MB.
 _MOST_OF_LISTS = 2**26
-"""Most bytes of all lists: original ones take 2 MB."""
 _LIST = re.compile(r"GT-\d{5}\.csv")
 _PICTURE = re.compile(r"(\d{1,9})_(\d{1,9})\.ppm")
 
@@ -155,8 +155,8 @@ _KINDS: Mapping[str, _Source] = ReadOnlyMapping(
         "digits": _Source(lambda part, limit: load_digits(part, limit)),
     }
 )
+# Names of sources.
 SCHEMES = tuple(_KINDS)
-"""Names of sources."""
 
 
 def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet:

@@ -18,8 +18,8 @@ from neuromap.render.value import Card
 # Splitting of sets by fixed rules, equal on every machine. The validation part is always taken from the original
 # training images, so the test part is the original one, if there is one.
 
+# Seed of random splits.
 SPLIT_SEED = 2018
-"""Seed of random splits."""
 
 
 def slice_of_part(n_images: int, share: int, part: str, limit: int | None = None) -> slice:
@@ -103,12 +103,12 @@ def cut_tracks(images: ImageSet, start: int, length: int) -> ImageSet:
 # Labelled images of a set.
 
 
+# Parts of every set; the last is read only if requested by name.
 PARTS = ("train", "validation", "test")
-"""Parts of every set; the last is read only if requested by name."""
+# Black and white of pixels, and of networks that name no others.
 PIXELS = (0.0, 1.0)
-"""Black and white of pixels, and of networks that name no others."""
+# Most ticks that a frame of a stream lasts.
 MOST_TICKS = 10_000
-"""Most ticks that a frame of a stream lasts."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -190,8 +190,11 @@ def _checked_arrays(
         if array.ndim != len(places) + 1 or array.shape[-1] != size:
             is_turned = what == "frames" and array.ndim == 2 and len(array) == size
             turned = "; give its transpose, array.T" if is_turned else ""
-            allowed = shapes_allowed(axes, size, shapes.get(name))
-            raise StimulusError(f"{what} of {name}: shape {array.shape}; must be {allowed}{turned}")
+            shape = shapes.get(name)
+            parts = f"rows, columns, features) with {size} neurons" if shape is None else str(shape)[1:]
+            raise StimulusError(
+                f"{what} of {name}: shape {array.shape}; must be ({axes}, {size}) or ({axes}, {parts}{turned}"
+            )
         if (n_frames := array.shape[-2]) < 2:
             raise StimulusError(
                 f"{what} of {name}: {counted(n_frames, 'frame')}; at least 2 are needed (frame 0 and frame 1)"
@@ -365,13 +368,6 @@ def by_neuron(array: NDArray[Any], axes: int, size: int, shape: NodeShape | None
     rows, columns, features = array.shape[axes:]
     fits = rows * columns * features == size if shape is None else (rows, columns, features) == shape
     return array.reshape(*array.shape[:axes], size) if fits else array
-
-
-def shapes_allowed(axes: str, size: int, shape: NodeShape | None) -> str:
-    """Describe the allowed shapes of an input array."""
-    if shape is None:
-        return f"({axes}, {size}) or ({axes}, rows, columns, features) with {size} neurons"
-    return f"({axes}, {size}) or ({axes}, {', '.join(map(str, shape))})"
 
 
 def no_mapping(found: object, sizes: Mapping[str, int], what: str) -> str:

@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from neuromap.training.torch.rollout_model import RolloutModel
     from neuromap.training.torch.train import Batches, Progress, Run
 
+# Offset of the noise seed for measured images, so that it differs from all seeds of training.
 _MEASURED_SEED = 2**31
-"""Offset of the noise seed for measured images, so that it differs from all seeds of training."""
 
+# Requests a pattern learned with the weights; also its name in the resulting network.
 LEARNED = "learned"
-"""Requests a pattern learned with the weights; also its name in the resulting network."""
 
+# Attributes of a transform, except its weights.
 _PARTS = ("kind", "kernel", "stride", "padding", "groups")
-"""Attributes of a transform, except its weights."""
 
 
 def train_network(
@@ -434,8 +434,8 @@ def learned_gates(pattern: RolloutPattern, done: Progress) -> LearnedGates:
     )
 
 
+# Fraction of the epochs in which a pattern is learned; in the others the pattern found is trained.
 _WITH_GATES = 0.6
-"""Fraction of the epochs in which a pattern is learned; in the others the pattern found is trained."""
 
 
 def call_pattern(pattern: RolloutPattern) -> str:

@@ -117,7 +117,11 @@ class MessageEngine:
 
     def run(self, events: engine.HostEvents, watched: Bools | None = None) -> engine.Sent:
         """Run ``events.n_ticks`` ticks from now on; return spikes of the rank's own cores."""
-        listened = None if watched is None else self._listened(watched)
+        listened = None
+        if watched is not None:  # other ranks read more; cached, so that engines recognise the mask
+            if self._heard is None or not np.array_equal(self._heard[0], watched):
+                self._heard = (watched, adopted(watched | self._sends))
+            listened = self._heard[1]
         found: list[engine.Sent] = []
         ahead: int | None = None  # first of the ticks whose spikes are in transit
         for first in range(0, events.n_ticks, self._block):
@@ -134,12 +138,6 @@ class MessageEngine:
         if not found:
             return engine.sent_of(*np.zeros((3 + self._graded, 0), np.int64))
         return engine.joined(found)
-
-    def _listened(self, asked: Bools) -> Bools:
-        """Add the neurons that other ranks read to the watched ones; cached, so that engines recognise the mask."""
-        if self._heard is None or not np.array_equal(self._heard[0], asked):
-            self._heard = (asked, adopted(asked | self._sends))
-        return self._heard[1]
 
     def _fed(self, host: engine.HostEvents, first: int, n_ticks: int) -> engine.HostEvents:
         """Merge the events of the host in some ticks of the run with the spikes that other ranks sent for them."""
@@ -349,7 +347,9 @@ class RemoteWires(ReadOnly, Value):
 def remote_wires(program: ChipProgram, rank_of: Ints, me: int) -> RemoteWires:
     """Find the wires from a rank to others; reads only the targets of its own cores."""
     # shapes: rank_of (C,)
-    cores, local = np.flatnonzero(rank_of == me), numbers_on_ranks(rank_of)
+    cores, order = np.flatnonzero(rank_of == me), np.argsort(rank_of, kind="stable")
+    local = np.empty(len(rank_of), np.int64)  # number of every core on its rank
+    local[order] = rank_in_run(rank_of[order])
     parts = [_remote_wires(program, rank_of, local, cores[k : k + AT_ONCE]) for k in range(0, len(cores), AT_ONCE)]
     return RemoteWires(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
@@ -366,14 +366,6 @@ def _remote_wires(program: ChipProgram, rank_of: Ints, local: Ints, cores: Ints)
         raise ProgramError(f"{origin}: a target has an axon or a delay that there is not; load it with load_program")
     neuron = local[cores[sent.spike[remote] // neurons]] * neurons + sent.spike[remote] % neurons
     return neuron, rank_of[core], local[core], axon, delay
-
-
-def numbers_on_ranks(rank_of: Ints) -> Ints:
-    """Rank-local number of every core, shape (C,)."""
-    local = np.empty(len(rank_of), np.int64)
-    order = np.argsort(rank_of, kind="stable")
-    local[order] = rank_in_run(rank_of[order])
-    return local
 
 
 def program_of_cores(program: ChipProgram, cores: Ints) -> ChipProgram:

@@ -358,9 +358,14 @@ def resumable_chunks(
             )
         try:
             loaded.chip.restore(found.state)
-            recorder.go_on_from(found.counts)
         except InputError as error:
             raise InputError(f"checkpoint {source}: {error}") from None
+        if recorder.counts is not None:
+            if found.counts is None or found.counts.shape != recorder.counts.shape:
+                raise InputError(
+                    f"checkpoint {source}: lacks the counts of spikes that are recorded; simulate from tick 0"
+                )
+            recorder.counts[:] = found.counts
         parts = found.parts
     target = None if checkpoints.path is None or not loaded.keeps_record else Path(checkpoints.path)
     writer = None if target is None else checkpoint.Parts(target, parts)
@@ -410,14 +415,6 @@ class Recorder:
         self.n_ticks = ticks_to_run(program, n_frames, (*self.neurons.nodes, *self.potential_neurons.nodes))
         # Output spikes are kept only as long as without other recorded nodes, so that these do not affect them.
         self._outputs_end = ticks_to_run(program, n_frames)
-
-    def go_on_from(self, counts: NDArray[np.int64] | None) -> None:
-        """Continue counting spikes from a checkpoint."""
-        if self.counts is None:
-            return
-        if counts is None or counts.shape != self.counts.shape:
-            raise InputError("lacks the counts of spikes that are recorded; simulate from tick 0")
-        self.counts[:] = counts
 
     def run(self, chip: Engine, events: HostEvents) -> Chunk:
         """Run some ticks on the host's events, and return what is recorded."""

@@ -228,11 +228,13 @@ def run_parts(
     try:
         for portion in portions:
             frames, n_stimuli, n_frames = check_stimuli(portion, job.program, n_frames or None)
-            each = _side_by_side(job, chips, n_stimuli, n_frames, n_threads)
+            each, n_ticks = _side_by_side(job, chips, n_stimuli, n_frames, n_threads), job.n_ticks(n_frames)
             if each and plan is None:
-                plan = job.feed.plan(job.program.nodes, n_frames, job.n_ticks(n_frames))
+                plan = job.feed.plan(job.program.nodes, n_frames, n_ticks)
             planned = plan if each else None
-            each = each or max(1, min(_part_stimuli(job, n_frames), n_stimuli // (4 * n_threads)))
+            visits = max(_LONG_STIMULI, _PART_VISITS // (max(1, n_ticks) * job.program.n_cores))
+            values = _PART_VALUES // max(n_frames * job.n_columns, n_ticks * len(job.feed), 1)
+            each = each or max(1, min(_PART_STIMULI, visits, values, n_stimuli // (4 * n_threads)))
             for start in range(0, n_stimuli, each):
                 some = {name: rows[start : start + each] for name, rows in frames.items()}
                 ahead.append(executor.submit(_run_part, job, chips, some, known + start, planned, stopped))
@@ -255,14 +257,6 @@ def _side_by_side(job: BatchJob, chips: Chips, n_stimuli: int, n_frames: int, n_
     most = chips.stimuli_at_once(-(-n_stimuli // n_threads), job.n_ticks(n_frames), n_values)
     # parts of equal size, equally many for every thread
     return most and -(-n_stimuli // (-(-n_stimuli // (most * n_threads)) * n_threads))
-
-
-def _part_stimuli(job: BatchJob, n_frames: int) -> int:
-    """Most stimuli in a part that runs them one after the other."""
-    n_ticks = max(1, job.n_ticks(n_frames))
-    visits = max(_LONG_STIMULI, _PART_VISITS // (n_ticks * job.program.n_cores))
-    values = _PART_VALUES // max(n_frames * job.n_columns, n_ticks * len(job.feed), 1)
-    return min(_PART_STIMULI, visits, values)
 
 
 def _run_part(

@@ -187,13 +187,13 @@ class _Rows:
 
     start: int
     stop: int
+    # Tick of the turn in which they deliver.
     tick: int
-    """Tick of the turn in which they deliver."""
+    # Input node; None for bias rows, which spike in every frame.
     node: str | None
-    """Input node; None for bias rows, which spike in every frame."""
     index: NDArray[np.int64] | slice
+    # Frame phase + q i arrives in turn i + lag of the clock.
     lag: int
-    """Frame phase + q i arrives in turn i + lag of the clock."""
     first_frame: int
     phase: int
 

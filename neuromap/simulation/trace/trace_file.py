@@ -141,13 +141,6 @@ _LENGTH = len(_SIGN) + 2 * _BYTES + 1
 _PORTION = 2**20
 
 
-def append_digest(path: Path) -> None:
-    """Append the digest of a file to it."""
-    digest = _digest(path, path.stat().st_size)
-    with path.open("ab") as stream:
-        stream.write(digest)
-
-
 def fits_its_digest(path: Path) -> bool:
     """Whether a file fits the digest at its end; also true if there is none."""
     size = path.stat().st_size - _LENGTH
@@ -212,7 +205,9 @@ def hdf5_writer(path: str | Path) -> Iterator[Callable[[RecordedRun], None]]:
                 stream.check()
                 stream.close()
         with _named(path):
-            append_digest(temporary)
+            digest = _digest(temporary, temporary.stat().st_size)
+            with temporary.open("ab") as end:
+                end.write(digest)
             if target.exists():
                 temporary.chmod(target.stat().st_mode & 0o777)
             keep_on_disk([temporary])

@@ -59,10 +59,10 @@ def integers(values: Tensor) -> NDArray[np.int64]:
 # integers are exact in float32 below 2**24, so in evaluation mode the model gives exactly the reference's spikes.
 
 
+# Limit of exact integers in float32: no sum exceeds it, so no threshold needs to.
 _GREATEST_SUM = 2.0**24
-"""Limit of exact integers in float32: no sum exceeds it, so no threshold needs to."""
+# Logarithm of the scale: with ten classes, one whose neurons all fire scores 10 nats more than a silent one.
 _FIRST_SCALE = math.log(100)
-"""Logarithm of the scale: with ten classes, one whose neurons all fire scores 10 nats more than a silent one."""
 
 
 class IntegerModel(RolloutModel):
@@ -269,8 +269,8 @@ class HostLayer(nn.Module):
 
 
 # Normalisation of sums: computed in training, folded into thresholds afterwards.
+# Weight of a batch in the running mean and variance of sums, which cover about the last fifty batches.
 _MOMENTUM = 0.02
-"""Weight of a batch in the running mean and variance of sums, which cover about the last fifty batches."""
 _SMALLEST_VARIANCE = 0.01
 
 

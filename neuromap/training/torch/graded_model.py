@@ -30,14 +30,14 @@ from neuromap.training.torch.frame_model import (
     with_weights,
 )
 
+# A multiplier of 2**14 to 2**15 is within 2**-15 of any factor: less than half a step of a value of 14 bits.
 _BITS_OF_MULTIPLIER = 15
-"""A multiplier of 2**14 to 2**15 is within 2**-15 of any factor: less than half a step of a value of 14 bits."""
+# Times sums of 24 bits, it stays below 2**53, the limit of exact integers in float64.
 _GREATEST_MULTIPLIER = 2**30
-"""Times sums of 24 bits, it stays below 2**53, the limit of exact integers in float64."""
+# Standard deviations of the sums, beyond the offset, within a node's range: under 1 in 10,000 are clipped.
 _DEVIATIONS = 4
-"""Standard deviations of the sums, beyond the offset, within a node's range: under 1 in 10,000 are clipped."""
+# Logarithm of the score of one deviation over all output neurons: 3 nats with ten classes of one neuron.
 _FIRST_SCORE = math.log(30)
-"""Logarithm of the score of one deviation over all output neurons: 3 nats with ten classes of one neuron."""
 
 
 class Units(NamedTuple):

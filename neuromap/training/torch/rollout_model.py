@@ -29,8 +29,8 @@ from neuromap.training.options.node_settings import fan_in, node_settings, weigh
 # It computes :func:`neuromap.reference` with real values: x_v[i] = f(sum over e = (u, v) of W_e x_u[i - R(e)] + b_v)
 # for frames i >= 1, and 0 in frame 0 for all but the inputs (Fischer, Köhler, Pfeil 2018, section 2).
 
+# What each edge reads: the frame R before, or, with a gate per image, a mix of this frame and the one before.
 Reads: TypeAlias = dict[EdgeKey, "int | Tensor"]
-"""What each edge reads: the frame R before, or, with a gate per image, a mix of this frame and the one before."""
 NO_GATES: Mapping[EdgeKey, Tensor] = ReadOnlyMapping({})
 
 _ACTIVATIONS = {"relu": functional.relu, "linear": lambda x: x, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
@@ -125,7 +125,8 @@ class RolloutModel(nn.Module):
                 values |= self._frame_by_frame(stage, r_of, outside)
             else:
                 name = stage.nodes[0]
-                values[name] = _after_blank(self.activate(name, outside[name].flatten(0, 1)), outside[name])
+                frames = self.activate(name, outside[name].flatten(0, 1)).unflatten(0, outside[name].shape[:2])
+                values[name] = torch.cat([torch.zeros_like(frames[:1]), frames])  # after a blank one
         return values
 
     def step(
@@ -247,12 +248,6 @@ def _mixed(now: Tensor, before: Tensor, gate: Tensor) -> Tensor:
     return (1 - gate) * now + gate * before
 
 
-def _after_blank(values: Tensor, like: Tensor) -> Tensor:
-    """Prepend a frame of zeros to frames 1 to W."""
-    frames = values.unflatten(0, like.shape[:2])
-    return torch.cat([torch.zeros_like(frames[:1]), frames])
-
-
 def _shape(node: Node) -> tuple[int, int, int]:
     if node.shape is None:
         node.size  # noqa: B018 - says what is missing
@@ -363,8 +358,8 @@ def _dense(transform: Dense, weight: Tensor, x: Tensor) -> Tensor:
     return spread.permute(0, 2, 3, 1, 4).reshape(batch, rows, columns, features)
 
 
+# Limit of exact integers in float32.
 _GREATEST_SUM = 2**24
-"""Limit of exact integers in float32."""
 
 
 class NetworkModel(RolloutModel):

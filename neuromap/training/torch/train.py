@@ -110,8 +110,8 @@ def train(
     return progress
 
 
+# Epochs after which a network that learns is better than chance, whatever the schedule.
 _FIRST_EPOCHS = 5
-"""Epochs after which a network that learns is better than chance, whatever the schedule."""
 
 
 def _tell_stall(progress: Progress, run: Run, options: TrainingOptions) -> None:
@@ -244,8 +244,8 @@ class CapturedSteps:
         return graph, shown, named, loss, found
 
 
+# Steps before a capture, as PyTorch requires, in which libraries choose their kernels.
 _WARM_UPS = 3
-"""Steps before a capture, as PyTorch requires, in which libraries choose their kernels."""
 
 
 def _figures(progress: Progress) -> str:
