@@ -45,13 +45,10 @@ class RandomFrames(Card):
     )
 
 
-_ANY = RandomFrames()
-
-
 def choose_frames(
     source: Network | ChipProgram,
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
-    random: RandomFrames = _ANY,
+    random: RandomFrames | None = None,
 ) -> tuple[dict[str, NDArray[np.bool_]], dict[str, Any]]:
     """Take the given frames, read them from a file, or make random ones; return them with their description."""
     # shapes: frames (n_frames, size); frames (n_frames, size)
@@ -59,8 +56,9 @@ def choose_frames(
 
     stimulus: dict[str, Any] = {"kind": "given"}
     if frames is None:
-        frames = random_frames(source, random.n_frames, density=random.density, seed=random.seed)
-        stimulus = {"kind": "random", "seed": random.seed, "density": random.density}
+        asked = RandomFrames() if random is None else random
+        frames = random_frames(source, asked.n_frames, density=asked.density, seed=asked.seed)
+        stimulus = {"kind": "random", "seed": asked.seed, "density": asked.density}
     elif isinstance(frames, (str, Path)):
         stimulus["file"] = str(frames)
         frames = load_frames(frames, source)
@@ -72,7 +70,7 @@ def choose_frames(
 def choose_stimuli(
     source: Network | ChipProgram,
     frames: Mapping[str, ArrayLike] | str | Path | None = None,
-    random: RandomFrames = _ANY,
+    random: RandomFrames | None = None,
     n_stimuli: int = DEFAULT_STIMULI,
 ) -> tuple[tuple[dict[str, NDArray[np.bool_]], ...], dict[str, Any]]:
     """Take the given frames as the only stimulus, or make several random stimuli."""
@@ -80,8 +78,9 @@ def choose_stimuli(
     if type(n_stimuli) is not int or not 1 <= n_stimuli <= MOST_STIMULI:
         raise InputError(f"n_stimuli = {n_stimuli!r}: must be a whole number from 1 to {MOST_STIMULI}")
     first, stimulus = choose_frames(source, frames, random)
-    seeds = range(random.seed + 1, random.seed + n_stimuli) if frames is None else range(0)
-    stimuli = (first, *(choose_frames(source, None, replace(random, seed=seed))[0] for seed in seeds))
+    asked = RandomFrames() if random is None else random
+    seeds = range(asked.seed + 1, asked.seed + n_stimuli) if frames is None else range(0)
+    stimuli = (first, *(choose_frames(source, None, replace(asked, seed=seed))[0] for seed in seeds))
     return stimuli, {**stimulus, "n_stimuli": len(stimuli)}
 
 

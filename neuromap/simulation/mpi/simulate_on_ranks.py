@@ -265,8 +265,8 @@ def gathered_state(
     if currents is not None:
         due = np.append(_renumbered(currents.due, cores), currents.amounts[:, None], axis=1)
         due = gathered_rows(exchange, due)
-        tables = (gathered_table(exchange, table, cores, shape) for table in (currents.current, currents.resting))
-        currents = engines.CurrentState(*tables, due[:, :3], due[:, 3])
+        tables = [gathered_table(exchange, table, cores, shape) for table in (currents.current, currents.resting)]
+        currents = engines.CurrentState(tables[0], tables[1], due[:, :3], due[:, 3])
     return replace(
         part.with_under_way(rows),
         potentials=gathered_table(exchange, part.potentials, cores, shape),
