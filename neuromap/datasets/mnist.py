@@ -103,13 +103,13 @@ class _File:
                 raise InputError(f"{self._promise(promised)}, it has only {len(data)}; fetch it again")
             if end == promised and stream.read(1):
                 raise InputError(f"{self._promise(promised)}, it has more; fetch it again")
-        rows = np.frombuffer(data, np.uint8, (chosen.stop - chosen.start) * size, chosen.start * size)
-        rows = adopted(rows.reshape(-1, *self.shape[1:]))
+        count = chosen.stop - chosen.start
+        rows = np.frombuffer(data, np.uint8, count * size, chosen.start * size).reshape(count, *self.shape[1:])
         digest = sha256(self._head + data).hexdigest()
         if end == promised and digest == CHECKSUMS[self._name]:
-            return rows, []
+            return adopted(rows), []
         told = f" (SHA-256 {digest})" if end == promised else ""
-        return rows, [f"{self._path.name} is not the original file of MNIST{told}"]
+        return adopted(rows), [f"{self._path.name} is not the original file of MNIST{told}"]
 
     def _promise(self, promised: int) -> str:
         return f"its head promises {promised} bytes ({' x '.join(map(str, self.shape))})"
