@@ -225,8 +225,8 @@ def load_gestures(path: Path, asked: Recorded, part: str, limit: int | None = No
             for k, gesture in enumerate(chosen):
                 if gesture.recording == name:
                     here = (events.time >= gesture.start) & (events.time <= gesture.end)
-                    time, *places = (column[here] for column in events)
-                    images[k] = _binned(_Events(time - gesture.start, *places), _DVS, asked)
+                    shown = _Events(events.time[here] - gesture.start, *(column[here] for column in events[1:]))
+                    images[k] = _binned(shown, _DVS, asked)
     return _made("dvs-gesture", asked, part, images, [gesture.label for gesture in chosen], _GESTURES)
 
 
