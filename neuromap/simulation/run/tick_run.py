@@ -238,10 +238,11 @@ class HostFeed:
 
     def _turns(self, rows: _Rows, n_frames: int, first_tick: int, n_ticks: int) -> range:
         """Return the turns in which rows deliver within some ticks."""
-        first, behind = (rows.lag - (rows.phase - frame) // self._per_turn for frame in (rows.first_frame, n_frames))
-        low, high = (-((rows.tick - tick) // self._turn) for tick in (first_tick, first_tick + n_ticks))
-        runs_on = rows.node is None and self._clocks_run_on
-        return range(max(low, first), high if runs_on else min(high, behind))
+        first = rows.lag - (rows.phase - rows.first_frame) // self._per_turn
+        end = -((rows.tick - first_tick - n_ticks) // self._turn)
+        if rows.node is not None or not self._clocks_run_on:
+            end = min(end, rows.lag - (rows.phase - n_frames) // self._per_turn)
+        return range(max(first, -((rows.tick - first_tick) // self._turn)), end)
 
     def plan(self, nodes: Sequence[NodePort], n_frames: int, n_ticks: int) -> FeedPlan:
         """Plan of what any stimulus feeds in its first ``n_ticks`` ticks."""
@@ -288,17 +289,17 @@ class HostFeed:
             if rows.node is None:
                 part[:] = True if constant is None else constant[rows.start : rows.stop]
             else:
-                i, j = ((turn - rows.lag) * step + rows.phase for turn in (arriving.start, arriving.stop))
-                arrive = read(rows.node, slice(i, j, step))
+                i = (arriving.start - rows.lag) * step + rows.phase
+                arrive = read(rows.node, slice(i, i + len(arriving) * step, step))
                 # take needs half the time of an index array among slices
                 part[:] = arrive[..., rows.index] if isinstance(rows.index, slice) else arrive.take(rows.index, axis=2)
 
         counts = np.zeros((n_stimuli, n_ticks), dtype=np.int64)
-        turns = np.arange(end - begin)
         for tick, start, stop in self._of_tick:
-            at = (begin + turns) * length + tick - first_tick
-            mine = (at >= 0) & (at < n_ticks)
-            counts[:, at[mine]] = np.count_nonzero(fed[:, mine, start:stop], axis=2)
+            low, high = -((tick - first_tick) // length), -((tick - first_tick - n_ticks) // length)
+            if low < high:
+                here = fed[:, low - begin : high - begin, start:stop]
+                counts[:, low * length + tick - first_tick :: length] = np.count_nonzero(here, axis=2)
         place = np.flatnonzero(fed)  # several times as fast as nonzero of a table
         column = place % len(self._tick)
         values = None if constant is None else fed.reshape(-1)[place]
