@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.array_types import Bools, Ints
 from neuromap.hardware.program.chip_program import ChipProgram
+from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.noc import traffic
 from neuromap.simulation.noc.delivery import simulate_arrivals
-from neuromap.simulation.run.tick_run import TickSpikes
+from neuromap.simulation.run.tick_run import TickSpikes, run_ticks
 
 _T = TypeVar("_T", bound=np.generic)
 # Neurons whose ways are processed together.
@@ -103,6 +105,21 @@ class TrafficCounter:
         board = np.full(self._board.shape, beyond, values.dtype)
         board[self._window.links] = values
         return board
+
+
+def measure_traffic(
+    program: ChipProgram,
+    frames: Mapping[str, ArrayLike] | None = None,
+    *,
+    n_ticks: int | None = None,
+    choice: EngineChoice = DEFAULT_ENGINE,
+) -> traffic.Traffic:
+    """Run a program and count its traffic on the network-on-chip."""
+    # shapes: frames (n_frames, size)
+    counter = TrafficCounter(program)
+    for spikes in run_ticks(program, frames, n_ticks=n_ticks, choice=choice):
+        counter.add(spikes)
+    return counter.result()
 
 
 def _all_fire(program: ChipProgram, window: traffic.Window, clock: traffic.RouterClock) -> tuple[Ints, int]:

@@ -34,7 +34,7 @@ from neuromap.report.measure_row import core_map
 from neuromap.report.text import distinct_rows
 from neuromap.rollout.schedule.execution import EXECUTIONS
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.cost.activity import measure_activity
+from neuromap.simulation.noc.measure_traffic import measure_traffic
 from neuromap.simulation.stimulus import random_frames
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -99,7 +99,7 @@ def test_every_loaded_link_is_drawn_with_its_peak(networks, patterns, chip, data
     network = data.draw(networks())
     rollout = Rollout(network, data.draw(patterns(network)), "windowed")
     program = map_rollout(rollout, chip(axons=16, neurons=12, delay=(1, 15)))
-    traffic = measure_activity(program, random_frames(network, 5, seed=1)).traffic
+    traffic = measure_traffic(program, random_frames(network, 5, seed=1))
     svg = draw_links(core_map(program), traffic.peak_loads)
     drawn = {(DIRECTIONS.index(m[3]), int(m[2]), int(m[1])): int(m[4]) for m in titles(svg, LINK)}
     loaded = {tuple(k): int(traffic.peak_loads[tuple(k)]) for k in np.argwhere(traffic.peak_loads[:4]).tolist()}
@@ -118,7 +118,7 @@ def test_links_are_drawn_between_routers_that_cores_share():
     edges = {("I", "H"): rng.integers(-1, 3, (60, 6)), ("H", "O"): rng.integers(0, 2, (20, 60))}
     network = build_network({"I": (6, None), "H": (60, 2), "O": (20, 2)}, edges)
     program = map_rollout(Rollout(network, "streaming"), chip)
-    peaks = measure_activity(program, random_frames(network, 5, seed=1)).traffic.peak_loads
+    peaks = measure_traffic(program, random_frames(network, 5, seed=1)).peak_loads
     svg = draw_links(core_map(program), peaks)
     drawn = {(DIRECTIONS.index(m[3]), int(m[2]), int(m[1])): int(m[4]) for m in titles(svg, LINK)}
     assert drawn == {tuple(k): int(peaks[tuple(k)]) for k in np.argwhere(peaks[:4]).tolist()}

@@ -12,7 +12,7 @@ from neuromap.simulation.cost.activity import WorkCounter, measure_activity
 from neuromap.simulation.cost.energy import energy_of
 from neuromap.simulation.engine.engine import make_engine
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.noc.measure_traffic import TrafficCounter
+from neuromap.simulation.noc.measure_traffic import measure_traffic
 from neuromap.simulation.run.tick_run import run_ticks
 
 
@@ -23,19 +23,18 @@ def test_one_run_counts_what_two_runs_count(mixer, seed, period, engine):
     rng = np.random.default_rng(seed)
     frames = {"I": rng.integers(0, 2, (6, 3)), "J": rng.integers(0, 2, (6, 2))}
     activity = measure_activity(program, frames, engine=engine)
-    work, other, counter = WorkCounter(program), make_engine(program, EngineChoice("numpy")), TrafficCounter(program)
+    traffic = measure_traffic(program, frames, choice=EngineChoice(engine))
+    assert np.array_equal(activity.traffic.loads, traffic.loads)
+    work, other = WorkCounter(program), make_engine(program, EngineChoice("numpy"))
     readouts = fed = sent = 0
     read_out = set(zip(program.outputs.core.tolist(), program.outputs.neuron.tolist(), strict=True))
     for spikes in run_ticks(program, frames, choice=EngineChoice(engine)):
         work.add(spikes)
-        counter.add(spikes)
         other.step(spikes.host_cores, spikes.host_axons)
         fired = list(zip(spikes.cores.tolist(), spikes.neurons.tolist(), strict=True))
         readouts += sum(pair in read_out for pair in fired)
         sent += sum(program.target_core[pair] >= 0 for pair in fired)
         fed += len(spikes.host_cores)
-    traffic = counter.result()
-    assert np.array_equal(activity.traffic.loads, traffic.loads)
     assert np.array_equal(activity.work.core_events, work.result().core_events)
     counts = activity.counts
     assert (counts.ticks, counts.chips) == (other.tick, 1)

@@ -14,11 +14,10 @@ from neuromap.mapping.map_rollout import map_rollout
 from neuromap.network.build import build_network
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.simulation.cost.activity import measure_activity
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 from neuromap.simulation.noc.delivery import delivered, simulate_arrivals
-from neuromap.simulation.noc.measure_traffic import TrafficCounter
+from neuromap.simulation.noc.measure_traffic import TrafficCounter, measure_traffic
 from neuromap.simulation.noc.traffic import LinkName, Mesh, RouterClock, ways_of
 from neuromap.simulation.run.tick_run import run_ticks
 from neuromap.simulation.stimulus import random_frames
@@ -112,7 +111,7 @@ def test_what_arrives_is_what_the_engine_receives(make_chip, seed, execution, co
         due = np.unique(due, axis=0)
         assert np.array_equal(due, engine.pending)
 
-    traffic = measure_activity(program, frames, engine="numpy").traffic
+    traffic = measure_traffic(program, frames, choice=NUMPY)
     counts = count_usage(program)
     assert traffic.full_loads[:4].sum() == counts.weighted_hops
     assert route_difference(program, traffic.full_loads, hops=counts.weighted_hops) is None
@@ -151,7 +150,7 @@ def test_ports_carry_spikes_of_mesh_host_and_readout(make_chip, make_program):
         host=[(0, 0, 0, 0, 0, 0), (0, 1, 0, 1, 0, 0)],
         outputs=[(1, 0, 1, 0), (1, 1, 0, 1)],
     )  # fmt: skip
-    traffic = measure_activity(program, {"I": np.ones((3, 2), bool)}, n_ticks=5).traffic
+    traffic = measure_traffic(program, {"I": np.ones((3, 2), bool)}, n_ticks=5)
     assert traffic.host_spikes == 6
     assert traffic.spikes == traffic.hops == traffic.crossings == 3
     assert traffic.readout_spikes == 3 + 3
@@ -170,7 +169,7 @@ def test_figures_of_the_router_make_seconds(make_chip, make_program):
     program = make_program(
         make_chip(router=router), np.zeros((2, 1, 1), bool), leak=1, threshold=1, targets=[(0, 0, 1, 0, 1)]
     )
-    traffic = measure_activity(program, n_ticks=2).traffic
+    traffic = measure_traffic(program, n_ticks=2)
     assert traffic.shortest_tick_cycles == 6
     assert traffic.shortest_tick_seconds == traffic.safe_tick_seconds == traffic.safe_tick_any_seconds
     assert traffic.shortest_tick_seconds == pytest.approx(6e-6)
@@ -178,7 +177,7 @@ def test_figures_of_the_router_make_seconds(make_chip, make_program):
 
 
 def test_a_silent_run_has_absent_figures(make_chip, make_program):
-    traffic = measure_activity(make_program(make_chip(), np.zeros((1, 1, 1), bool)), n_ticks=3).traffic
+    traffic = measure_traffic(make_program(make_chip(), np.zeros((1, 1, 1), bool)), n_ticks=3)
     assert traffic.mean_hops is traffic.busiest_link is traffic.busiest_core_link is None
     assert traffic.shortest_tick_at is traffic.longest_cycle_seconds is None
     assert traffic.shortest_tick_cycles == traffic.safe_tick_any_cycles == 0
@@ -187,7 +186,7 @@ def test_a_silent_run_has_absent_figures(make_chip, make_program):
 def test_the_characterisation_network():
     """A program by hand: every neuron has one axon of its own, so every link into a core carries 256 spikes at most."""
     program = characterisation_program(36, rate_hz=100.0, synapses=16)
-    traffic = measure_activity(program, n_ticks=20).traffic
+    traffic = measure_traffic(program, n_ticks=20)
     ticks = list(run_ticks(program, n_ticks=20))
     assert route_difference(program, traffic.loads, fired_in(program, ticks), hops=traffic.hops) is None
     assert (traffic.full_loads[4:, 0, :36] == 256).all()
@@ -206,7 +205,7 @@ def test_a_board_of_sixteen_chips(make_chip, make_program):
     )  # fmt: skip
     corners = np.array([(0, 0), (255, 0), (255, 255), (0, 255)], np.int32)
     program = replace(program, coordinates=corners)
-    traffic = measure_activity(program, n_ticks=1).traffic
+    traffic = measure_traffic(program, n_ticks=1)
     assert route_difference(program, traffic.loads, hops=traffic.hops) is None
     assert np.array_equal(traffic.loads, traffic.full_loads)
     assert traffic.crossings == count_usage(program).chip_crossings == 4 * (3 + 3 + 6)
