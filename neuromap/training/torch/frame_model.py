@@ -22,7 +22,7 @@ from neuromap.network.network import ENCODER, Network
 from neuromap.network.transforms import Conv, Dense, Pool
 from neuromap.network.weights import StoredWeights
 from neuromap.training.options.node_settings import WEIGHT_KINDS
-from neuromap.training.torch.rollout_model import Reads, RolloutModel, Stage, apply_edge, frames_read
+from neuromap.training.torch.rollout_model import Parameters, Reads, RolloutModel, Stage, apply_edge, frames_read
 
 
 def to_network(model: FrameModel) -> Network:
@@ -70,9 +70,8 @@ class IntegerModel(RolloutModel):
 
     def _take_statistics(self, names: Collection[str]) -> None:
         """Begin with running means and variances of the sums of some nodes."""
-        self._mean, self._variance = {}, {}
-        for name in names:
-            self._mean[name], self._variance[name] = map(self._held, running(self.bias_shape(name)))
+        found = {name: running(self.bias_shape(name)) for name in names}
+        self._mean, self._variance = (Parameters({name: pair[k] for name, pair in found.items()}) for k in (0, 1))
 
     def _from_outside(self, name: str, stage: Stage, r_of: Reads, values: Mapping[str, Tensor]) -> Tensor:
         """Sum like the parent, but omit the frame that no edge reads: half the work in windows of one frame."""

@@ -29,6 +29,7 @@ from neuromap.training.torch.frame_model import (
     rounded,
     with_weights,
 )
+from neuromap.training.torch.rollout_model import Parameters
 
 # A multiplier of 2**14 to 2**15 is within 2**-15 of any factor: less than half a step of a value of 14 bits.
 _BITS_OF_MULTIPLIER = 15
@@ -74,7 +75,7 @@ class GradedModel(IntegerModel):
             self._check(name)
         trained = [name for name in self.settings if name in self.trained]
         self._take_statistics(trained)
-        self._gain = {name: self._held(self._first_gain(name)) for name in trained}
+        self._gain = Parameters({name: self._first_gain(name) for name in trained})
         votes = math.prod(self.bias_shape(network.outputs[0]))
         self._score = nn.Parameter(torch.tensor([_FIRST_SCORE - math.log(votes)]))
         self._step: dict[str, float] = {}  # latent weight of the integer 1 that the network came with
@@ -141,7 +142,7 @@ class GradedModel(IntegerModel):
     def count_trained(self) -> int:
         """Count weights and biases."""
         biases = (self._bias[name] for name in self.trained)
-        return sum(int(parameter.numel()) for parameter in (*self._weights.values(), *biases))
+        return sum(int(parameter.numel()) for parameter in (*self._weights.parameters(), *biases))
 
     # Weights, latent ones in units of their neuron or feature.
 

@@ -36,6 +36,32 @@ NO_GATES: Mapping[EdgeKey, Tensor] = ReadOnlyMapping({})
 _ACTIVATIONS = {"relu": functional.relu, "linear": lambda x: x, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
 
 
+class Parameters(nn.Module):
+    """Parameters by nodes or edges, whose names are none of attributes, as PyTorch wants; they follow their device."""
+
+    def __init__(self, given: Mapping[Any, nn.Parameter]) -> None:
+        super().__init__()
+        self._names = {key: f"parameter{k}" for k, key in enumerate(given)}
+        for key, parameter in given.items():
+            self.register_parameter(self._names[key], parameter)
+
+    def __getitem__(self, key: Any) -> nn.Parameter:
+        found = self._parameters[self._names[key]]
+        assert found is not None
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._names)
+
+    def get(self, key: Any) -> nn.Parameter | None:
+        """Return a parameter; ``None`` if there is none of this name."""
+        return self[key] if key in self._names else None
+
+    def items(self) -> list[tuple[Any, nn.Parameter]]:
+        """Pairs of node or edge and parameter."""
+        return [(key, self[key]) for key in self]
+
+
 class RolloutModel(nn.Module):
     """A network with trainable weights, shared by all frames."""
 
@@ -48,17 +74,13 @@ class RolloutModel(nn.Module):
         self.network = network
         self.settings = node_settings(network)
         generator = torch.Generator().manual_seed(seed)
-        self._weights = {
-            key: self._held(nn.Parameter(_drawn(edge.transform, generator)))
+        drawn = {
+            key: nn.Parameter(_drawn(edge.transform, generator))
             for key, edge in network.edges.items()
             if weight_shape(edge) is not None and isinstance(edge.transform, Conv | Dense)
         }
-        self._bias = {name: self._held(nn.Parameter(torch.zeros(self.bias_shape(name)))) for name in self.settings}
-
-    def _held(self, parameter: nn.Parameter) -> nn.Parameter:
-        """Register a parameter; names of nodes and edges are none of attributes, as PyTorch wants."""
-        self.register_parameter(f"parameter{len(self._parameters)}", parameter)
-        return parameter
+        self._weights = Parameters(drawn)
+        self._bias = Parameters({name: nn.Parameter(torch.zeros(self.bias_shape(name))) for name in self.settings})
 
     @property
     def device(self) -> torch.device:
