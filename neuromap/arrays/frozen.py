@@ -83,7 +83,9 @@ def freeze_arrays(instance: object) -> None:
             parts = tuple(frozen(part, what) if isinstance(part, np.ndarray) else part for part in value)
             object.__setattr__(instance, name, parts)
         elif hasattr(value, "indptr") and hasattr(value, "indices"):
-            object.__setattr__(instance, name, _frozen_sparse(value, what))
+            # a new sparse array with read-only parts; recognised by its parts, so that SciPy is not needed here
+            locked = (frozen(value.data, what), frozen(value.indices, what), frozen(value.indptr, what))
+            object.__setattr__(instance, name, type(value)(locked, shape=value.shape, copy=False))
 
 
 def refuse_masked(values: Any, what: str, error: type[NeuromapError]) -> None:
@@ -91,12 +93,6 @@ def refuse_masked(values: Any, what: str, error: type[NeuromapError]) -> None:
     parts = values if isinstance(values, list | tuple) else [values]
     if any(isinstance(part, np.ma.MaskedArray) for part in parts):
         raise error(f"{what}: found a masked array; masks have no meaning here, give plain values (array.filled(0))")
-
-
-def _frozen_sparse(matrix: Any, what: str) -> Any:
-    """Return a new sparse array with read-only parts; recognised by its parts, so that SciPy is not needed here."""
-    parts = (frozen(matrix.data, what), frozen(matrix.indices, what), frozen(matrix.indptr, what))
-    return type(matrix)(parts, shape=matrix.shape, copy=False)
 
 
 def _is_locked(array: NDArray[Any]) -> bool:

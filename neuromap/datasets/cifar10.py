@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickletools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -40,7 +40,7 @@ def load_cifar10(path: Path, part: str, limit: int | None = None) -> ImageSet:
             return _from_batches(members, batches, part, limit)
         pictures = {name: _PICTURE.fullmatch(name) for name in pictures_among(names)}
         if any(pictures.values()):
-            return _from_pictures(members, _all_placed(pictures), part, limit)
+            return _from_pictures(members, pictures, part, limit)
     raise InputError(
         "has no batches (data_batch_1.bin or data_batch_1) and no pictures (train/CLASS/NAME.png); give the folder or "
         "the archive that holds them"
@@ -74,16 +74,15 @@ def _from_batches(members: Members, batches: dict[str, str], part: str, limit: i
     return ImageSet("cifar10", part, adopted(images), labels, _CLASSES)
 
 
-def _all_placed(pictures: Mapping[str, re.Match[str] | None]) -> list[re.Match[str]]:
+def _from_pictures(
+    members: Members, pictures: Mapping[str, re.Match[str] | None], part: str, limit: int | None
+) -> ImageSet:
     stray = next((name for name, found in pictures.items() if found is None), None)
     if stray is not None:
         raise InputError(f"picture {show(stray)}: is not in train/CLASS or test/CLASS; move it there, or take it out")
-    return [found for found in pictures.values() if found is not None]
-
-
-def _from_pictures(members: Members, pictures: list[re.Match[str]], part: str, limit: int | None) -> ImageSet:
-    classes = tuple(sorted({found[2] for found in pictures}))
-    own = [found for found in pictures if (found[1].lower() == "test") == (part == "test")]
+    placed = [found for found in pictures.values() if found is not None]
+    classes = tuple(sorted({found[2] for found in placed}))
+    own = [found for found in placed if (found[1].lower() == "test") == (part == "test")]
     own.sort(key=lambda found: (found[3], found[2]))
     own = own[slice_of_part(len(own), _SHARES, part, limit)]
     places = {found[0]: k for k, found in enumerate(own)}
@@ -97,8 +96,8 @@ def _from_pictures(members: Members, pictures: list[re.Match[str]], part: str, l
 
 
 # Batches of CIFAR-10 in its two original formats: red, then green, then blue, each row by row.
+# Most bytes of a batch: original ones have 31 MB.
 MOST_OF_BATCH = 2**28
-"""Most bytes of a batch: original ones have 31 MB."""
 _PIXELS = 3 * 32 * 32
 
 
@@ -159,13 +158,13 @@ def _labels(name: str, labels: NDArray[np.int64], n_classes: int) -> NDArray[np.
 # The standard library lists the instructions of a pickle (``pickletools``). Those that build plain values are
 # followed here; calls are stored as a name and its arguments, and only the names of NumPy's arrays are allowed. So
 # whatever a file contains, nothing is imported and none of its code runs.
+# Marks bytes that Python 3 wrote for an older pickle protocol.
 _ENCODE = "_codecs encode"
-"""Marks bytes that Python 3 wrote for an older pickle protocol."""
+# All allowed names.
 _NAMES = frozenset({
     "numpy.core.multiarray _reconstruct", "numpy._core.multiarray _reconstruct", "numpy ndarray", "numpy dtype",
     _ENCODE,
 })  # fmt: skip
-"""All allowed names."""
 
 
 @dataclass
@@ -185,14 +184,13 @@ class _Made:
 
 
 _MARK = object()
+# Fifteen times as many as in a batch of 10,000 images.
 _MOST_INSTRUCTIONS = 2**20
-"""Fifteen times as many as in a batch of 10,000 images."""
+# Most dictionaries, lists, tuples of such, and calls in a pickle; a batch has about ten.
+#
+# This also bounds their nesting, in whatever order they are inserted into each other: Python compares, prints and frees
+# nested values in C, where depth takes stack space.
 _MOST_CONTAINERS = 1000
-"""Most dictionaries, lists, tuples of such, and calls in a pickle; a batch has about ten.
-
-This also bounds their nesting, in whatever order they are inserted into each other: Python compares, prints and frees
-nested values in C, where depth takes stack space.
-"""
 _CONTAINERS = frozenset({"EMPTY_DICT", "EMPTY_LIST", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "LIST", "DICT", "REDUCE"})
 
 
@@ -235,18 +233,55 @@ def _follow(name: str, argument: Any, stack: list[Any], memo: dict[int, Any]) ->
         stack.append(argument)
     elif name in _NEW:
         stack.append(_NEW[name]())
-    elif name in ("BINPUT", "LONG_BINPUT", "PUT"):
-        memo[argument] = stack[-1]
-    elif name == "MEMOIZE":
-        memo[len(memo)] = stack[-1]
-    elif name in ("BINGET", "LONG_BINGET", "GET"):
-        stack.append(memo[argument])
-    elif name == "GLOBAL":
-        stack.append(_named(argument))
-    elif name in _STEPS:
-        _STEPS[name](stack)
-    elif name not in ("PROTO", "FRAME", "STOP"):
-        raise InputError(f"has the instruction {name}, which no list of images needs; nothing of it was run")
+    elif name in _TUPLES:
+        stack.append(_take(stack, _TUPLES[name]))
+    else:
+        _change(name, argument, stack, memo)
+
+
+def _change(name: str, argument: Any, stack: list[Any], memo: dict[int, Any]) -> None:
+    """Follow an instruction that takes values from the stack, or keeps them."""
+    match name:
+        case "BINPUT" | "LONG_BINPUT" | "PUT":
+            memo[argument] = stack[-1]
+        case "MEMOIZE":
+            memo[len(memo)] = stack[-1]
+        case "BINGET" | "LONG_BINGET" | "GET":
+            stack.append(memo[argument])
+        case "GLOBAL":
+            stack.append(_named(argument))
+        case "STACK_GLOBAL":
+            stack.append(_named(" ".join(_take(stack, 2))))
+        case "TUPLE":
+            stack.append(tuple(_since_mark(stack)))
+        case "LIST":
+            stack.append(_since_mark(stack))
+        case "DICT":
+            stack.append(_pairs(_since_mark(stack)))
+        case "APPENDS":
+            values = _since_mark(stack)
+            stack[-1].extend(values)
+        case "APPEND":
+            (value,) = _take(stack, 1)
+            stack[-1].append(value)
+        case "SETITEMS":
+            values = _since_mark(stack)
+            stack[-1].update(_pairs(values))
+        case "SETITEM":
+            pair = _take(stack, 2)
+            stack[-1].update(_pairs(pair))
+        case "REDUCE":
+            function, arguments = _take(stack, 2)
+            stack.append(arguments[0] if function.name == _ENCODE else _Made(function.name, arguments))
+        case "BUILD":
+            (state,) = _take(stack, 1)
+            if not isinstance(stack[-1], _Made):
+                raise ValueError
+            stack[-1].state = state
+        case "PROTO" | "FRAME" | "STOP":
+            pass
+        case _:
+            raise InputError(f"has the instruction {name}, which no list of images needs; nothing of it was run")
 
 
 def _named(name: str) -> _Named:
@@ -262,11 +297,11 @@ def _is_flat(value: Any) -> bool:
     return isinstance(value, str | bytes)
 
 
-def _keys(keys: list[Any]) -> list[Any]:
-    """Refuse nested keys of dictionaries: hashing them recurses in C."""
-    if not all(isinstance(key, str | bytes | int) for key in keys):
+def _pairs(values: Sequence[Any]) -> dict[Any, Any]:
+    """Make a dictionary; refuse nested keys: hashing them recurses in C."""
+    if not all(isinstance(key, str | bytes | int) for key in values[::2]):
         raise ValueError
-    return keys
+    return dict(zip(values[::2], values[1::2], strict=True))
 
 
 def _since_mark(stack: list[Any]) -> list[Any]:
@@ -289,47 +324,6 @@ def _take(stack: list[Any], count: int) -> tuple[Any, ...]:
     return found
 
 
-def _append_all(stack: list[Any]) -> None:
-    values = _since_mark(stack)
-    stack[-1].extend(values)
-
-
-def _append(stack: list[Any]) -> None:
-    value = stack.pop()
-    stack[-1].append(value)
-
-
-def _set_all(stack: list[Any]) -> None:
-    values = _since_mark(stack)
-    stack[-1].update(zip(_keys(values[::2]), values[1::2], strict=True))
-
-
-def _set(stack: list[Any]) -> None:
-    key, value = _take(stack, 2)
-    stack[-1][_keys([key])[0]] = value
-
-
-def _dictionary(stack: list[Any]) -> None:
-    values = _since_mark(stack)
-    stack.append(dict(zip(_keys(values[::2]), values[1::2], strict=True)))
-
-
-def _name_of_two(stack: list[Any]) -> None:
-    stack.append(_named(" ".join(_take(stack, 2))))
-
-
-def _call(stack: list[Any]) -> None:
-    function, arguments = _take(stack, 2)
-    stack.append(arguments[0] if function.name == _ENCODE else _Made(function.name, arguments))
-
-
-def _build(stack: list[Any]) -> None:
-    state = stack.pop()
-    if not isinstance(stack[-1], _Made):
-        raise ValueError
-    stack[-1].state = state
-
-
 _CONSTANTS = frozenset({
     "INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE",
     "BINUNICODE", "SHORT_BINUNICODE", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8",
@@ -338,18 +332,4 @@ _NEW: Mapping[str, Callable[[], Any]] = ReadOnlyMapping({
     "NONE": lambda: None, "NEWTRUE": lambda: True, "NEWFALSE": lambda: False, "EMPTY_DICT": dict, "EMPTY_LIST": list,
     "EMPTY_TUPLE": tuple, "MARK": lambda: _MARK,
 })  # fmt: skip
-_STEPS: Mapping[str, Callable[[list[Any]], None]] = ReadOnlyMapping({
-    "TUPLE": lambda stack: stack.append(tuple(_since_mark(stack))),
-    "TUPLE1": lambda stack: stack.append(_take(stack, 1)),
-    "TUPLE2": lambda stack: stack.append(_take(stack, 2)),
-    "TUPLE3": lambda stack: stack.append(_take(stack, 3)),
-    "LIST": lambda stack: stack.append(_since_mark(stack)),
-    "DICT": _dictionary,
-    "APPENDS": _append_all,
-    "APPEND": _append,
-    "SETITEMS": _set_all,
-    "SETITEM": _set,
-    "STACK_GLOBAL": _name_of_two,
-    "REDUCE": _call,
-    "BUILD": _build,
-})  # fmt: skip
+_TUPLES: Mapping[str, int] = ReadOnlyMapping({"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3})

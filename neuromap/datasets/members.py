@@ -24,12 +24,12 @@ from neuromap.files.unpacked import Unpacked, most_unpacked
 
 _ENDINGS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".zip")
 _MOST_BYTES = 2**30
+# Most bytes of a tar file, decompressed: of both parts, with the headers of its members.
 _MOST_TAPE = 2**31
-"""Most bytes of a tar file, decompressed: of both parts, with the headers of its members."""
+# Most files of a set: five times as many as in the largest supported one.
 MOST_MEMBERS = 2**18
-"""Most files of a set: five times as many as in the largest supported one."""
+# Decompressors of tar files, by their first bytes.
 _PACKERS: Mapping[bytes, Callable[[Path], Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
-"""Decompressors of tar files, by their first bytes."""
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,12 @@ def _of_archive(path: Path, stack: ExitStack) -> Members:
     stack.enter_context(source)
     tape = stack.enter_context(tarfile.open(fileobj=cast("IO[bytes]", source), mode="r:"))  # noqa: SIM115 - the stack closes it
     files = _by_name((member.name, member) for member in tape if member.isfile())
-    return Members(
-        path, {name: member.size for name, member in files.items()}, lambda name: _of_tape(tape, files[name]), packed
-    )
+
+    def read(name: str) -> bytes:
+        stream = tape.extractfile(files[name])
+        return b"" if stream is None else stream.read()
+
+    return Members(path, {name: member.size for name, member in files.items()}, read, packed)
 
 
 def _by_name(files: Iterable[tuple[str, Any]]) -> dict[str, Any]:
@@ -167,11 +170,6 @@ def _of_zip(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
             f"{show(info.filename)}: has {len(data)} bytes, while the archive says {info.file_size}; fetch it again"
         )
     return data
-
-
-def _of_tape(tape: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    stream = tape.extractfile(member)
-    return b"" if stream is None else stream.read()
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from neuromap.errors import InputError
 from neuromap.files.messages import show_name
 from neuromap.files.unpacked import most_unpacked
 
+# SHA-256 of the four original files, uncompressed.
 CHECKSUMS: Mapping[str, str] = ReadOnlyMapping(
     {
         "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
@@ -33,20 +34,17 @@ CHECKSUMS: Mapping[str, str] = ReadOnlyMapping(
         "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
     }
 )
-"""SHA-256 of the four original files, uncompressed."""
+# Sizes of these in bytes: a file of another size is not the original, whatever its checksum.
 _SIZES = {
     "train-images-idx3-ubyte": 47_040_016,
     "train-labels-idx1-ubyte": 60_008,
     "t10k-images-idx3-ubyte": 7_840_016,
     "t10k-labels-idx1-ubyte": 10_008,
 }
-"""Sizes of these in bytes: a file of another size is not the original, whatever its checksum."""
-_PORTION = 2**20
-
 _SHARES = 6
 _MOST_BYTES = 2**30
+# Magic number of files of unsigned bytes, to which the number of axes is added.
 _UNSIGNED_BYTES = 8 << 8
-"""Magic number of files of unsigned bytes, to which the number of axes is added."""
 
 
 def load_mnist(folder: Path, part: str, limit: int | None = None) -> ImageSet:
@@ -97,22 +95,18 @@ class _File:
         # A file of the original's size is read to its end, for its checksum; others only if the whole part is read.
         size, promised = prod(self.shape[1:]), prod(self.shape)
         may_be_known = len(self._head) + promised == _SIZES[self._name]
-        digest = sha256(self._head)
-        rows = np.empty((chosen.stop - chosen.start, *self.shape[1:]), np.uint8)
-        place, first, last = rows.reshape(-1), chosen.start * size, chosen.stop * size
-        end = promised if may_be_known or is_whole else last
+        end = promised if may_be_known or is_whole else chosen.stop * size
         with self._open() as stream:
             stream.read(len(self._head))
-            for at in range(0, end, _PORTION):
-                part = stream.read(min(_PORTION, end - at))
-                digest.update(part)
-                if at + len(part) < min(at + _PORTION, end):
-                    raise InputError(f"{self._promise(promised)}, it has only {at + len(part)}; fetch it again")
-                low, high = max(at, first), min(at + len(part), last)
-                if low < high:
-                    place[low - first : high - first] = np.frombuffer(part[low - at : high - at], np.uint8)
+            data = stream.read(end)
+            if len(data) < end:
+                raise InputError(f"{self._promise(promised)}, it has only {len(data)}; fetch it again")
             if end == promised and stream.read(1):
                 raise InputError(f"{self._promise(promised)}, it has more; fetch it again")
+        count = chosen.stop - chosen.start
+        rows = np.frombuffer(data, np.uint8, count * size, chosen.start * size).reshape(count, *self.shape[1:])
+        digest = sha256(self._head)
+        digest.update(data)
         if end == promised and digest.hexdigest() == CHECKSUMS[self._name]:
             return adopted(rows), []
         told = f" (SHA-256 {digest.hexdigest()})" if end == promised else ""

@@ -19,10 +19,10 @@ from neuromap.errors import InputError
 from neuromap.options import option
 
 _WHITE = 255
+# Random streams of a part: motion of digits, and spurious events.
 _FLIGHT, _NOISE = 1, 2
-"""Random streams of a part: motion of digits, and spurious events."""
+# Most values of streams made at once: a 64-bit number is drawn for each.
 _AT_ONCE = 2**24
-"""Most values of streams made at once: a 64-bit number is drawn for each."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from neuromap.files.unpacked import read_npz
 
 _MOST_BYTES = 2**30
 _MOST_CLASSES = 2**16
+# Names of images and labels by part, or of the whole set; case-insensitive.
 _PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "train": (("x_train", "y_train"), ("train_images", "train_labels"), ("train_x", "train_y")),
     "validation": tuple(
@@ -32,21 +33,20 @@ _PAIRS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "test": (("x_test", "y_test"), ("test_images", "test_labels"), ("test_x", "test_y")),
     "": (("images", "labels"), ("x", "y"), ("data", "target"), ("data", "labels")),
 }
-"""Names of images and labels by part, or of the whole set; case-insensitive."""
 _DATA = r"(x|y|images?|inputs?|labels?|data|targets?)?"
+# Names of arrays that look like a part: left out, another part would be drawn in its place.
 _LIKE_PART = re.compile(
     rf"{_DATA}[-_. ]*(train(ing)?|val(id(ation)?)?|dev|eval|test(ing)?)[-_. ]*{_DATA}", re.IGNORECASE
 )
-"""Names of arrays that look like a part: left out, another part would be drawn in its place."""
 _FOLDERS = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
+# The test part is a random fifth of a whole set, the validation part a random sixth of the training images.
 _TEST, _VALIDATION = 5, 6
-"""The test part is a random fifth of a whole set, the validation part a random sixth of the training images."""
 _GREY = ("1", "L", "LA")
 _PIXEL = 255
+# By how much shares of classes, in float16 at least, may miss 1.
 _ROUNDING = 1e-3
-"""By how much shares of classes, in float16 at least, may miss 1."""
+# Bounds of the span from black to white, in the float32 with which networks compute.
 _LEAST_SPAN, _MOST_SPAN = float(np.finfo(np.float32).tiny), float(np.finfo(np.float32).max)
-"""Bounds of the span from black to white, in the float32 with which networks compute."""
 
 
 def image_sets(

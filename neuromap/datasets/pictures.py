@@ -19,26 +19,26 @@ from neuromap.errors import InputError
 from neuromap.files.messages import show
 from neuromap.registry import require_package
 
+# File extensions of supported pictures.
 PICTURES = (".jpg", ".jpeg", ".png", ".ppm")
-"""File extensions of supported pictures."""
+# Most pixels of a picture to be resized: those of traffic signs have up to 250 x 250.
 MOST_PIXELS = 2**20
-"""Most pixels of a picture to be resized: those of traffic signs have up to 250 x 250."""
 _OPAQUE = 255
 _FORMATS = ("JPEG", "PNG", "PPM")
+# File extensions of other pictures: left out in silence, they would take images or a class from a set.
 _OTHERS = (
     ".avif", ".bmp", ".gif", ".heic", ".heif", ".jfif", ".jp2", ".jpe", ".pbm", ".pgm", ".pnm", ".svg", ".tga", ".tif",
     ".tiff", ".webp",
 )  # fmt: skip
-"""File extensions of other pictures: left out in silence, they would take images or a class from a set."""
+# Number of its entry in EXIF.
 _ORIENTATION = 0x0112
-"""Number of its entry in EXIF."""
+# What puts a picture upright, by its orientation in EXIF; ``ImageOps`` writes the EXIF anew, and fails at damage.
 _TURNS = ReadOnlyMapping({
     2: "FLIP_LEFT_RIGHT", 3: "ROTATE_180", 4: "FLIP_TOP_BOTTOM", 5: "TRANSPOSE", 6: "ROTATE_270", 7: "TRANSVERSE",
     8: "ROTATE_90",
 })  # fmt: skip
-"""What puts a picture upright, by its orientation in EXIF; ``ImageOps`` writes the EXIF anew, and fails at damage."""
+# Orientations in which rows are stored as columns.
 _LYING = (5, 6, 7, 8)
-"""Orientations in which rows are stored as columns."""
 
 
 def pictures_among(names: Iterable[str]) -> Iterator[str]:

@@ -32,13 +32,13 @@ from neuromap.files.whole_chunks import has_whole_chunks
 from neuromap.options import option
 from neuromap.registry import require_package
 
+# The last sixth of the training recordings is for validation.
 _SHARES = 6
-"""The last sixth of the training recordings is for validation."""
 _UNITS: Mapping[str, int] = ReadOnlyMapping({"us": 1, "ms": 1000, "s": 1_000_000})
 _BIN = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)(us|ms|s)")
 _LONGEST_BIN = 10**9
+# Most bytes of a part's recordings: they are read one at a time, and frames have their own bound.
 _MOST_OF_PART = 2**33
-"""Most bytes of a part's recordings: they are read one at a time, and frames have their own bound."""
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,8 @@ def _of_part(found: list[_Item], part: str, limit: int | None) -> list[_Item]:
 _NMNIST = _Sensor(34, 34, 2)
 _SACCADES = re.compile(r"(?:.*/)?(train|test)/([0-9])/(\d{1,9})\.bin", re.IGNORECASE)
 _BYTES_OF_EVENT = 5
+# Most bytes of a recording: original ones have about 20,000.
 _MOST_OF_SACCADES = 2**24
-"""Most bytes of a recording: original ones have about 20,000."""
 
 
 def load_nmnist(path: Path, asked: Recorded, part: str, limit: int | None = None) -> ImageSet:
@@ -194,10 +194,10 @@ _DVS = _Sensor(128, 128, 2)
 _LISTS: Mapping[bool, str] = ReadOnlyMapping({False: "trials_to_train.txt", True: "trials_to_test.txt"})
 _USER = re.compile(r"(user\d{1,4})_[\w-]{1,100}\.aedat")
 _MOST_OF_LISTS = 2**20
+# Most bytes of a recording: original ones have up to 100 million; in memory they take five times as many.
 _MOST_OF_RECORDING = 2**27
-"""Most bytes of a recording: original ones have up to 100 million; in memory they take five times as many."""
+# Most gestures of a recording: original ones have a dozen.
 _MOST_GESTURES = 1000
-"""Most gestures of a recording: original ones have a dozen."""
 _HEADER_END = b"#!END-HEADER\r\n"
 _MOST_OF_HEADER = 2**16
 _WORDS = ("size", "offset", "overflow", "capacity", "number", "valid")
@@ -224,13 +224,10 @@ def load_gestures(path: Path, asked: Recorded, part: str, limit: int | None = No
             events = aedat_events(name, data)
             for k, gesture in enumerate(chosen):
                 if gesture.recording == name:
-                    images[k] = _binned(_between(events, gesture), _DVS, asked)
+                    here = (events.time >= gesture.start) & (events.time <= gesture.end)
+                    shown = _Events(events.time[here] - gesture.start, *(column[here] for column in events[1:]))
+                    images[k] = _binned(shown, _DVS, asked)
     return _made("dvs-gesture", asked, part, images, [gesture.label for gesture in chosen], _GESTURES)
-
-
-def _between(events: _Events, gesture: _Gesture) -> _Events:
-    chosen = (events.time >= gesture.start) & (events.time <= gesture.end)
-    return _Events(events.time[chosen] - gesture.start, *(column[chosen] for column in events[1:]))
 
 
 def _gestures(names: list[str], read: Callable[[list[str]], dict[str, bytes]], part: str) -> Iterator[_Gesture]:
@@ -332,12 +329,12 @@ _SPOKEN = tuple(
 _FILES: Mapping[bool, str] = ReadOnlyMapping({False: "shd_train.h5", True: "shd_test.h5"})
 _MOST_OF_FILE = 2**31
 _MOST_RECORDINGS = 10**6
+# Most events of a recording: original ones have up to 25,000.
 _MOST_OF_EVENTS = 2**22
-"""Most events of a recording: original ones have up to 25,000."""
+# Bytes that the library and one recording may take besides the frames.
 _BESIDE = 2**28
-"""Bytes that the library and one recording may take besides the frames."""
+# Limits of work for reading: a base for small files, and a least rate for others, several times below usual.
 _SECONDS, _BYTES_A_SECOND = 5.0, 10**6
-"""Limits of work for reading: a base for small files, and a least rate for others, several times below usual."""
 
 
 def load_spoken(path: Path, asked: SpeechRecorded, part: str, limit: int | None = None) -> ImageSet:

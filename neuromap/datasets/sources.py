@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, groupby, pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
@@ -43,8 +43,8 @@ from neuromap.registry import require_package
 
 _CLASSES = tuple(f"{number:05d}" for number in range(43))
 _SHAPE = (32, 32)
+# Most bytes of all lists: original ones take 2 MB.
 _MOST_OF_LISTS = 2**26
-"""Most bytes of all lists: original ones take 2 MB."""
 _LIST = re.compile(r"GT-\d{5}\.csv")
 _PICTURE = re.compile(r"(\d{1,9})_(\d{1,9})\.ppm")
 
@@ -68,14 +68,9 @@ def load_gtsrb(path: Path, part: str, limit: int | None = None) -> ImageSet:
         places = {picture.name: k for k, picture in enumerate(chosen)}
         images = decode_pictures(members.each(places), places, _SHAPE, resize=True)
     labels = np.array([picture.label for picture in chosen], np.int64)
-    return ImageSet("gtsrb", part, images, labels, _CLASSES, tracks=_tracks(chosen))
-
-
-def _tracks(pictures: list[_Listed]) -> NDArray[np.int64]:
-    """Return the number of every picture's track, in order of first appearance."""
-    numbers: dict[tuple[str, int], int] = {}
-    keys = [(picture.folder, picture.track) for picture in pictures]
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], np.int64)
+    numbers: dict[tuple[str, int], int] = {}  # of tracks, in order of first appearance
+    tracks = [numbers.setdefault((picture.folder, picture.track), len(numbers)) for picture in chosen]
+    return ImageSet("gtsrb", part, images, labels, _CLASSES, tracks=np.array(tracks, np.int64))
 
 
 def _pictures_of(members: Members, part: str) -> list[_Listed]:
@@ -89,7 +84,14 @@ def _pictures_of(members: Members, part: str) -> list[_Listed]:
         except csv.Error as reason:
             raise InputError(f"list {show(name)}: is not a table parted by semicolons ({reason})") from None
     listed.sort()
-    _check_there(listed, members.sizes.keys())
+    for one, other in pairwise(listed):
+        if one.name == other.name:
+            raise InputError(f"picture {show(one.name)}: is in the list twice; fetch the set again")
+    for picture in listed:
+        if picture.name not in members.sizes:
+            raise InputError(
+                f"picture {show(picture.name)}: is in the list, but not in the folder; fetch the set again"
+            )
     tracks = [list(track) for _, track in groupby(listed, key=lambda picture: (picture.folder, picture.track))]
     return list(chain.from_iterable(tracks[number] for number in part_of_tracks(len(tracks), part)))
 
@@ -110,17 +112,6 @@ def _listed(name: str, data: bytes, most: int) -> Iterator[_Listed]:
         if not re.fullmatch(r"\d{1,9}", label) or int(label) >= len(_CLASSES):
             raise InputError(f"{where}: found the class {show(label)}; allowed are 0 to {len(_CLASSES) - 1}")
         yield _Listed(str(folder), int(picture[1]), int(picture[2]), str(folder / picture[0]), int(label))
-
-
-def _check_there(listed: list[_Listed], names: Collection[str]) -> None:
-    for one, other in pairwise(listed):
-        if one.name == other.name:
-            raise InputError(f"picture {show(one.name)}: is in the list twice; fetch the set again")
-    for picture in listed:
-        if picture.name not in names:
-            raise InputError(
-                f"picture {show(picture.name)}: is in the list, but not in the folder; fetch the set again"
-            )
 
 
 class _Source(NamedTuple):
@@ -164,8 +155,8 @@ _KINDS: Mapping[str, _Source] = ReadOnlyMapping(
         "digits": _Source(lambda part, limit: load_digits(part, limit)),
     }
 )
+# Names of sources.
 SCHEMES = tuple(_KINDS)
-"""Names of sources."""
 
 
 def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet:
@@ -198,7 +189,10 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
     """
     scheme, place, settings = _source(source)
     kind = _KINDS[scheme]
-    path = _expanded(source, place) if place else None
+    try:
+        path = Path(place).expanduser() if place else None
+    except RuntimeError:  # ~NAME of an unknown user
+        raise InputError(f"{show_name(source)}: there is no home of this name; write the path in full") from None
     if part not in PARTS:
         near = did_you_mean(part, PARTS) if isinstance(part, str) else ""
         raise InputError(f"part {show(part)}: allowed are {', '.join(PARTS)}{near}")
@@ -206,11 +200,8 @@ def load_images(source: str, part: str, *, limit: int | None = None) -> ImageSet
         raise InputError(f"limit = {limit}: must be 1 or more images; leave it out for all")
     try:
         with foreign_boundary(f"files of {scheme}"):
-            given = [
-                *([] if path is None else [path]),
-                *([] if kind.settings is None else [_settings(scheme, settings)]),
-            ]
-            found = kind.load(*given, part, limit)
+            asked = None if kind.settings is None else _settings(scheme, settings)
+            found = kind.load(*(one for one in (path, asked) if one is not None), part, limit)
         if not len(found.images):
             raise InputError(f"part {part} has no images; the set is too small to be split")
     except InputError as error:
@@ -261,13 +252,6 @@ def _is_there(path: Path, asked: Callable[[Path], bool]) -> bool:
         return asked(path)
     except (OSError, ValueError):  # a name that is too long, or contains a null character
         return False
-
-
-def _expanded(source: str, path: str) -> Path:
-    try:
-        return Path(path).expanduser()
-    except RuntimeError:  # ~NAME of an unknown user
-        raise InputError(f"{show_name(source)}: there is no home of this name; write the path in full") from None
 
 
 # The handwritten digits of scikit-learn: 8 x 8 pixels, intensities 0 to 16.

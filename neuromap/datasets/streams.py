@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 Asked = TypeVar("Asked", bound="DataclassInstance")
 
+# Most bytes of a part's frames, as for the files of a part of images.
 MOST_BYTES = 2**30
-"""Most bytes of a part's frames, as for the files of a part of images."""
+# Most frames of a stream.
 MOST_FRAMES = 10_000
-"""Most frames of a stream."""
 _SETTING = re.compile(r"([a-z_]+)=(.*)", re.DOTALL)
 
 

@@ -18,8 +18,8 @@ from neuromap.render.value import Card
 # Splitting of sets by fixed rules, equal on every machine. The validation part is always taken from the original
 # training images, so the test part is the original one, if there is one.
 
+# Seed of random splits.
 SPLIT_SEED = 2018
-"""Seed of random splits."""
 
 
 def slice_of_part(n_images: int, share: int, part: str, limit: int | None = None) -> slice:
@@ -103,12 +103,12 @@ def cut_tracks(images: ImageSet, start: int, length: int) -> ImageSet:
 # Labelled images of a set.
 
 
+# Parts of every set; the last is read only if requested by name.
 PARTS = ("train", "validation", "test")
-"""Parts of every set; the last is read only if requested by name."""
+# Black and white of pixels, and of networks that name no others.
 PIXELS = (0.0, 1.0)
-"""Black and white of pixels, and of networks that name no others."""
+# Most ticks that a frame of a stream lasts.
 MOST_TICKS = 10_000
-"""Most ticks that a frame of a stream lasts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +164,9 @@ class ImageSet(Card):
     def __post_init__(self) -> None:
         freeze_arrays(self)
         if self.images.dtype != np.uint8 or self.images.ndim not in (4, 5):
-            found = f"{self.images.dtype}{list(self.images.shape)}"
+            told = f"{self.images.dtype}{list(self.images.shape)}"
             raise InputError(
-                f"{self.name}: images: found {found}; allowed is uint8 [images, rows, columns, features], of streams "
+                f"{self.name}: images: found {told}; allowed is uint8 [images, rows, columns, features], of streams "
                 "[images, frames, rows, columns, features]"
             )
         self._check_numbers("labels", self.images.shape[:1], f"of the {len(self.images)} images")
@@ -179,8 +179,21 @@ class ImageSet(Card):
                 f"{self.name}: white = {self.white}: must be at most 255 and at least the greatest intensity, "
                 f"{self.images.max(initial=0)}"
             )
-        self._check_tracks()
-        self._check_frames()
+        if self.tracks is not None:
+            self._check_numbers("tracks", self.labels.shape, f"of the {len(self.images)} images")
+            pieces = 1 + np.count_nonzero(np.diff(self.tracks))
+            if len(self.tracks) and pieces != len(np.unique(self.tracks)):
+                raise InputError(f"{self.name}: tracks: one is torn apart; let the pictures of a track stand together")
+        if not 1 <= self.frame_ticks <= MOST_TICKS or (self.frame_ticks > 1 and not self.is_stream):
+            allowed = f"1 to {MOST_TICKS} ticks" if self.is_stream else "1: a still is no stream"
+            raise InputError(f"{self.name}: frame_ticks = {self.frame_ticks}: must be {allowed}")
+        if self.is_stream and not self.n_stream_frames:
+            raise InputError(f"{self.name}: images: streams have no frames; give one or more")
+        if (found := self.frame_labels) is not None:
+            shape = self.images.shape[:2] if self.is_stream else None
+            self._check_numbers("frame_labels", shape, "frame of each stream")
+            if not -1 <= found.min(initial=0) <= found.max(initial=0) < max(1, len(self.classes)):
+                raise InputError(f"{self.name}: frame_labels: allowed are -1 to {len(self.classes) - 1}, a class each")
 
     def joined(self, other: ImageSet) -> ImageSet:
         """Return this part followed by the images of another part of the same set.
@@ -230,27 +243,6 @@ class ImageSet(Card):
             raise InputError(
                 f"{self.name}: {field}: found {found.dtype}{list(found.shape)}; allowed is one of int64 for each {what}"
             )
-
-    def _check_tracks(self) -> None:
-        if self.tracks is None:
-            return
-        self._check_numbers("tracks", self.labels.shape, f"of the {len(self.images)} images")
-        pieces = 1 + np.count_nonzero(np.diff(self.tracks))
-        if len(self.tracks) and pieces != len(np.unique(self.tracks)):
-            raise InputError(f"{self.name}: tracks: one is torn apart; let the pictures of a track stand together")
-
-    def _check_frames(self) -> None:
-        if not 1 <= self.frame_ticks <= MOST_TICKS or (self.frame_ticks > 1 and not self.is_stream):
-            allowed = f"1 to {MOST_TICKS} ticks" if self.is_stream else "1: a still is no stream"
-            raise InputError(f"{self.name}: frame_ticks = {self.frame_ticks}: must be {allowed}")
-        if self.is_stream and not self.n_stream_frames:
-            raise InputError(f"{self.name}: images: streams have no frames; give one or more")
-        found = self.frame_labels
-        if found is None:
-            return
-        self._check_numbers("frame_labels", self.images.shape[:2] if self.is_stream else None, "frame of each stream")
-        if not -1 <= found.min(initial=0) <= found.max(initial=0) < max(1, len(self.classes)):
-            raise InputError(f"{self.name}: frame_labels: allowed are -1 to {len(self.classes) - 1}, a class each")
 
     def _facts(self) -> dict[str, object]:
         return {

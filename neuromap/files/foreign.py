@@ -49,7 +49,7 @@ def file_kind(head: bytes) -> str | None:
     if head.startswith(b"PK\x03\x04"):
         return next((kind for member, kind in _IN_ARCHIVES if member in head), "a zip archive")
     if head[8:9] == b"{" and 0 < int.from_bytes(head[:8], "little") < 2**40:
-        return _kind_of_safetensors(head)
+        return next((kind for sign, kind in _OWN if sign in head), "a safetensors file")
     if head[4:8] == b"TFL3":
         return "a TensorFlow Lite model"
     if head[:1] == b"\x08" and head[1:2] < b"\x20" and head[2:3] in (b"\x12", b"\x1a", b"\x3a", b"\x42"):
@@ -65,14 +65,6 @@ def kind_of_any(head: bytes) -> str | None:
     if kind is None and any(head.startswith(sign) or b"\n" + sign in head for sign in _OF_NETWORKS):
         return "a network file"
     return kind
-
-
-def _kind_of_safetensors(head: bytes) -> str:
-    """Identify a safetensors file, and those that this package writes."""
-    for sign, kind in _OWN:
-        if sign in head:
-            return kind
-    return "a safetensors file"
 
 
 def refuse_foreign(path: Path, expected: str, error: type[InputError]) -> None:

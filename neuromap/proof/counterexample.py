@@ -32,7 +32,7 @@ from neuromap.rollout.cycles.sequential_values import solve_whole
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.reference_frames import reference, reference_batch
-from neuromap.simulation.run.record_run import record_run
+from neuromap.simulation.run.simulate import record_run
 from neuromap.simulation.run.simulate_batch import BatchJob, Chips, run_parts
 from neuromap.simulation.stimulus import fed_sizes
 from neuromap.simulation.trace.recording import Recording

@@ -235,8 +235,7 @@ def named_by_model(rollout: Rollout, images: ImageSet, n_frames: int) -> NDArray
     # shapes: returns (images, n_frames)
     import torch
 
-    from neuromap.training.torch.measure_frames import class_scores
-    from neuromap.training.torch.rollout_model import NetworkModel
+    from neuromap.training.torch.rollout_model import NetworkModel, class_scores
 
     shown, model = ImageFrames.of(rollout, images, n_frames, 0), NetworkModel(rollout.network)
     name = shown.encoding.node

@@ -23,10 +23,10 @@ from .stimulus import input_sizes as input_sizes
 from .stimulus import load_frames as load_frames
 from .stimulus import random_frames as random_frames
 from .stimulus import save_frames as save_frames
-from .trace.batch import Batch as Batch
 from .trace.checkpoint import Checkpoints as Checkpoints
 from .trace.load_trace import load_trace as load_trace
 from .trace.recording import Potentials as Potentials
 from .trace.recording import Readout as Readout
 from .trace.recording import Recording as Recording
+from .trace.trace import Batch as Batch
 from .trace.trace import Trace as Trace

@@ -87,9 +87,12 @@ def choose_stimuli(
 def describe_frames(stimulus: Mapping[str, Any]) -> str:
     """Describe the frames of :func:`choose_frames` in words."""
     if stimulus["kind"] == "random":
-        density = "mixed densities" if stimulus["density"] is None else f"density {stimulus['density']:g}"
-        return f"{stimulus['n_frames']} random frames (seed {stimulus['seed']}, {density})"
+        return f"{stimulus['n_frames']} random frames (seed {stimulus['seed']}, {_density(stimulus)})"
     return f"{stimulus['n_frames']} given frames" + (f" ({stimulus['file']})" if "file" in stimulus else "")
+
+
+def _density(stimulus: Mapping[str, Any]) -> str:
+    return "mixed densities" if stimulus["density"] is None else f"density {stimulus['density']:g}"
 
 
 def describe_stimuli(stimulus: Mapping[str, Any]) -> str:
@@ -98,5 +101,4 @@ def describe_stimuli(stimulus: Mapping[str, Any]) -> str:
     if n_stimuli == 1:
         return f"1 stimulus of {describe_frames(stimulus)}"
     seeds = f"seeds {stimulus['seed']} to {stimulus['seed'] + n_stimuli - 1}"
-    density = "mixed densities" if stimulus["density"] is None else f"density {stimulus['density']:g}"
-    return f"{n_stimuli} stimuli of {stimulus['n_frames']} random frames ({seeds}, {density})"
+    return f"{n_stimuli} stimuli of {stimulus['n_frames']} random frames ({seeds}, {_density(stimulus)})"

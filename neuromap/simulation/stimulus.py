@@ -190,14 +190,17 @@ def _checked_arrays(
         if array.ndim != len(places) + 1 or array.shape[-1] != size:
             is_turned = what == "frames" and array.ndim == 2 and len(array) == size
             turned = "; give its transpose, array.T" if is_turned else ""
-            allowed = shapes_allowed(axes, size, shapes.get(name))
-            raise StimulusError(f"{what} of {name}: shape {array.shape}; must be {allowed}{turned}")
+            shape = shapes.get(name)
+            parts = f"rows, columns, features) with {size} neurons" if shape is None else str(shape)[1:]
+            raise StimulusError(
+                f"{what} of {name}: shape {array.shape}; must be ({axes}, {size}) or ({axes}, {parts}{turned}"
+            )
         if (n_frames := array.shape[-2]) < 2:
             raise StimulusError(
                 f"{what} of {name}: {counted(n_frames, 'frame')}; at least 2 are needed (frame 0 and frame 1)"
             )
         if array.dtype.kind not in "bui":
-            raise StimulusError(f"{what} of {name}: {no_values(array) if name in ranges else no_bits(array)}")
+            raise StimulusError(f"{what} of {name}: dtype {array.dtype}; must be {_allowed(array, name in ranges)}")
         low, high = ranges.get(name, (0, 1))
         if array.dtype.kind != "b" and array.size and (array.min() < low or array.max() > high):
             wrong = tuple(np.argwhere((array < low) | (array > high))[0])
@@ -330,9 +333,7 @@ def load_frames(
     path = path_given("load_frames", path, StimulusError)
     try:
         data = read_bytes(path, "file of frames (safetensors)", _MAX_VALUES, StimulusError)
-        _refuse_other_files(path, data)
-        is_archive = path.suffix == ".npz"
-        frames = read_npz(data, _MAX_VALUES, StimulusError) if is_archive else _read_safetensors(data)
+        frames = read_npz(data, _MAX_VALUES, StimulusError) if path.suffix == ".npz" else _read_safetensors(data)
         return frames if source is None else dict(check_frames(frames, source))
     except OSError as error:
         raise StimulusError(f"{path}: cannot be read ({error.strerror or error})") from None
@@ -340,13 +341,10 @@ def load_frames(
         raise StimulusError(f"{path}: {error}") from None
 
 
-def _refuse_other_files(path: Path, data: bytes) -> None:
-    kind = kind_of_any(data[:HEAD])
-    if kind is not None and "safetensors" not in kind and "frames" not in kind and path.suffix != ".npz":
-        raise StimulusError(f"is {kind}, not a file of frames; save frames with save_frames or NumPy's savez")
-
-
 def _read_safetensors(data: bytes) -> dict[str, NDArray[Any]]:
+    kind = kind_of_any(data[:HEAD])
+    if kind is not None and "safetensors" not in kind and "frames" not in kind:
+        raise StimulusError(f"is {kind}, not a file of frames; save frames with save_frames or NumPy's savez")
     try:
         tensors = load_tensors(data)
     except (SafetensorError, KeyError, ValueError, TypeError):
@@ -372,13 +370,6 @@ def by_neuron(array: NDArray[Any], axes: int, size: int, shape: NodeShape | None
     return array.reshape(*array.shape[:axes], size) if fits else array
 
 
-def shapes_allowed(axes: str, size: int, shape: NodeShape | None) -> str:
-    """Describe the allowed shapes of an input array."""
-    if shape is None:
-        return f"({axes}, {size}) or ({axes}, rows, columns, features) with {size} neurons"
-    return f"({axes}, {size}) or ({axes}, {', '.join(map(str, shape))})"
-
-
 def no_mapping(found: object, sizes: Mapping[str, int], what: str) -> str:
     """Describe what was found instead of a mapping of arrays, and what to give."""
     first = next(iter(sizes), "I")
@@ -389,16 +380,11 @@ def no_mapping(found: object, sizes: Mapping[str, int], what: str) -> str:
     return f'found {type(found).__name__}; give a mapping of input node to array: {{"{first}": {what}}}'
 
 
-def no_values(array: NDArray[Any]) -> str:
-    """Explain how to turn an array of another dtype into values of a graded input."""
-    advice = "; give integers, such as np.rint(array / scale).astype(np.int32)" if array.dtype.kind == "f" else ""
-    return f"dtype {array.dtype}; must be integer{advice}"
-
-
-def no_bits(array: NDArray[Any]) -> str:
-    """Explain how to turn an array of another dtype into bits."""
-    text = f"dtype {array.dtype}; must be bool, or integer with values 0 and 1"
-    if array.dtype.kind != "f":
-        return text
-    whole = bool(((array == 0) | (array == 1)).all())
-    return f"{text}; give {'array.astype(bool)' if whole else 'spikes, such as array > 0.5'}"
+def _allowed(array: NDArray[Any], is_graded: bool) -> str:
+    """Describe the allowed dtypes, and how to turn an array of floats into one."""
+    is_float = array.dtype.kind == "f"
+    if is_graded:
+        return "integer" + ("; give integers, such as np.rint(array / scale).astype(np.int32)" if is_float else "")
+    whole = is_float and bool(((array == 0) | (array == 1)).all())
+    advice = f"; give {'array.astype(bool)' if whole else 'spikes, such as array > 0.5'}" if is_float else ""
+    return f"bool, or integer with values 0 and 1{advice}"

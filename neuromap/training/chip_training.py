@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import networkx as nx
-import numpy as np
-from numpy.typing import NDArray
 
 from neuromap.datasets.tracks import PIXELS, ImageSet
 from neuromap.encoding.frames import InputEncoding
@@ -29,32 +27,12 @@ from neuromap.network.weights import show_shape
 from neuromap.render.value import Card
 from neuromap.rollout.pattern import RolloutPattern
 from neuromap.rollout.schedule.rollout import Rollout
-from neuromap.training.network_training import (
-    LEARNED,
-    LearnedPattern,
-    accuracy_under,
-    called_patterns,
-    executions_that_count,
-    frames_to_measure,
-    history_of,
-    learned_gates,
-    objective_of,
-    require_onset,
-    require_parts,
-    rollouts_of,
-    task_of,
-)
-from neuromap.training.options.graded_settings import widths_of
+from neuromap.training import network_training
+from neuromap.training.network_training import LEARNED, LearnedPattern, require_parts
+from neuromap.training.options import training_options
 from neuromap.training.options.loss_over_time import MEAN, LossOverTime
-from neuromap.training.options.node_settings import ChipChoice, choose_for_chip
-from neuromap.training.options.training_options import (
-    HardwareOptions,
-    TrainingOptions,
-    chosen_options,
-    memory_told,
-    require_device,
-    require_torch,
-)
+from neuromap.training.options.node_settings import ChipChoice, choose_for_chip, widths_of
+from neuromap.training.options.training_options import HardwareOptions, TrainingOptions
 from neuromap.training.training_result import TrainingResult
 
 if TYPE_CHECKING:
@@ -138,10 +116,10 @@ def train_for_chip(
     TrainingError
         If the loss is not finite, or memory does not suffice.
     """
-    rollouts = rollouts_of("train_for_chip", rollout)
+    rollouts = network_training.rollouts_of("train_for_chip", rollout)
     needs("train_for_chip: chip", chip, ChipSpec)
     require_frames(rollouts[0].network, "train", "networks of frame nodes are trained")
-    require_torch("training")
+    training_options.require_torch("training")
     require_parts(images)
     task = _task(rollout, rollouts, chip, images, options, hardware)
     options, hardware = task.asked_for, task.hardware
@@ -151,70 +129,38 @@ def train_for_chip(
             f"training: {asked}: for a chip sums of integers are trained, exact in float32 only, and means that go on "
             f"from step to step; drop {'--graphs' if options.graphs else '--precision'}"
         )
-    require_device(options)
-    from neuromap.training.torch.measure_frames import FrameBatches, correct_by_frame
-    from neuromap.training.torch.train import Run, take_weights, train
+    training_options.require_device(options)
+    from neuromap.training.torch.train import FrameBatches, Run, take_weights
 
-    def measured(part: str) -> FrameBatches:
-        return FrameBatches(images[part], task.shown, replace(options, flip=False), HardwareOptions())
+    def measured(found: ImageSet) -> FrameBatches:
+        return FrameBatches(found, task.shown, replace(options, flip=False), HardwareOptions())
 
     run = Run(
         rollouts=task.trained,
         over_time=task.over_time,
         learning=task.learning,
         batches=FrameBatches(images["train"], task.shown, options, hardware),
-        validation=measured("validation") if "validation" in images else None,
+        validation=measured(images["validation"]) if "validation" in images else None,
         classes=len(images["train"].classes),
         task=task.about,
     )
-    part = "test" if "test" in images else "validation"
-    with memory_told(options):
+    with training_options.memory_told(options):
         model, to_network = _model(task, run, chip, images["train"].shape)
         if start is not None:
             run = replace(run, task={**run.task, "start": take_weights(Path(start), model)})
-        done = train(model, run, task.options, None if checkpoint is None else Path(checkpoint), progress)
-        trained = called_patterns(done.patterns, tuple(one.pattern for one in task.trained))
-        patterns = trained if task.learning is not None else task.patterns
-        executions = [one.execution for one in rollouts]
-        done_of = [Rollout(one.network, one, execution) for one, execution in zip(trained, executions, strict=False)]
-        n_frames = frames_to_measure(task.over_time, done_of, task.options)
-        found = [correct_by_frame(model.eval(), one, measured(part), n_frames, run.classes) for one in done_of]
-    shown = n_frames if task.options is options else options.frames
-    first, *others = map(accuracy_under, patterns, _repeated(found, len(patterns), shown), executions)
-    result = TrainingResult(
-        network=rollouts[0].network.name,
-        pattern=first.pattern,
-        data=images["train"].name,
-        output=rollouts[0].network.outputs[0],
-        options=options,
-        parameters=model.count_trained(),
-        history=history_of(done),
-        times=first.times,
-        part=part,
-        n_images=len(images[part].images),
-        accuracy=first.accuracy,
-        others=tuple(others),
-        classes=run.classes,
-        at_bounds=model.share_at_bounds(),
-        learned=None if task.learning is None else learned_gates(patterns[0], done),
-        execution=executions[0],
-    )
+        result, done = network_training.trained_result(
+            model, run, task.options, options, task.rollouts, images, measured, checkpoint, progress
+        )
     made = to_network(model)
     if task.learning is not None:
-        made = replace(made, patterns={**made.patterns, LEARNED: patterns[0].streaming_edges})
+        made = replace(made, patterns={**made.patterns, LEARNED: done.patterns[0].streaming_edges})
     # reports say by the frames why later ones are worse; other images are read in the units and classes of these
     told = {**made.tables.get("training", {}), "frames": task.options.frames, "classes": run.classes}
-    tables = {**_with_range(made, task.shown), "training": told}
+    tables, inputs = {**made.tables, "training": told}, made.tables.get("inputs", {})
+    table, seen = inputs.get(task.shown.node, {}), task.shown.seen
+    if seen not in (None, PIXELS) and "seen" not in table:  # the range of the images, unless they are pixels
+        tables["inputs"] = {**inputs, task.shown.node: {**table, "seen": seen}}
     return ChipTraining(replace(made, tables=tables), task.lines, result)
-
-
-def _with_range(network: Network, shown: InputEncoding) -> Mapping[str, Any]:
-    """Return the tables of a network, with the range of the images that it was trained on, unless they are pixels."""
-    inputs = network.tables.get("inputs", {})
-    table = inputs.get(shown.node, {})
-    if shown.seen in (None, PIXELS) or "seen" in table:
-        return network.tables
-    return {**network.tables, "inputs": {**inputs, shown.node: {**table, "seen": shown.seen}}}
 
 
 def _model(
@@ -240,8 +186,8 @@ class _Task:
 
     choice: ChipChoice
     shown: InputEncoding
-    patterns: tuple[RolloutPattern, ...]
-    trained: tuple[Rollout, ...]
+    rollouts: tuple[Rollout, ...]
+    trained: tuple[Rollout, ...]  # one, of one frame, if all frames are equal
     over_time: LossOverTime
     learning: Learning | None
     options: TrainingOptions
@@ -260,38 +206,41 @@ def _task(
     options: TrainingOptions | Mapping[str, Any] | None,
     hardware: HardwareOptions | None,
 ) -> _Task:
-    patterns = tuple(rollout.pattern for rollout in rollouts)
+    network = rollouts[0].network
     given = {} if options is None else options
     if isinstance(given, Mapping):
         named = {} if hardware is None else {f.name: getattr(hardware, f.name) for f in fields(hardware)}
         train, first = images["train"], HardwareOptions(**named | {k: given[k] for k in _OPENED & given.keys()})
-        choice = choose_for_chip(patterns[0].network, chip, train, first)
+        choice = choose_for_chip(network, chip, train, first)
         # for streams, the fewest that any pattern sees: after its end a stream is black
         frames = (min if train.is_stream else max)(_frames_to_train(one, train) for one in rollouts)
         size = len(train.images)
-        options, hardware, chosen = chosen_options(
+        options, hardware, chosen = training_options.chosen_options(
             named | dict(given), size, train.shape, frames, graded=choice.network.is_graded
         )
     else:
-        choice, options, chosen = choose_for_chip(patterns[0].network, chip, None, hardware), given, ()
+        choice, options, chosen = choose_for_chip(network, chip, None, hardware), given, ()
         hardware = HardwareOptions() if hardware is None else hardware
     network = choice.network
     encoding = checked_encoding(network, images)
     asked_for = options
-    require_onset(images, options)
-    over_time, learning = objective_of(given_rollout, rollouts, options, chip, hardware.weight_cores)
-    asked = tuple(RolloutPattern(network, pattern.values, pattern.name) for pattern in patterns)
-    trained = tuple(Rollout(network, one, rollout.execution) for one, rollout in zip(asked, rollouts, strict=True))
+    network_training.require_onset(images, options)
+    over_time, learning = network_training.objective_of(given_rollout, rollouts, options, chip, hardware.weight_cores)
+    asked = tuple(
+        Rollout(network, RolloutPattern(network, one.pattern.values, one.pattern.name), one.execution)
+        for one in rollouts
+    )
+    trained = asked
     lines = (*choice.lines, *chosen)
     if learning is not None:
         lines = (*lines, f"the pattern is learned in {counted(learning.epochs, 'epoch')}, then trained on")
         if LEARNED in network.patterns:
             lines = (*lines, f"pattern {LEARNED} of the network file is replaced")
-    elif all(map(frames_are_alike, asked)) and encoding.is_constant and not images["train"].is_stream:
+    elif all(frames_are_alike(one.pattern) for one in asked) and encoding.is_constant and not images["train"].is_stream:
         trained, options, over_time = (Rollout(network, "sequential"),), replace(options, frames=1), MEAN
         lines = (*lines, "all output frames are equal from the first response on: one frame is trained")
-    executions = executions_that_count(trained, images["train"], over_time)
-    about = task_of([one.pattern for one in trained], images, learning, executions)
+    executions = network_training.executions_that_count(trained, images["train"], over_time)
+    about = network_training.task_of([one.pattern for one in trained], images, learning, executions)
     about["chip"] = f"{chip.name} {fingerprint_of_chip(chip)[:16]}"
     about |= {"kinds": [choice.kinds.get(k, "") for k in network.edges], "shift": hardware.shift}
     about |= {"weight_cores": hardware.weight_cores} if hardware.weight_cores else {}
@@ -341,11 +290,6 @@ def _graded_told(network: Network) -> list[Any]:
                 b"" if transform.weights is None else transform.weights.tensor(transform.weight_shape).tobytes()
             )
     return [knows, found.hexdigest()[:16]]
-
-
-def _repeated(found: list[NDArray[np.float64]], patterns: int, frames: int) -> list[NDArray[np.float64]]:
-    """Repeat the accuracy of the one trained frame for all frames and patterns."""
-    return [np.resize(accuracy, frames) for accuracy in (found if len(found) == patterns else found * patterns)]
 
 
 def checked_encoding(network: Network, images: Mapping[str, ImageSet]) -> InputEncoding:

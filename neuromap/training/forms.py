@@ -54,8 +54,8 @@ DOCUMENT = document(
     chip=TEXT.or_null.elsewhere,
     chosen=each(TEXT).elsewhere,
 )
+# Convert a training result to plain values.
 to_dict = DOCUMENT.of
-"""Convert a training result to plain values."""
 
 
 def to_csv(result: TrainingResult) -> str:

@@ -9,6 +9,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from neuromap.datasets.tracks import ImageSet
 from neuromap.encoding.frames import InputEncoding
 from neuromap.encoding.input_tables import input_encodings, require_labelled_nodes
@@ -29,26 +31,22 @@ from neuromap.rollout.schedule.execution import chosen_period
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.loss_over_time import LossOverTime
 from neuromap.training.options.node_settings import node_settings
-from neuromap.training.options.training_options import (
-    TrainingOptions,
-    memory_told,
-    require_device,
-    require_torch,
-)
+from neuromap.training.options.training_options import TrainingOptions, memory_told, require_device, require_torch
 from neuromap.training.training_result import EpochFigures, LearnedGates, PatternAccuracy, TrainingResult, frame_times
 
 if TYPE_CHECKING:
     from neuromap.training.torch.gates import Learning
-    from neuromap.training.torch.train import Progress
+    from neuromap.training.torch.rollout_model import RolloutModel
+    from neuromap.training.torch.train import Batches, Progress, Run
 
+# Offset of the noise seed for measured images, so that it differs from all seeds of training.
 _MEASURED_SEED = 2**31
-"""Offset of the noise seed for measured images, so that it differs from all seeds of training."""
 
+# Requests a pattern learned with the weights; also its name in the resulting network.
 LEARNED = "learned"
-"""Requests a pattern learned with the weights; also its name in the resulting network."""
 
+# Attributes of a transform, except its weights.
 _PARTS = ("kind", "kernel", "stride", "padding", "groups")
-"""Attributes of a transform, except its weights."""
 
 
 def train_network(
@@ -108,22 +106,28 @@ def train_network(
     require_device(options)
     check_images(network, images)
     over_time, learning = objective_of(rollout, rollouts, options, None)
-    from neuromap.training.torch.measure_frames import correct_by_frame
     from neuromap.training.torch.rollout_model import RolloutModel
-    from neuromap.training.torch.train import Run, batches_of, train
+    from neuromap.training.torch.train import Batches, Run, onset
 
     encoding = _encoding(network)
     encoding = replace(encoding, seen=encoding.range_for(images["train"], images["train"].seen))
     for each in images.values():
         encoding.check_units(each)
-    _require_one_onset(encoding, patterns, options)
+    asked = f'inputs.{encoding.node}.frames: "{encoding.frames}"'
+    if encoding.frames != "still" and options.preceding:
+        raise InputError(f"{asked}: tracks follow each other without preceding frames; drop preceding")
+    if encoding.frames != "still" and len({*map(onset, patterns)}) > 1:
+        raise InputError(
+            f"{asked}: tracks begin in frame 0 where an edge of {encoding.node} streams, else in frame 1; train "
+            "patterns that agree in this, or each on its own"
+        )
     require_onset(images, options)
     longest = frames_to_measure(over_time, rollouts, options)
     if learning is not None:
         longest = max(longest, over_time.most_frames(network, options.frames))
     shown = images["train"]
     held = images.get("validation")
-    shown_as = partial(batches_of, encoding=encoding, pattern=patterns[0], length=longest)
+    shown_as = partial(Batches, encoding=encoding, run=0 if encoding.frames == "still" else longest)
     run = Run(
         rollouts=rollouts,
         over_time=over_time,
@@ -133,24 +137,48 @@ def train_network(
         classes=len(shown.classes),
         task=task_of(patterns, images, learning, executions_that_count(rollouts, shown, over_time)),
     )
-    part = "test" if "test" in images else "validation"
-    measured = shown_as(images[part], size=256, seed=_MEASURED_SEED + options.seed)
     with memory_told(options):
         model = RolloutModel(network, options.seed)
-        done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
-        patterns = called_patterns(done.patterns, patterns)
-        executions = [one.execution for one in rollouts]
-        done_of = [Rollout(network, p, execution) for p, execution in zip(patterns, executions, strict=True)]
-        frames = frames_to_measure(over_time, done_of, options)
-        found = [correct_by_frame(model, one, measured, frames, len(shown.classes)) for one in done_of]
-    first, *others = map(accuracy_under, patterns, found, executions)
+        measure = partial(shown_as, size=256, seed=_MEASURED_SEED + options.seed)
+        return trained_result(model, run, options, options, rollouts, images, measure, checkpoint, progress)[0]
+
+
+def trained_result(
+    model: RolloutModel,
+    run: Run,
+    options: TrainingOptions,
+    asked: TrainingOptions,
+    rollouts: Sequence[Rollout],
+    images: Mapping[str, ImageSet],
+    measure: Callable[[ImageSet], Batches],
+    checkpoint: str | Path | None,
+    progress: Callable[..., None],
+) -> tuple[TrainingResult, Progress]:
+    """Train a model and measure its accuracy on the batches that ``measure`` makes; return the result and the run."""
+    # asked, rollouts: as given; if all frames are equal, ``options`` and the run have a single one
+    from neuromap.training.torch.train import correct_by_frame, train
+
+    done = train(model, run, options, None if checkpoint is None else Path(checkpoint), progress)
+    patterns = called_patterns(done.patterns, [one.pattern for one in run.rollouts])
+    trained = [
+        Rollout(pattern.network, pattern, one.execution) for pattern, one in zip(patterns, rollouts, strict=False)
+    ]
+    frames = frames_to_measure(run.over_time, trained, options)
+    part = "test" if "test" in images else "validation"
+    measured = measure(images[part])
+    model.eval()
+    found = [correct_by_frame(model, one, measured, frames, run.classes) for one in trained]
+    if asked is not options:
+        found = [np.resize(found[0], asked.frames)] * len(rollouts)
+    shown = rollouts if run.learning is None else trained
+    first, *others = map(accuracy_under, shown, found)
     return TrainingResult(
-        network=network.name,
+        network=rollouts[0].network.name,
         pattern=first.pattern,
-        data=shown.name,
-        output=network.outputs[0],
-        options=options,
-        parameters=sum(parameter.numel() for _, parameter in model.tensors()),
+        data=images["train"].name,
+        output=rollouts[0].network.outputs[0],
+        options=asked,
+        parameters=model.count_trained(),
         history=history_of(done),
         times=first.times,
         part=part,
@@ -158,19 +186,18 @@ def train_network(
         accuracy=first.accuracy,
         others=tuple(others),
         classes=run.classes,
-        learned=None if learning is None else learned_gates(patterns[0], done),
-        execution=executions[0],
-    )
+        at_bounds=model.share_at_bounds(),
+        learned=None if run.learning is None else learned_gates(patterns[0], done),
+        execution=rollouts[0].execution,
+    ), done
 
 
-def accuracy_under(pattern: RolloutPattern, found: Iterable[float], execution: str = "windowed") -> PatternAccuracy:
+def accuracy_under(rollout: Rollout, found: Iterable[float]) -> PatternAccuracy:
     """Combine measured accuracies by frame with the times at which the frames are known."""
     accuracy = tuple(round(float(a), 6) for a in found)
-    output = pattern.network.outputs[0]
-    times = frame_times(
-        Rollout(pattern.network, pattern, execution), output, first_frame(pattern, output), len(accuracy)
-    )
-    return PatternAccuracy(call_pattern(pattern), times, accuracy)
+    output = rollout.network.outputs[0]
+    times = frame_times(rollout, output, first_frame(rollout.pattern, output), len(accuracy))
+    return PatternAccuracy(call_pattern(rollout.pattern), times, accuracy)
 
 
 def executions_that_count(rollouts: Sequence[Rollout], shown: ImageSet, over_time: LossOverTime) -> tuple[str, ...]:
@@ -208,20 +235,6 @@ def require_onset(images: Mapping[str, ImageSet], options: TrainingOptions) -> N
         raise InputError(
             f"training: preceding {options.preceding}: {streams[0]} are streams, which begin at their onset; drop "
             "preceding"
-        )
-
-
-def _require_one_onset(encoding: InputEncoding, patterns: Sequence[RolloutPattern], options: TrainingOptions) -> None:
-    """Refuse tracks with preceding frames, or under patterns whose tracks begin in different frames."""
-    from neuromap.training.torch.measure_frames import onset
-
-    asked = f'inputs.{encoding.node}.frames: "{encoding.frames}"'
-    if encoding.frames != "still" and options.preceding:
-        raise InputError(f"{asked}: tracks follow each other without preceding frames; drop preceding")
-    if encoding.frames != "still" and len({*map(onset, patterns)}) > 1:
-        raise InputError(
-            f"{asked}: tracks begin in frame 0 where an edge of {encoding.node} streams, else in frame 1; train "
-            "patterns that agree in this, or each on its own"
         )
 
 
@@ -421,8 +434,8 @@ def learned_gates(pattern: RolloutPattern, done: Progress) -> LearnedGates:
     )
 
 
+# Fraction of the epochs in which a pattern is learned; in the others the pattern found is trained.
 _WITH_GATES = 0.6
-"""Fraction of the epochs in which a pattern is learned; in the others the pattern found is trained."""
 
 
 def call_pattern(pattern: RolloutPattern) -> str:

@@ -17,7 +17,7 @@ from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.choose_frames import DEFAULT_FRAMES, RandomFrames, choose_frames
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.reference_frames import reference, require_belongs, rollout_period
-from neuromap.simulation.run.record_run import record_run
+from neuromap.simulation.run.simulate import record_run
 from neuromap.simulation.stimulus import check_frames, frame_count
 from neuromap.simulation.trace.trace import Trace
 from neuromap.verification.verdict import Mismatch, Stray, Verification

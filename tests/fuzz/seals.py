@@ -21,7 +21,7 @@ def seal_safetensors(data):
         elif "checksum" in about:
             from safetensors.numpy import load
 
-            from neuromap.simulation.trace.recorded_run import checksum
+            from neuromap.simulation.trace.trace_file import checksum
 
             about["checksum"] = checksum(about["about"] if "about" in about else about["trace"], load(data))
         return mutate.packed_safetensors(header, body)
@@ -59,7 +59,7 @@ def seal_hdf5_trace(data):
     """Traces: a checksum of what they hold; the digest behind the file may be missing, and is taken away."""
     import h5py
 
-    from neuromap.simulation.trace.recorded_run import NEURONS, PLACES, REPORT, SPIKES, checksum
+    from neuromap.simulation.trace.trace_file import NEURONS, PLACES, REPORT, SPIKES, checksum
 
     cut = data.rfind(b"\nneuromap blake2b")
     data = data if cut < 0 else data[:cut]

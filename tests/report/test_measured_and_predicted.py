@@ -15,7 +15,7 @@ from neuromap.report.latency import latency_report
 from neuromap.report.measure_row import report_row
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.run.record_run import record_run
+from neuromap.simulation.run.simulate import record_run
 from neuromap.simulation.stimulus import random_frames
 from neuromap.verification.law import extend_frames, first_difference, verify
 from neuromap.verification.wave import measure

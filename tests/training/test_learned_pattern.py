@@ -64,8 +64,8 @@ def test_what_was_learned_is_on_the_chip_what_it_is_in_the_model_image_by_image(
     rollout = nm.Rollout(read, pattern, "pipelined")
     shown = ImageFrames.of(rollout, images["validation"], len(made.result.accuracy), 0)
     spikes = simulate_batch(nm.map_rollout(rollout, CHIP), shown.portions(), threads=1).frames("O")[:, shown.first :]
-    from neuromap.training.torch.measure_frames import output_scores
     from neuromap.training.torch.rollout_model import NetworkModel
+    from neuromap.training.torch.train import output_scores
 
     (portion,) = shown.portions()
     torch = pytest.importorskip("torch")

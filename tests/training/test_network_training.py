@@ -116,9 +116,8 @@ def test_patterns_that_cannot_take_turns_are_told(net, images):
 @pytest.mark.parametrize("pattern", ["streaming", "sequential"])
 def test_frames_before_the_first_response_to_an_image_are_those_of_the_image_before(real, pattern, one_thread):
     """A chain of nodes has no state: what it answers is of the one image or of the other."""
-    from neuromap.training.torch.measure_frames import output_scores
     from neuromap.training.torch.rollout_model import RolloutModel
-    from neuromap.training.torch.train import after_another, onset
+    from neuromap.training.torch.train import after_another, onset, output_scores
 
     nodes = {"I": Node("I", (4, 4, 1)), "H": Node("H", (1, 1, 8)), "O": Node("O", (1, 1, 6))}
     chain = real(Network("chain", nodes, {key: Edge(*key) for key in (("I", "H"), ("H", "O"))}))
@@ -143,7 +142,7 @@ def test_runs_from_before_an_option_was_there_go_on_and_are_known():
 
 
 def test_a_mean_reaches_training_and_its_checkpoints_and_draws_nothing(net, images):
-    from neuromap.training.torch.measure_frames import Batches
+    from neuromap.training.torch.train import Batches
 
     given = replace(net, tables={**net.tables, "inputs": {"I": {"noise": 0.2, "mean": 0.25}}})
     encoding = input_encodings(given)["I"]
@@ -173,15 +172,14 @@ def test_real_numbers_are_trained_in_the_units_of_the_network(net, images):
 
 @pytest.mark.parametrize(("pattern", "onset"), [("streaming", 0), ("sequential", 1)])
 def test_frames_of_a_track_are_its_consecutive_pictures_from_the_first_that_counts(net, bars, pattern, onset):
-    from neuromap.training.torch.train import batches_of
+    from neuromap.training.torch.train import Batches
 
     drawn, tracks = bars(20, 0), np.repeat([0, 1], [12, 8])
     numbered = np.broadcast_to(np.arange(20, dtype=np.uint8)[:, None, None, None], drawn.images.shape)
     shown = replace(drawn, images=numbered, tracks=tracks)
     given = replace(input_encodings(net)["I"], noise=0.0, frames="track")
-    batches = batches_of(
-        shown, encoding=given, pattern=nm.RolloutPattern.named(net, pattern), length=5, size=4, seed=1, flip=True
-    )
+    batches = Batches(shown, given, 4, 1, flip=True, run=5)
+    batches.begin_at(nm.Rollout(net, pattern))
     assert (len(batches), batches.n_shown) == (3, 12)
     starts = []
     for frames, labels in [*batches.epoch(0, 7), *batches.in_order(7)]:

@@ -50,7 +50,7 @@ def test_the_chip_is_right_as_often_as_the_model_that_was_trained_on_streams(ima
 
 def test_real_networks_see_streams_as_chips_do(images):
     """Patterns that take turns see frames of their own, in training and where they are measured."""
-    from neuromap.training.torch.measure_frames import Batches
+    from neuromap.training.torch.train import Batches
 
     net = network()
     rollouts = [nm.Rollout(net, "streaming"), nm.Rollout(net, "sequential")]

@@ -59,8 +59,8 @@ def simulate(
     ended = engine.start(context.obj)
     if ended is not None:
         raise typer.Exit(ended)
-    from neuromap.simulation.trace.recorded_run import HDF5_SUFFIXES
     from neuromap.simulation.trace.trace import frame_counts
+    from neuromap.simulation.trace.trace_file import HDF5_SUFFIXES
 
     with engine.runner() as runner:
         recording, asked = nm.Recording(record, record_potentials or (), record_counts), checkpoints.asked()

@@ -259,7 +259,7 @@ def count_activity(program: ChipProgram, ticks: Iterable[TickSpikes]) -> Activit
     counter = RunCounter(program, traffic)
     for spikes in ticks:
         counter.add(spikes)
-    return Activity(traffic.result(), counter.work.result(), math.prod(program.chip.chips), counter.times)
+    return counter.activity(traffic)
 
 
 class RunCounter:
@@ -287,6 +287,10 @@ class RunCounter:
     def times(self) -> TickTimes | None:
         """Time of every tick so far, if ticks are timed."""
         return None if self._clock is None else self._clock.result()
+
+    def activity(self, traffic: TrafficCounter) -> Activity:
+        """Traffic, as counted by ``traffic``, and work so far."""
+        return Activity(traffic.result(), self.work.result(), self._chips, self.times)
 
     @property
     def counts(self) -> Counts:
@@ -355,7 +359,15 @@ class WorkCounter:
         arrivals = found[np.diff(found, prepend=-1) > 0]  # two spikes on one axon in one tick are one
         done = np.searchsorted(arrivals, self._tick * self._n_axons)
         self._under_way = arrivals[done:]
-        self._integrate(arrivals[:done] - first * self._n_axons)
+        arrivals = arrivals[:done] - first * self._n_axons
+        self._axon_events += len(arrivals)
+        ticks, axons = np.divmod(arrivals, max(1, self._n_axons))
+        events = self._shares.events(ticks, axons, len(self._kept))
+        first_share = np.searchsorted(self._shares.core, np.arange(self._program.n_cores))
+        of_core = np.add.reduceat(events, first_share, axis=1)  # every core has a share
+        np.maximum(self._peak, events.max(axis=0), out=self._peak)
+        np.maximum(self._peak_core_events, of_core.max(axis=0), out=self._peak_core_events)
+        self._core_events += of_core.sum(axis=0)
         self._kept.clear()
 
     def _sent(self, ticks: Sequence[TickSpikes], first: int) -> NDArray[np.int64]:
@@ -364,16 +376,6 @@ class WorkCounter:
         sent = self._program.sent_by(spikes.cores, spikes.neurons)
         when = first + _positions([len(tick.cores) for tick in ticks])[sent.spike] + sent.delay
         return when * self._n_axons + self._first_axon[sent.core] + sent.axon
-
-    def _integrate(self, arrivals: NDArray[np.int64]) -> None:
-        self._axon_events += len(arrivals)
-        ticks, axons = np.divmod(arrivals, max(1, self._n_axons))
-        done = self._shares.events(ticks, axons, len(self._kept))
-        first_share = np.searchsorted(self._shares.core, np.arange(self._program.n_cores))
-        of_core = np.add.reduceat(done, first_share, axis=1)  # every core has a share
-        np.maximum(self._peak, done.max(axis=0), out=self._peak)
-        np.maximum(self._peak_core_events, of_core.max(axis=0), out=self._peak_core_events)
-        self._core_events += of_core.sum(axis=0)
 
     def result(self) -> Work:
         """Return the work counted so far."""

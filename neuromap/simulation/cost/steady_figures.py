@@ -27,7 +27,7 @@ from neuromap.render.value import Card
 from neuromap.simulation.choose_frames import DEFAULT_FRAMES, DEFAULT_STIMULI, RandomFrames, choose_stimuli
 from neuromap.simulation.cost.activity import Activity, RunCounter
 from neuromap.simulation.cost.energy import Counts, Energy, energy_of
-from neuromap.simulation.cost.tick_times import FrameSeconds, TickTimes, frame_seconds, input_samples
+from neuromap.simulation.cost.tick_times import FrameSeconds, frame_seconds, input_samples
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
 from neuromap.simulation.noc.measure_traffic import TrafficCounter
 from neuromap.simulation.noc.traffic import WireCounts, WireSums
@@ -102,32 +102,28 @@ def measure_steady_activity(
 
 def count_steady_activity(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice) -> SteadyActivity:
     """Count over the windows of checked stimuli; see :func:`measure_steady_activity`."""
-    stimuli = [whole_turns(program, frames) for frames in stimuli]
-    n_frames, traffic, wires = _frames_each(stimuli), TrafficCounter(program), WireSums(program)
+    stimuli, traffic = _whole(program, stimuli), TrafficCounter(program)
     counter = RunCounter(program, traffic)
     first = _count(program, stimuli[:1], choice, counter)
-    activity = Activity(traffic.result(), counter.work.result(), math.prod(program.chip.chips), counter.times)
+    activity = counter.activity(traffic)
     # arrivals take several times as long as the sums: figures of single ticks are those of the first stimulus
-    counter.wires = wires
-    others = _count(program, stimuli[1:], choice, counter)
-    sums = WireCounts(*(a + b for a, b in zip(traffic.counts, wires.counts, strict=True)))
-    firing, frames = counter.work.result().spikes, _frame_seconds(program, counter.times, len(stimuli))
-    return SteadyActivity(program.chip, n_frames, (*first, *others), sums, firing, frames, activity)
+    counter.wires = traffic.wires
+    figures = _figures(program, stimuli, counter, first + _count(program, stimuli[1:], choice, counter))
+    return SteadyActivity(**vars(figures), activity=activity)
 
 
 def steady_figures(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice = DEFAULT_ENGINE) -> SteadyFigures:
     """Count only the figures of :func:`measure_steady_activity`, without link loads and arrivals of spikes."""
     # shapes: stimuli (n_frames, size)
-    stimuli = [whole_turns(program, frames) for frames in stimuli]
-    n_frames, wires = _frames_each(stimuli), WireSums(program)
-    counter = RunCounter(program, wires)
-    each = _count(program, stimuli, choice, counter)
-    firing, frames = counter.work.result().spikes, _frame_seconds(program, counter.times, len(stimuli))
-    return SteadyFigures(program.chip, n_frames, each, wires.counts, firing, frames)
+    stimuli, counter = _whole(program, stimuli), RunCounter(program, WireSums(program))
+    return _figures(program, stimuli, counter, _count(program, stimuli, choice, counter))
 
 
-def _frame_seconds(program: ChipProgram, times: TickTimes | None, n_stimuli: int) -> FrameSeconds | None:
-    return None if times is None else frame_seconds(program, times, n_stimuli, sum(_warm_up(program)))
+def _figures(program: ChipProgram, stimuli: Stimuli, counter: RunCounter, each: tuple[Counts, ...]) -> SteadyFigures:
+    times = counter.times
+    seconds = None if times is None else frame_seconds(program, times, len(stimuli), sum(_warm_up(program)))
+    firing = counter.work.result().spikes
+    return SteadyFigures(program.chip, frame_count(stimuli[0]), each, counter.wires.counts, firing, seconds)
 
 
 def _count(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice, counter: RunCounter) -> tuple[Counts, ...]:
@@ -139,21 +135,19 @@ def _count(program: ChipProgram, stimuli: Stimuli, choice: EngineChoice, counter
         for spikes in window.ticks:
             counter.add(spikes)
         sums.append(counter.counts)
-    return tuple(_less(after, before) for before, after in pairwise(sums))
+    counted = ((asdict(before), asdict(after)) for before, after in pairwise(sums))
+    chips = math.prod(program.chip.chips)
+    return tuple(Counts(**{k: after[k] - before[k] for k in after} | {"chips": chips}) for before, after in counted)
 
 
-def _less(after: Counts, before: Counts) -> Counts:
-    added = {name: count - getattr(before, name) for name, count in asdict(after).items()}
-    return Counts(**{**added, "chips": after.chips})
-
-
-def _frames_each(stimuli: Stimuli) -> int:
-    """Return the number of frames of every stimulus; refuse unequal ones."""
+def _whole(program: ChipProgram, stimuli: Stimuli) -> Stimuli:
+    """Repeat the frames of every stimulus as :func:`whole_turns` does; refuse unequal numbers of frames."""
+    stimuli = [whole_turns(program, frames) for frames in stimuli]
     lengths = sorted({frame_count(frames) for frames in stimuli})
     if len(lengths) != 1:
         found = "none given" if not lengths else f"of {lengths[0]} to {lengths[-1]} frames"
         raise StimulusError(f"stimuli: {found}; give one or more with as many frames each")
-    return lengths[0]
+    return stimuli
 
 
 # A program in steady operation: frames follow each other without end, and a window of whole frame periods is measured.
@@ -186,7 +180,10 @@ def steady_window(
     # silence brings networks that stay silent into one state, whatever their first frame is called; then cyclic frames,
     # until everything depends on them
     silent, warm = _warm_up(program)
-    fed = {name: _in_a_circle(rows, silent, warm) for name, rows in frames.items()}
+    fed = {}
+    for name, rows in frames.items():  # rotated so that the first frame comes after ``warm`` of them
+        circle = np.resize(np.roll(rows, warm, axis=0), (2 * (warm + n_frames), rows.shape[1]))
+        fed[name] = np.concatenate([np.zeros((silent, rows.shape[1]), np.bool_), circle])
     begin = max(0, tick_of_frame(input_samples(program)[0], program.period, silent + warm))
     n_ticks, holding = begin + int(n_frames * program.period), program.chip.is_timed
     run = run_ticks(program, fed, n_ticks=n_ticks, choice=choice, holding=holding)
@@ -196,7 +193,10 @@ def steady_window(
 
 def _warm_up(program: ChipProgram) -> tuple[int, int]:
     """Numbers of frames before the window: silent ones, then cyclic ones."""
-    return len(program.nodes) + 1, max(3 * len(program.nodes), _longest_way(program))
+    # No frame takes more periods along any path to any node: the delay of an edge from u to v is the difference of
+    # their phases, plus a frame period if it streams, and a path of n nodes has n - 1 edges.
+    ticks, n = [port.sample_tick for port in program.nodes], len(program.nodes)
+    return n + 1, max(3 * n, -(-(max(ticks) - min(ticks)) // program.period) + n)
 
 
 def whole_turns(program: ChipProgram, frames: Frames) -> Frames:
@@ -204,21 +204,6 @@ def whole_turns(program: ChipProgram, frames: Frames) -> Frames:
     q = program.period.denominator
     times = q // gcd(q, frame_count(frames))
     return frames if times == 1 else {name: np.tile(rows, (times, 1)) for name, rows in frames.items()}
-
-
-def _longest_way(program: ChipProgram) -> int:
-    """Bound the frame periods that a frame takes along any path to any node."""
-    # The delay of an edge from u to v is the difference of their phases, plus a frame period if it streams. A path of
-    # n nodes has n - 1 edges.
-    ticks = [port.sample_tick for port in program.nodes]
-    return -(-(max(ticks) - min(ticks)) // program.period) + len(ticks)
-
-
-def _in_a_circle(rows: NDArray[np.bool_], silent: int, warm: int) -> NDArray[np.bool_]:
-    """Silent frames, then cyclic ones, rotated so that the first frame comes after ``warm`` of them."""
-    n_frames, size = rows.shape
-    circle = np.resize(np.roll(rows, warm, axis=0), (warm + 2 * n_frames + warm, size))
-    return np.concatenate([np.zeros((silent, size), np.bool_), circle])
 
 
 # Figures per frame in steady operation: integer counts over whole frame periods, summed first, divided once.

@@ -72,13 +72,6 @@ _NO_END = 1 << 30
 _Axons = tuple[NDArray[np.int32], ...]
 
 
-class _Block(NamedTuple):
-    """Ticks whose spikes are in transit: the first, and their number."""
-
-    first: int
-    n_ticks: int
-
-
 class MessageEngine:
     """Engine of a rank's cores, numbered on the rank."""
 
@@ -124,12 +117,16 @@ class MessageEngine:
 
     def run(self, events: engine.HostEvents, watched: Bools | None = None) -> engine.Sent:
         """Run ``events.n_ticks`` ticks from now on; return spikes of the rank's own cores."""
-        listened = None if watched is None else self._listened(watched)
+        listened = None
+        if watched is not None:  # other ranks read more; cached, so that engines recognise the mask
+            if self._heard is None or not np.array_equal(self._heard[0], watched):
+                self._heard = (watched, adopted(watched | self._sends))
+            listened = self._heard[1]
         found: list[engine.Sent] = []
-        ahead: _Block | None = None
+        ahead: int | None = None  # first of the ticks whose spikes are in transit
         for first in range(0, events.n_ticks, self._block):
             n = min(self._block, events.n_ticks - first)
-            block = _Block(self.tick, n)
+            block = self.tick
             spikes = self._inside.run(self._fed(events, first, n), listened)
             ahead = self._pass_on(spikes, block, ahead)
             if watched is not None:
@@ -141,12 +138,6 @@ class MessageEngine:
         if not found:
             return engine.sent_of(*np.zeros((3 + self._graded, 0), np.int64))
         return engine.joined(found)
-
-    def _listened(self, asked: Bools) -> Bools:
-        """Add the neurons that other ranks read to the watched ones; cached, so that engines recognise the mask."""
-        if self._heard is None or not np.array_equal(self._heard[0], asked):
-            self._heard = (asked, adopted(asked | self._sends))
-        return self._heard[1]
 
     def _fed(self, host: engine.HostEvents, first: int, n_ticks: int) -> engine.HostEvents:
         """Merge the events of the host in some ticks of the run with the spikes that other ranks sent for them."""
@@ -163,8 +154,8 @@ class MessageEngine:
             parts += now
         return engine.HostEvents(np.cumsum(counts), *(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _pass_on(self, spikes: engine.Sent, block: _Block, ahead: _Block | None) -> _Block | None:
-        """Send the spikes of a block; take those of the previous block, or wait for this one if there is no slack."""
+    def _pass_on(self, spikes: engine.Sent, block: int, ahead: int | None) -> int | None:
+        """Send the spikes of ticks from ``block`` on; take those of the block before, or of this one without slack."""
         if self._alone:
             return None
         if ahead is not None:
@@ -175,10 +166,10 @@ class MessageEngine:
             return None
         return block
 
-    def _messages(self, spikes: engine.Sent, block: _Block) -> list[NDArray[Any]]:
+    def _messages(self, spikes: engine.Sent, first: int) -> list[NDArray[Any]]:
         """Pack the spikes that leave for every rank, with their target and tick within the block."""
         key = spikes.cores * self.program.chip.neurons + spikes.neurons
-        ticks, values = spikes.ticks - block.first, engine.values_of(spikes)
+        ticks, values = spikes.ticks - first, engine.values_of(spikes)
         if values is None:
             packed, begin = post_kernel().pack(key, ticks, *self._post, self._bits[0], self._exchange.size)
             records = packed.astype(self._dtype)
@@ -190,7 +181,7 @@ class MessageEngine:
         columns = np.stack([packed >> bits << self._bits[0] | ticks[which], values[which]]).astype(self._dtype)
         return [columns[:, a:b].reshape(-1) for a, b in pairwise(begin.tolist())]
 
-    def _take(self, block: _Block) -> None:
+    def _take(self, block: int) -> None:
         """Wait for the parcels of a block and sort the spikes into the inbox by due tick."""
         parcels = self._exchange.finish()
         if self._graded:
@@ -205,7 +196,7 @@ class MessageEngine:
         ends = np.cumsum(counts).tolist()
         for ahead in np.flatnonzero(counts).tolist():
             some = slice(ends[ahead] - int(counts[ahead]), ends[ahead])
-            self._inbox[block.first + ahead].append(tuple(column[some] for column in axons))
+            self._inbox[block + ahead].append(tuple(column[some] for column in axons))
 
     def potentials_of(self, cores: Ints) -> Ints:
         """Copy of the potentials of some cores, in this order, shape (n, N)."""
@@ -356,7 +347,9 @@ class RemoteWires(ReadOnly, Value):
 def remote_wires(program: ChipProgram, rank_of: Ints, me: int) -> RemoteWires:
     """Find the wires from a rank to others; reads only the targets of its own cores."""
     # shapes: rank_of (C,)
-    cores, local = np.flatnonzero(rank_of == me), numbers_on_ranks(rank_of)
+    cores, order = np.flatnonzero(rank_of == me), np.argsort(rank_of, kind="stable")
+    local = np.empty(len(rank_of), np.int64)  # number of every core on its rank
+    local[order] = rank_in_run(rank_of[order])
     parts = [_remote_wires(program, rank_of, local, cores[k : k + AT_ONCE]) for k in range(0, len(cores), AT_ONCE)]
     return RemoteWires(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
@@ -373,14 +366,6 @@ def _remote_wires(program: ChipProgram, rank_of: Ints, local: Ints, cores: Ints)
         raise ProgramError(f"{origin}: a target has an axon or a delay that there is not; load it with load_program")
     neuron = local[cores[sent.spike[remote] // neurons]] * neurons + sent.spike[remote] % neurons
     return neuron, rank_of[core], local[core], axon, delay
-
-
-def numbers_on_ranks(rank_of: Ints) -> Ints:
-    """Rank-local number of every core, shape (C,)."""
-    local = np.empty(len(rank_of), np.int64)
-    order = np.argsort(rank_of, kind="stable")
-    local[order] = rank_in_run(rank_of[order])
-    return local
 
 
 def program_of_cores(program: ChipProgram, cores: Ints) -> ChipProgram:

@@ -16,32 +16,11 @@ from neuromap.errors import InputError
 from neuromap.files.argument_checks import path_given
 from neuromap.hardware.checker import require_legal
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.simulation.engine.engine import (
-    CurrentState,
-    Engine,
-    EngineState,
-    HostEvents,
-    Sent,
-    Totals,
-    check_run,
-    check_state,
-    make_engine,
-    sent_of,
-    state_of_cores,
-    values_of,
-)
+from neuromap.simulation.engine import engine as engines
 from neuromap.simulation.engine.engine_choice import EngineChoice
-from neuromap.simulation.mpi.rank_engine import (
-    AT_ONCE,
-    Exchange,
-    MessageEngine,
-    RemoteWires,
-    program_of_cores,
-    remote_wires,
-    rows_of_cores,
-)
-from neuromap.simulation.run.record_run import Loaded, prepare_run, record_run
-from neuromap.simulation.run.simulate import write_run
+from neuromap.simulation.mpi import rank_engine
+from neuromap.simulation.mpi.rank_engine import Exchange
+from neuromap.simulation.run.simulate import Loaded, prepare_run, record_run, write_run
 from neuromap.simulation.trace.checkpoint import Checkpoints
 from neuromap.simulation.trace.recording import Recording
 from neuromap.simulation.trace.trace import FrameCounts, Trace
@@ -86,7 +65,7 @@ def simulate_on_ranks(
         waiting: start scripts with ``python -m mpi4py``, which then ends all ranks.
     """
     load = _loader(exchange, EngineChoice(engine, threads, noise_seed))
-    trace = record_run(program, frames, load, record, progress, checkpoints or Checkpoints())
+    trace = record_run(program, frames, load, record, progress, checkpoints)
     return trace if exchange.rank == 0 else None
 
 
@@ -115,7 +94,6 @@ def simulate_on_ranks_to_file(
     path = path_given("simulate_on_ranks_to_file", path)
     asked = dict(how)
     choice = EngineChoice(asked.pop("engine", "fast"), asked.pop("threads", 1), asked.pop("noise_seed", 0))
-    asked["checkpoints"] = asked.get("checkpoints") or Checkpoints()
     load = _loader(exchange, choice)
     if exchange.rank > 0:
         for _ in prepare_run(program, frames, load, **asked).chunks:
@@ -131,7 +109,7 @@ def _loader(exchange: Exchange, choice: EngineChoice) -> Callable[[ChipProgram],
         chip = RankEngine(program, exchange, choice)
         own = np.full(program.n_cores, -1, np.int64)
         own[chip.cores] = chip.cores
-        fed = replace(program, host=rows_of_cores(program.host, own))
+        fed = replace(program, host=rank_engine.rows_of_cores(program.host, own))
         return Loaded(chip, fed, choice.noise_seed, exchange.agree, exchange.rank == 0)
 
     return load
@@ -158,9 +136,9 @@ class RankEngine:
         self.cores = np.flatnonzero(rank_of == exchange.rank)
         self._local = np.full(program.n_cores, -1, np.int32)
         self._local[self.cores] = np.arange(len(self.cores))
-        wires = remote_wires(program, rank_of, exchange.rank)
-        self._inside: Engine | MessageEngine = _engine_of(
-            program_of_cores(program, self.cores), wires, exchange, choice
+        wires = rank_engine.remote_wires(program, rank_of, exchange.rank)
+        self._inside: engines.Engine | rank_engine.MessageEngine = _engine_of(
+            rank_engine.program_of_cores(program, self.cores), wires, exchange, choice
         )
 
     @property
@@ -180,25 +158,25 @@ class RankEngine:
 
     def step(self, host_cores: ArrayLike = (), host_axons: ArrayLike = ()) -> tuple[Ints, Ints]:
         """Run one tick on axons fed by the host; return cores and neurons that fired, in order."""
-        spikes = self.run(HostEvents.of_tick(host_cores, host_axons))
+        spikes = self.run(engines.HostEvents.of_tick(host_cores, host_axons))
         return spikes.cores, spikes.neurons
 
-    def run(self, events: HostEvents, watched: Bools | None = None) -> Sent:
+    def run(self, events: engines.HostEvents, watched: Bools | None = None) -> engines.Sent:
         """Run ``events.n_ticks`` ticks from now on; see :meth:`neuromap.simulation.engine.engine.Engine.run`."""
         # each rank takes the events of its own cores; those of others may be missing
-        check_run(self.program, events, watched)
+        engines.check_run(self.program, events, watched)
         spikes = self._inside.run(self._own(events), None if watched is None else watched[self.cores])
-        values = values_of(spikes)
+        values = engines.values_of(spikes)
         columns = [spikes.ticks, self.cores[spikes.cores], spikes.neurons, *([] if values is None else [values])]
         every = gathered_rows(self._exchange, np.stack(columns, axis=1))
-        return sent_of(*(np.ascontiguousarray(column) for column in every.T))
+        return engines.sent_of(*(np.ascontiguousarray(column) for column in every.T))
 
-    def _own(self, events: HostEvents) -> HostEvents:
+    def _own(self, events: engines.HostEvents) -> engines.HostEvents:
         """Select the events of this rank's cores, renumbered."""
         core = self._local[events.cores]
         kept = core >= 0
         values = None if events.values is None else events.values[kept]
-        return HostEvents(np.append(0, np.cumsum(kept))[events.start], core[kept], events.axons[kept], values)
+        return engines.HostEvents(np.append(0, np.cumsum(kept))[events.start], core[kept], events.axons[kept], values)
 
     @property
     def potentials(self) -> Ints:
@@ -213,10 +191,10 @@ class RankEngine:
         return gathered_table(self._exchange, table, mine, (len(cores), self.program.chip.neurons))
 
     @property
-    def totals(self) -> Totals:
+    def totals(self) -> engines.Totals:
         """Activity since tick 0."""
         parts = self._exchange.gather(np.array(self._inside.totals)) or [np.array(self._inside.totals)]
-        return Totals(*np.sum(parts, axis=0).tolist())
+        return engines.Totals(*np.sum(parts, axis=0).tolist())
 
     @property
     def pending(self) -> Ints:
@@ -226,35 +204,35 @@ class RankEngine:
             return np.zeros((0, 3), np.int64)
         if state.currents is None:
             return state.spikes
-        whole = make_engine(self.program, EngineChoice("numpy"))
+        whole = engines.make_engine(self.program, EngineChoice("numpy"))
         whole.restore(state)
         return whole.pending
 
     @property
-    def state(self) -> EngineState:
+    def state(self) -> engines.EngineState:
         """Everything that future ticks depend on, except the noise seed."""
         return gathered_state(self._exchange, self._inside.state, self.cores, self.program.shape)
 
-    def restore(self, state: EngineState) -> None:
+    def restore(self, state: engines.EngineState) -> None:
         """Continue from a state of this program, taken from any engine and any number of ranks."""
-        check_state(self.program, state)
-        part = state_of_cores(state, self.cores, state.totals if self._exchange.rank == 0 else (0, 0, 0))
+        engines.check_state(self.program, state)
+        part = engines.state_of_cores(state, self.cores, state.totals if self._exchange.rank == 0 else (0, 0, 0))
         self._inside.restore(part)
 
 
 def _engine_of(
-    program: ChipProgram, wires: RemoteWires, exchange: Exchange, choice: EngineChoice
-) -> Engine | MessageEngine:
+    program: ChipProgram, wires: rank_engine.RemoteWires, exchange: Exchange, choice: EngineChoice
+) -> engines.Engine | rank_engine.MessageEngine:
     """Load the program of a rank's cores; use memory shared by all ranks if available."""
     if exchange.size == 1:
-        return make_engine(program, choice)
+        return engines.make_engine(program, choice)
     own = program.chip.kind.shared_engine if choice.engine == "fast" else None
     if own is not None:
         require_legal(program, mapped=False, indices_only=True)
         shared = own.make_shared_engine(program, wires, exchange, choice)
         if shared is not None:
             return shared
-    return MessageEngine(program, wires, exchange, choice)
+    return rank_engine.MessageEngine(program, wires, exchange, choice)
 
 
 # Results of ranks combined on rank 0; other ranks keep their own part.
@@ -277,24 +255,24 @@ def gathered_table(exchange: Exchange, part: Ints, rows: Ints, shape: tuple[int,
     return table
 
 
-def gathered_state(exchange: Exchange, part: EngineState, cores: Ints, shape: tuple[int, int]) -> EngineState:
+def gathered_state(
+    exchange: Exchange, part: engines.EngineState, cores: Ints, shape: tuple[int, int]
+) -> engines.EngineState:
     """State of a chip combined from the states of all ranks."""
     # shapes: cores (n,)
-    totals = exchange.gather(np.array(part.totals))
+    totals, currents = exchange.gather(np.array(part.totals)), part.currents
     rows = gathered_rows(exchange, _renumbered(part.under_way, cores))
+    if currents is not None:
+        due = np.append(_renumbered(currents.due, cores), currents.amounts[:, None], axis=1)
+        due = gathered_rows(exchange, due)
+        tables = [gathered_table(exchange, table, cores, shape) for table in (currents.current, currents.resting)]
+        currents = engines.CurrentState(tables[0], tables[1], due[:, :3], due[:, 3])
     return replace(
         part.with_under_way(rows),
         potentials=gathered_table(exchange, part.potentials, cores, shape),
         totals=tuple(np.sum(totals, axis=0).tolist()) if totals else part.totals,
-        currents=None if part.currents is None else _currents(exchange, part.currents, cores, shape),
+        currents=currents,
     )
-
-
-def _currents(exchange: Exchange, part: CurrentState, cores: Ints, shape: tuple[int, int]) -> CurrentState:
-    rows = np.append(_renumbered(part.due, cores), part.amounts[:, None], axis=1)
-    rows = gathered_rows(exchange, rows)
-    current, resting = (gathered_table(exchange, table, cores, shape) for table in (part.current, part.resting))
-    return CurrentState(current, resting, rows[:, :3], rows[:, 3])
 
 
 def _renumbered(rows: Ints, cores: Ints) -> Ints:
@@ -334,8 +312,8 @@ def cut_cores(program: ChipProgram, n_ranks: int) -> Ints:
 def _pairs(program: ChipProgram) -> _Wires:
     """List the pairs of cores (from, to) with wires, and count the wires; some cores at a time."""
     neurons, pairs, counts = np.arange(program.chip.neurons), [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
-    for start in range(0, program.n_cores, AT_ONCE):
-        cores = np.arange(start, min(start + AT_ONCE, program.n_cores))
+    for start in range(0, program.n_cores, rank_engine.AT_ONCE):
+        cores = np.arange(start, min(start + rank_engine.AT_ONCE, program.n_cores))
         sent = program.sent_by(np.repeat(cores, len(neurons)), np.tile(neurons, len(cores)))
         found = np.unique((sent.spike // len(neurons) + start) * program.n_cores + sent.core, return_counts=True)
         pairs.append(found[0])
@@ -368,15 +346,11 @@ def _cut(ordered: Ints, first: int, n_ranks: int, work: Ints, wires: _Wires) -> 
     allowed = np.arange(first, len(ordered) - (n_ranks - first) + 1)  # every rank needs a core
     missed = np.abs(done[allowed] - aim)
     allowed = allowed[missed <= max(room, missed.min())]
-    crossing = _crossing(ordered, wires)[allowed]
-    best = np.lexsort((np.abs(done[allowed] - aim), crossing))[0]
-    return int(crossing[best]), ordered, int(allowed[best])
-
-
-def _crossing(ordered: Ints, wires: _Wires) -> Ints:
-    """Count the wires across every cut of an order, shape (n + 1,)."""
+    # wires across every cut of the order
     position = np.zeros(int(ordered.max()) + 1, np.int64)
     position[ordered] = np.arange(len(ordered))
     low, high = np.sort(position[wires[0]], axis=1).T
     begin, end = (np.bincount(at + 1, wires[1], len(ordered) + 2).astype(np.int64) for at in (low, high))
-    return np.cumsum(begin - end)[: len(ordered) + 1]
+    crossing = np.cumsum(begin - end)[allowed]
+    best = np.lexsort((np.abs(done[allowed] - aim), crossing))[0]
+    return int(crossing[best]), ordered, int(allowed[best])

@@ -47,71 +47,49 @@ def find_late_spikes(
     """
     if tick_cycles < 1:
         raise InputError(f"tick_cycles = {tick_cycles}; must be 1 or more router cycles")
-    search = _LateSearch(program, tick_cycles, RouterClock.of(program.chip) if clock is None else clock)
+    events = MeshEvents(Mesh.of(program.chip), RouterClock.of(program.chip) if clock is None else clock)
+    sent_from = np.zeros((0, 4), np.int64)  # tick, core, neuron and delay of the spikes from number ``first`` on
+    first = n_ticks = n_spikes = worst = 0
+    last: int | None = None
+    found: list[Ints] = []
+
+    def take(arrivals: Arrivals) -> int:
+        """Keep the late spikes among those that have arrived; return the latest arrival."""
+        rows = sent_from[arrivals.spikes - first]
+        cycles = arrivals.cycles - rows[:, 0] * tick_cycles
+        found.append(np.column_stack([arrivals.spikes, rows, cycles])[cycles > tick_cycles])
+        return int(cycles.max(initial=0))
+
     for spikes in ticks:
-        search.add(spikes)
-    return search.result()
-
-
-class _LateSearch:
-    """The mesh with the spikes of a run, tick by tick."""
-
-    def __init__(self, program: ChipProgram, tick_cycles: int, clock: RouterClock) -> None:
-        self._program = program
-        self._tick_cycles = tick_cycles
-        self._events = MeshEvents(Mesh.of(program.chip), clock)
-        self._sent = np.zeros((0, 4), np.int64)  # tick, core, neuron and delay of the spikes from number _first on
-        self._first = 0
-        self._late: list[Ints] = []
-        self._n_ticks = self._n_spikes = self._worst = 0
-        self._last: int | None = None
-
-    def add(self, spikes: TickSpikes) -> None:
-        """Run the mesh until a tick begins, then send the tick's spikes."""
         tick = spikes.tick
-        if self._last is not None and tick <= self._last:
-            raise InputError(f"ticks: tick {tick} comes after tick {self._last}; give the ticks of a run in order")
-        self._last = tick
-        self._take(self._events.run(tick * self._tick_cycles))
-        sent = self._program.sent_by(spikes.cores, spikes.neurons)
+        if last is not None and tick <= last:
+            raise InputError(f"ticks: tick {tick} comes after tick {last}; give the ticks of a run in order")
+        last = tick
+        worst = max(worst, take(events.run(tick * tick_cycles)))
+        sent = program.sent_by(spikes.cores, spikes.neurons)
         cores, neurons = spikes.cores[sent.spike], spikes.neurons[sent.spike]
-        arrived = self._events.oldest - self._first
         now = np.column_stack([np.full_like(cores, tick), cores, neurons, sent.delay])
-        self._sent = np.concatenate([self._sent[arrived:], now])
-        self._first += arrived
-        self._events.send(ways_of(self._program, cores, sent.core), tick * self._tick_cycles)
-        self._n_ticks += 1
-        self._n_spikes += len(cores)
-
-    def _take(self, arrivals: Arrivals) -> None:
-        """Keep the late spikes among those that have arrived."""
-        rows = self._sent[arrivals.spikes - self._first]
-        cycles = arrivals.cycles - rows[:, 0] * self._tick_cycles
-        self._worst = max(self._worst, int(cycles.max(initial=0)))
-        is_late = cycles > self._tick_cycles
-        self._late.append(np.column_stack([arrivals.spikes, rows, cycles])[is_late])
-
-    def result(self) -> LateSpikes:
-        """Let all spikes arrive, and list the late ones in firing order."""
-        self._take(self._events.run())
-        late = np.concatenate(self._late)
-        late = late[np.argsort(late[:, 0])]
-        _, tick, core, neuron, delay, cycles = late.T
-        program = self._program
-        return LateSpikes(
-            tick_cycles=self._tick_cycles,
-            n_ticks=self._n_ticks,
-            spikes=self._n_spikes,
-            worst_cycles=self._worst,
-            tick=tick,
-            core=core,
-            neuron=neuron,
-            arrival_cycles=cycles,
-            delay=delay,
-            node=program.neuron_node[core, neuron].astype(np.int64),
-            node_index=program.neuron_index[core, neuron].astype(np.int64),
-            node_names=tuple(port.name for port in program.nodes),
-        )
+        sent_from, first = np.concatenate([sent_from[events.oldest - first :], now]), events.oldest
+        events.send(ways_of(program, cores, sent.core), tick * tick_cycles)
+        n_ticks += 1
+        n_spikes += len(cores)
+    worst = max(worst, take(events.run()))  # let all spikes arrive
+    late = np.concatenate(found)
+    _, fired, core, neuron, delay, cycles = late[np.argsort(late[:, 0])].T
+    return LateSpikes(
+        tick_cycles=tick_cycles,
+        n_ticks=n_ticks,
+        spikes=n_spikes,
+        worst_cycles=worst,
+        tick=fired,
+        core=core,
+        neuron=neuron,
+        arrival_cycles=cycles,
+        delay=delay,
+        node=program.neuron_node[core, neuron].astype(np.int64),
+        node_index=program.neuron_index[core, neuron].astype(np.int64),
+        node_names=tuple(port.name for port in program.nodes),
+    )
 
 
 # Late spikes have not arrived at the end of the tick in which they are fired; overdue ones come after their due tick
@@ -202,20 +180,9 @@ class LateSpikes(ReadOnly, Card):
         -------
         tuple of LateSpike
         """
-        overdue = self.is_overdue
-        return tuple(
-            LateSpike(
-                tick=int(self.tick[k]),
-                core=int(self.core[k]),
-                neuron=int(self.neuron[k]),
-                node=self.node_names[self.node[k]] if self.node[k] >= 0 else None,
-                node_index=int(self.node_index[k]),
-                arrival_cycles=int(self.arrival_cycles[k]),
-                delay=int(self.delay[k]),
-                is_overdue=bool(overdue[k]),
-            )
-            for k in range(min(most, len(self)))
-        )
+        names = dict(enumerate(self.node_names))
+        rows = zip(*(getattr(self, name)[:most].tolist() for name in LateSpike._fields), strict=True)
+        return tuple(LateSpike(*row)._replace(node=names.get(row[3])) for row in rows)
 
 
 # Deliveries of the mesh: the axons that the spikes of a tick reach, and when they are due there.

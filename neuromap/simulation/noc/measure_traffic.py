@@ -25,14 +25,16 @@ class TrafficCounter:
 
     def __init__(self, program: ChipProgram) -> None:
         self._program = program
-        self._wires = traffic.WireSums(program)
+        self.wires = traffic.WireSums(program)
         self._board, self._window = traffic.Mesh.of(program.chip), traffic.Window.of(program)
         self._clock = traffic.RouterClock.of(program.chip)
         self._loads = np.zeros(self._window.mesh.shape, np.int64)
         self._peak_loads = np.zeros(self._window.mesh.shape, np.int32)
         self._peak_ticks = np.full(self._window.mesh.shape, -1, np.int64)
         self._port_peaks = np.zeros(self._board.chips, np.int64)
-        self._chip = _chip_of_cores(program, self._board)
+        x, y = (program.coordinates.astype(np.int64) // np.array(program.chip.tile)).T
+        # position of every core's chip in the flattened array of chips
+        self._chip = y // self._board.chip_rows * self._board.chips[1] + x // self._board.chip_columns
         self._readouts = np.zeros(program.shape, np.int64)  # number of output rows per neuron
         np.add.at(self._readouts, (program.outputs.core, program.outputs.neuron), 1)
         self._n_ticks = 0
@@ -44,14 +46,14 @@ class TrafficCounter:
     @property
     def counts(self) -> traffic.WireCounts:
         """Sums so far."""
-        return self._wires.counts
+        return self.wires.counts
 
     def add(self, spikes: TickSpikes) -> None:
         """Count one tick."""
         mesh, cores, neurons = self._window.mesh, spikes.cores, spikes.neurons
         self._n_ticks += 1
         at_ports = np.bincount(self._chip[spikes.host_cores], minlength=self._port_peaks.size)
-        self._wires.add(spikes)
+        self.wires.add(spikes)
         readouts = self._readouts[cores, neurons]
         at_ports += np.bincount(self._chip[cores], readouts, self._port_peaks.size).astype(np.int64)
         sent = self._program.sent_by(cores, neurons)
@@ -80,7 +82,7 @@ class TrafficCounter:
         full, safe_any = _all_fire(self._program, self._window, self._clock)
         return traffic.Traffic(
             n_ticks=self._n_ticks,
-            **self._wires.counts._asdict(),
+            **self.wires.counts._asdict(),
             loads=self._on_board(self._loads),
             peak_loads=self._on_board(self._peak_loads),
             peak_ticks=self._on_board(self._peak_ticks, -1),
@@ -118,13 +120,6 @@ def measure_traffic(
     for spikes in run_ticks(program, frames, n_ticks=n_ticks, choice=choice):
         counter.add(spikes)
     return counter.result()
-
-
-def _chip_of_cores(program: ChipProgram, mesh: traffic.Mesh) -> Ints:
-    """Position of every core's chip in the flattened array of chips."""
-    x, y = (program.coordinates.astype(np.int64) // np.array(program.chip.tile)).T
-    number: Ints = y // mesh.chip_rows * mesh.chips[1] + x // mesh.chip_columns
-    return number
 
 
 def _all_fire(program: ChipProgram, window: traffic.Window, clock: traffic.RouterClock) -> tuple[Ints, int]:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import adopted
-from neuromap.arrays.parts_of_ticks import frames_until, in_parts, ticks_of_frames
+from neuromap.arrays.parts_of_ticks import frames_until, in_parts
 from neuromap.arrays.times import largest_gap
 from neuromap.errors import InputError, StimulusError
 from neuromap.files.argument_checks import needs, real_number, whole_number
 from neuromap.files.messages import show
 from neuromap.hardware.program.chip_program import ChipProgram
-from neuromap.hardware.program.ports import BIAS
 from neuromap.simulation.engine.engine import EngineState, HostEvents, make_engine
 from neuromap.simulation.engine.engine_choice import DEFAULT_ENGINE, EngineChoice
-from neuromap.simulation.run.tick_run import TickSpikes, by_tick
+from neuromap.simulation.run.tick_run import HostFeed, TickSpikes, by_tick
 from neuromap.simulation.stimulus import check_frames, frame_count, input_sizes, value_ranges
 from neuromap.simulation.trace.recording import node_labels
 from neuromap.simulation.trace.trace import FrameClock
@@ -269,12 +267,12 @@ class LiveRun:
     @property
     def input_frame(self) -> InputFrame | None:
         """The last input frame sampled; None before the first, or without input nodes."""
-        return self._feed.latest
+        return self._feed.frames.get(self.input_number)
 
     @property
     def input_number(self) -> int:
         """Number of the last input frame sampled; -1 before the first."""
-        return self._feed.latest_number
+        return self._feed.next - 1
 
     def tick(self) -> TickSpikes:
         """Run one tick and return its spikes."""
@@ -383,84 +381,35 @@ class LiveRun:
 # Host events of the tick that runs next, for an endless stimulus.
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Rows of the host table that share node, arrival and first frame."""
-
-    node: str | None
-    """None for bias rows, which spike in every frame."""
-    index: NDArray[np.int32]
-    core: NDArray[np.int32]
-    axon: NDArray[np.int32]
-    constant: NDArray[np.int32]
-    """Values that bias rows deliver if nodes send values."""
-
-
 class LiveFeed:
     """The host of a live run: samples frames at their ticks, and keeps them until all their axons have been fed."""
 
-    # Same events as :class:`neuromap.simulation.run.tick_run.FedFrames`, tick by tick, except for their
-    # order within a tick; bias rows never end.
+    # frames: the last ones sampled, by number
+    # next: number of the next one
 
     def __init__(self, program: ChipProgram, source: FrameSource | None) -> None:
-        host, self._period, self._source = program.host, program.period, source
+        self._feed, self._period, self._source = HostFeed(program), program.period, source
         self._sizes, self._ranges = input_sizes(program), value_ranges(program)
-        start = host.exact_arrival(program.period)
-        keys = np.stack([host.node.astype(np.int64), start, host.first_frame.astype(np.int64)], axis=1)
-        found, of_group = np.unique(keys, axis=0, return_inverse=True)
-        order = np.argsort(of_group.reshape(-1), kind="stable")
-        parts = np.split(order, np.cumsum(np.bincount(of_group.reshape(-1), minlength=len(found)))[:-1])
-        self._start, self._first = found[:, 1], found[:, 2]
-        self._of_input = found[:, 0] != BIAS
-        self._rows = [
-            _Rows(
-                None if node == BIAS else program.nodes[node].name,
-                host.index[part],
-                host.core[part],
-                host.axon[part],
-                host.constants[part],
-            )
-            for node, part in zip(found[:, 0].tolist(), parts[: len(found)], strict=True)
-        ]
         sampled = [port.sample_tick for port in program.nodes if port.kind == "input"]
-        self._sampled = int(in_parts(sampled, program.period).min()) if sampled else None
-        self._frames: dict[int, InputFrame] = {}
-        self._next = 0
-
-    @property
-    def latest(self) -> InputFrame | None:
-        """The last frame sampled."""
-        return self._frames.get(self._next - 1)
-
-    @property
-    def latest_number(self) -> int:
-        """Number of the last frame sampled; -1 before the first."""
-        return self._next - 1
+        self._sampled = in_parts(sampled, program.period).min(initial=_MOST_FRAMES)
+        arrivals = program.host.exact_arrival(program.period)
+        wait = arrivals.max(initial=0) - arrivals.min(initial=self._sampled)
+        self._n_kept = 2 + int(wait) // program.period.numerator
+        self.frames: dict[int, InputFrame] = {}
+        self.next = 0
 
     def events(self, tick: int) -> HostEvents:
         """Events that the host feeds in a tick; call it for all ticks in order."""
-        frame = frames_until(self._start, self._period, tick)
-        due = (ticks_of_frames(self._start, self._period, frame) == tick) & (frame >= self._first)
-        self._sample(tick, int(frame[due & self._of_input].max(initial=-1)))
-        parts = [np.zeros((3, 0), np.int32)]
-        for k in np.flatnonzero(due).tolist():
-            rows = self._rows[k]
-            value = rows.constant if rows.node is None else self._frames[int(frame[k])][rows.node][rows.index]
-            parts.append(np.stack([rows.core, rows.axon, value])[:, value != 0])
-        self._forget(int(frame[self._of_input].min(initial=self._next - 1)))
-        core, axon, value = np.concatenate(parts, axis=1)
-        return HostEvents(np.array([0, len(core)]), core, axon, None if self._ranges is None else value)
+        self._sample(int(frames_until(self._sampled, self._period, tick)))
+        return self._feed.events_of(self._read, 1, _MOST_FRAMES, tick, 1)
 
-    def _sample(self, tick: int, fed: int) -> None:
-        """Get all frames up to those that are fed now or are sampled by this tick."""
-        if self._sampled is None or self._source is None:
-            return
-        last = max(fed, int(frames_until(np.array([self._sampled]), self._period, tick)[0]))
-        while self._next <= last:
-            self._frames[self._next] = checked_frame(self._source(self._next), self._sizes, self._ranges)
-            self._next += 1
+    def _read(self, node: str, some: slice) -> NDArray[Any]:
+        self._sample(some.start)
+        return self.frames[some.start][node][np.newaxis, np.newaxis]
 
-    def _forget(self, fed: int) -> None:
-        """Drop frames up to the one that every axon has been fed, except the latest."""
-        for frame in [frame for frame in self._frames if frame <= min(fed, self._next - 2)]:
-            del self._frames[frame]
+    def _sample(self, last: int) -> None:
+        """Get all frames up to one that is fed now or sampled by this tick; drop one that every axon has been fed."""
+        while self._source is not None and self.next <= last:
+            self.frames[self.next] = checked_frame(self._source(self.next), self._sizes, self._ranges)
+            self.frames.pop(self.next - self._n_kept, None)
+            self.next += 1

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 from threading import Event
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,9 +24,8 @@ from neuromap.simulation.engine.engine import BlockEngine, Engine, FeedPlan, Hos
 from neuromap.simulation.engine.engine_choice import EngineChoice
 from neuromap.simulation.run.tick_run import HostFeed, ticks_to_run
 from neuromap.simulation.stimulus import check_stimuli
-from neuromap.simulation.trace.batch import Batch
 from neuromap.simulation.trace.recording import Readout, Recording, readout_of
-from neuromap.simulation.trace.trace import FrameClock
+from neuromap.simulation.trace.trace import Batch, FrameClock, labels_of
 
 if TYPE_CHECKING:
     from neuromap.simulation.engine.bit_sliced.side_by_side import SideBySide
@@ -39,33 +38,20 @@ _LEAST_SHARE = 0.25
 _BLOCK_VALUES = 2**26
 
 
-class _CanFork(Protocol):
-    def fork(self) -> Self:
-        """Make another one that shares read-only data."""
+_Forked = TypeVar("_Forked", Engine, "SideBySide")
 
 
-_Forked = TypeVar("_Forked", bound=_CanFork)
-
-
-class _Forks(Generic[_Forked]):
-    """Pool of an object and its forks, each used by one thread at a time."""
-
-    def __init__(self, first: _Forked) -> None:
-        self.first = first
-        self._free: SimpleQueue[_Forked] = SimpleQueue()
-        self._free.put(first)
-
-    @contextmanager
-    def take(self) -> Iterator[_Forked]:
-        """Lend one; fork a new one only if all are lent, so that few stimuli take little memory."""
-        try:
-            one = self._free.get_nowait()
-        except Empty:
-            one = self.first.fork()
-        try:
-            yield one
-        finally:
-            self._free.put(one)
+@contextmanager
+def _lent(free: SimpleQueue[_Forked], first: _Forked) -> Iterator[_Forked]:
+    """Lend one engine, or a fork of it only if all are lent, so that few stimuli take little memory."""
+    try:
+        one = free.get_nowait()
+    except Empty:
+        one = first.fork()
+    try:
+        yield one
+    finally:
+        free.put(one)
 
 
 class Chips:
@@ -80,15 +66,17 @@ class Chips:
             getattr(program.chip.kind.engines, "side_by_side", None) if choice.engine == "fast" else None
         )
         self._bit_slicing = choice.bit_slicing
-        self._blocks: _Forks[SideBySide] | None = None
-        first = make_engine(program, replace(choice, threads=1))
+        self._block: SideBySide | None = None
+        self._blocks: SimpleQueue[SideBySide] = SimpleQueue()
+        self._engine = make_engine(program, replace(choice, threads=1))
+        self._engines: SimpleQueue[Engine] = SimpleQueue()
         # compile everything here: in the main thread, an interrupt does not wait for it
-        first.run(HostEvents.none(1))
-        self._engines = _Forks(first)
+        self._engine.run(HostEvents.none(1))
+        self._engines.put(self._engine)
 
     def take(self) -> AbstractContextManager[Engine]:
         """Lend an engine."""
-        return self._engines.take()
+        return _lent(self._engines, self._engine)
 
     def stimuli_at_once(self, n_stimuli: int, n_ticks: int, n_values: int) -> int:
         """Choose the number of stimuli to run side by side, one bit each; 0 for none."""
@@ -98,21 +86,22 @@ class Chips:
         at_once, least = min(n_stimuli, _BLOCK_VALUES // max(1, n_values)), 1 if self._bit_slicing else _FEW_STIMULI
         if at_once < least or (not self._bit_slicing and n_stimuli * n_ticks < _FEW_TICKS):
             return 0
-        if self._blocks is None:
+        if self._block is None:
             block = self._side_by_side(self._program)
             share = block.bit_sliced.mean()
             if block.lanes < least or share == 0 or (not self._bit_slicing and share < _LEAST_SHARE):
                 self._side_by_side = None
                 return 0
             block.compile()
-            self._blocks = _Forks(block)
-        at_once = min(at_once, self._blocks.first.lanes)
+            self._block = block
+            self._blocks.put(block)
+        at_once = min(at_once, self._block.lanes)
         return at_once if at_once >= least else 0
 
     def take_block(self) -> AbstractContextManager[SideBySide]:
         """Lend an engine for stimuli side by side; only after :meth:`stimuli_at_once` has returned a nonzero number."""
-        assert self._blocks is not None
-        return self._blocks.take()
+        assert self._block is not None
+        return _lent(self._blocks, self._block)
 
 
 # Most memory for the recorded frames of a batch.
@@ -206,13 +195,7 @@ def simulate_batch(
             progress(done, known)
     kept = [part.frames for part in found if part.frames is not None]
     return Batch(
-        name=program.name,
-        pattern=program.pattern,
-        execution=program.execution,
-        nodes=job.neurons.nodes,
-        period=program.period,
-        n_frames=n_frames,
-        n_ticks=job.n_ticks(n_frames),
+        **labels_of(program, job.neurons.nodes, n_frames, job.n_ticks(n_frames)),
         spikes_by_frame=np.concatenate(kept) if kept else None,
         spike_counts=np.concatenate([part.counts for part in found]),
         stray_counts=np.concatenate([part.strays for part in found]),
@@ -245,11 +228,13 @@ def run_parts(
     try:
         for portion in portions:
             frames, n_stimuli, n_frames = check_stimuli(portion, job.program, n_frames or None)
-            each = _side_by_side(job, chips, n_stimuli, n_frames, n_threads)
+            each, n_ticks = _side_by_side(job, chips, n_stimuli, n_frames, n_threads), job.n_ticks(n_frames)
             if each and plan is None:
-                plan = job.feed.plan(job.program.nodes, n_frames, job.n_ticks(n_frames))
+                plan = job.feed.plan(job.program.nodes, n_frames, n_ticks)
             planned = plan if each else None
-            each = each or max(1, min(_part_stimuli(job, n_frames), n_stimuli // (4 * n_threads)))
+            visits = max(_LONG_STIMULI, _PART_VISITS // (max(1, n_ticks) * job.program.n_cores))
+            values = _PART_VALUES // max(n_frames * job.n_columns, n_ticks * len(job.feed), 1)
+            each = each or max(1, min(_PART_STIMULI, visits, values, n_stimuli // (4 * n_threads)))
             for start in range(0, n_stimuli, each):
                 some = {name: rows[start : start + each] for name, rows in frames.items()}
                 ahead.append(executor.submit(_run_part, job, chips, some, known + start, planned, stopped))
@@ -272,14 +257,6 @@ def _side_by_side(job: BatchJob, chips: Chips, n_stimuli: int, n_frames: int, n_
     most = chips.stimuli_at_once(-(-n_stimuli // n_threads), job.n_ticks(n_frames), n_values)
     # parts of equal size, equally many for every thread
     return most and -(-n_stimuli // (-(-n_stimuli // (most * n_threads)) * n_threads))
-
-
-def _part_stimuli(job: BatchJob, n_frames: int) -> int:
-    """Most stimuli in a part that runs them one after the other."""
-    n_ticks = max(1, job.n_ticks(n_frames))
-    visits = max(_LONG_STIMULI, _PART_VISITS // (n_ticks * job.program.n_cores))
-    values = _PART_VALUES // max(n_frames * job.n_columns, n_ticks * len(job.feed), 1)
-    return min(_PART_STIMULI, visits, values)
 
 
 def _run_part(
@@ -329,7 +306,7 @@ def _in_pieces(
 
 
 class BatchPart(NamedTuple):
-    """Results of consecutive stimuli: the arrays of :class:`~neuromap.simulation.trace.batch.Batch` for them."""
+    """Results of consecutive stimuli: the arrays of :class:`~neuromap.simulation.trace.trace.Batch` for them."""
 
     frames: NDArray[Any] | None
     counts: NDArray[np.int64]

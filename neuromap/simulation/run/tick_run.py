@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -187,18 +187,19 @@ class _Rows:
 
     start: int
     stop: int
+    # Tick of the turn in which they deliver.
+    tick: int
+    # Input node; None for bias rows, which spike in every frame.
     node: str | None
-    """Input node; None for bias rows, which spike in every frame."""
     index: NDArray[np.int64] | slice
+    # Frame phase + q i arrives in turn i + lag of the clock.
     lag: int
-    """Frame phase + q i arrives in turn i + lag of the clock."""
     first_frame: int
     phase: int
 
-    def turns(self, n_frames: int, per_turn: int) -> tuple[int, int]:
-        """First turn in which frames arrive, and the first turn after the last one."""
-        first, end = (-((self.phase - frame) // per_turn) for frame in (self.first_frame, n_frames))
-        return self.lag + first, self.lag + end
+
+# Reads frames of an input node, shape (S, frames, size).
+FrameReader: TypeAlias = Callable[[str, slice], NDArray[Any]]
 
 
 class HostFeed:
@@ -227,13 +228,21 @@ class HostFeed:
         self._of_tick = [(int(self._tick[a]), a, b) for a, b in _stretches(clock[:, :1])]
         self._rows = []
         for begin, end in _stretches(clock):
-            _, node, lag, first_frame, of_turn = (int(k) for k in clock[begin])
+            at, node, lag, first_frame, of_turn = (int(k) for k in clock[begin])
             name = None if node == BIAS else program.nodes[node].name
-            self._rows.append(_Rows(begin, end, name, _as_slice(index[begin:end]), lag, first_frame, of_turn))
+            self._rows.append(_Rows(begin, end, at, name, _as_slice(index[begin:end]), lag, first_frame, of_turn))
 
     def __len__(self) -> int:
         """Rows of the host table."""
         return self._n_rows
+
+    def _turns(self, rows: _Rows, n_frames: int, first_tick: int, n_ticks: int) -> range:
+        """Return the turns in which rows deliver within some ticks."""
+        first = rows.lag - (rows.phase - rows.first_frame) // self._per_turn
+        end = -((rows.tick - first_tick - n_ticks) // self._turn)
+        if rows.node is not None or not self._clocks_run_on:
+            end = min(end, rows.lag - (rows.phase - n_frames) // self._per_turn)
+        return range(max(first, -((rows.tick - first_tick) // self._turn)), end)
 
     def plan(self, nodes: Sequence[NodePort], n_frames: int, n_ticks: int) -> FeedPlan:
         """Plan of what any stimulus feeds in its first ``n_ticks`` ticks."""
@@ -244,20 +253,15 @@ class HostFeed:
         size_of = dict(zip(names, sizes, strict=True))
         parts = [np.zeros((4, 0), np.int64)]
         for rows in self._rows:
-            tick = int(self._tick[rows.start])
-            first, behind = rows.turns(n_frames, self._per_turn)
-            last_turn = (n_ticks - 1 - tick) // self._turn
-            if rows.node is None and self._clocks_run_on:
-                behind = last_turn + 1
             here = slice(rows.start, rows.stop)
             core, axon = self._core[here], self._axon[here]
-            for turn in range(max(first, 0), min(behind, last_turn + 1)):
+            for turn in self._turns(rows, n_frames, 0, n_ticks):
                 frame = (turn - rows.lag) * self._per_turn + rows.phase
                 column = np.full(len(core), -1)
                 if rows.node is not None:
                     index = np.arange(size_of[rows.node])[rows.index]
                     column = first_column[rows.node] + frame * size_of[rows.node] + index
-                parts.append(np.stack([np.full(len(core), turn * self._turn + tick), core, axon, column]))
+                parts.append(np.stack([np.full(len(core), turn * self._turn + rows.tick), core, axon, column]))
         table = np.concatenate(parts, axis=1)
         table = table[:, np.argsort(table[0], kind="stable")]
         start = np.searchsorted(table[0], np.arange(n_ticks + 1))
@@ -265,41 +269,37 @@ class HostFeed:
 
     def events(self, frames: Mapping[str, NDArray[Any]], n_frames: int, first_tick: int, n_ticks: int) -> HostEvents:
         """Events fed in a range of ticks, for every stimulus."""
-        # takes one byte (four for values) per stimulus, turn of the clock and row of the host table
         # shapes: frames (S, n_frames, size)
         n_stimuli = len(next(iter(frames.values()))) if frames else 1
-        if n_ticks == 0 or len(self) == 0:
-            return HostEvents.none(n_stimuli * n_ticks)
-        length, step, last_tick = self._turn, self._per_turn, first_tick + n_ticks - 1
-        begin, end = first_tick // length, last_tick // length + 1
+        return self.events_of(lambda name, some: frames[name][:, some], n_stimuli, n_frames, first_tick, n_ticks)
+
+    def events_of(self, read: FrameReader, n_stimuli: int, n_frames: int, first_tick: int, n_ticks: int) -> HostEvents:
+        """Events fed in a range of ticks; reads only frames that arrive in it."""
+        # takes one byte (four for values) per stimulus, turn of the clock and row of the host table
+        length, step = self._turn, self._per_turn
+        begin, end = first_tick // length, (first_tick + n_ticks - 1) // length + 1
         constant = self._constant
         shape = (n_stimuli, end - begin, len(self._tick))
         fed: NDArray[Any] = np.zeros(shape, np.bool_ if constant is None else np.int32)
         for rows in self._rows:
-            # turns in which the frames of a stimulus arrive, limited to the requested ticks
-            first, behind = rows.turns(n_frames, step)
-            if rows.node is None and self._clocks_run_on:
-                behind = end
-            a, b = max(begin, first), min(end, behind)
-            if a >= b:
+            arriving = self._turns(rows, n_frames, first_tick, n_ticks)
+            if not arriving:
                 continue
-            part = fed[:, a - begin : b - begin, rows.start : rows.stop]
+            part = fed[:, arriving.start - begin : arriving.stop - begin, rows.start : rows.stop]
             if rows.node is None:
                 part[:] = True if constant is None else constant[rows.start : rows.stop]
             else:
-                i, j = ((turn - rows.lag) * step + rows.phase for turn in (a, b))
-                arrive = frames[rows.node][:, i:j:step]
+                i = (arriving.start - rows.lag) * step + rows.phase
+                arrive = read(rows.node, slice(i, i + len(arriving) * step, step))
                 # take needs half the time of an index array among slices
                 part[:] = arrive[..., rows.index] if isinstance(rows.index, slice) else arrive.take(rows.index, axis=2)
-        fed[:, 0, : np.searchsorted(self._tick, first_tick - begin * length)] = 0
-        fed[:, -1, np.searchsorted(self._tick, last_tick - (end - 1) * length, side="right") :] = 0
 
         counts = np.zeros((n_stimuli, n_ticks), dtype=np.int64)
-        turns = np.arange(end - begin)
         for tick, start, stop in self._of_tick:
-            at = (begin + turns) * length + tick - first_tick
-            mine = (at >= 0) & (at < n_ticks)
-            counts[:, at[mine]] = np.count_nonzero(fed[:, mine, start:stop], axis=2)
+            low, high = -((tick - first_tick) // length), -((tick - first_tick - n_ticks) // length)
+            if low < high:
+                here = fed[:, low - begin : high - begin, start:stop]
+                counts[:, low * length + tick - first_tick :: length] = np.count_nonzero(here, axis=2)
         place = np.flatnonzero(fed)  # several times as fast as nonzero of a table
         column = place % len(self._tick)
         values = None if constant is None else fed.reshape(-1)[place]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -26,8 +26,8 @@ from neuromap.hardware.program.chip_program import ChipProgram
 from neuromap.hardware.program.program_bytes import program_bytes
 from neuromap.render.value import Card
 from neuromap.simulation.engine.engine import CurrentState, EngineState, Totals
-from neuromap.simulation.trace.recorded_run import Chunk, checksum
 from neuromap.simulation.trace.recording import Recording
+from neuromap.simulation.trace.trace_file import Chunk, checksum
 
 # Default number of ticks between checkpoints.
 DEFAULT_EVERY = 1_000_000
@@ -68,18 +68,16 @@ class Checkpoints(Card):
             raise InputError(f"checkpoints: every {self.every} ticks: is not allowed; give 1 or more")
         if self.path is not None and check_target(self.path) is None:
             raise InputError(f"{self.path}: is a device or pipe; a checkpoint needs the name of a file")
-        if self.path is not None and Path(self.path).exists() and not self._goes_on_in_place:
+        # a run may resume from the file that its next checkpoint replaces
+        if (
+            self.path is not None
+            and Path(self.path).exists()
+            and not (self.resume is not None and Path(self.resume).exists() and Path(self.path).samefile(self.resume))
+        ):
             raise InputError(
                 f"checkpoint {self.path}: is there already, and its parts would be overwritten before it; resume from "
                 "it, remove it, or give another file"
             )
-
-    @property
-    def _goes_on_in_place(self) -> bool:
-        """Whether the run resumes from the file that its next checkpoint replaces."""
-        if self.path is None or self.resume is None:
-            return False
-        return Path(self.resume).exists() and Path(self.path).samefile(self.resume)
 
 
 # Arrays of every state, and their numbers of axes.
@@ -131,12 +129,13 @@ def load_checkpoint(path: Path, identity: RunIdentity) -> Checkpoint:
         forms = {name: arrays[name].ndim for name in arrays if name != "counts"}
         if forms not in _FORMS or any(a.dtype != np.int64 for a in arrays.values()):
             raise ValueError
+        tables, n_of = (
+            {name: arrays[name] for name in _CURRENTS if name in arrays},
+            {k: len(a) for k, a in arrays.items()},
+        )
+        if n_of.get("due") != n_of.get("amounts") or n_of.get("values") not in (None, n_of["spikes"]):
+            raise ValueError
         if any(arrays[name].shape[1] != 3 for name in ("spikes", "due") if name in arrays):
-            raise ValueError
-        if "values" in arrays and len(arrays["values"]) != len(arrays["spikes"]):
-            raise ValueError
-        tables = {name: arrays[name] for name in _CURRENTS if name in arrays}
-        if tables and len(tables["due"]) != len(tables["amounts"]):
             raise ValueError
         state = EngineState(
             tick=_count(about["tick"]),
@@ -250,23 +249,18 @@ class Parts:
         self.checksums.append(write_checked(part_path(self._path, number), {"kind": "part", "number": number}, arrays))
         self._chunks, self._bytes = [], 0
 
-    def read(self, source: Path) -> Iterator[Chunk]:
-        """Read the parts of the checkpoint that a run resumes from; copy them if that is a different one."""
-        for number, chunk in enumerate(read_parts(source, tuple(self.checksums)), start=1):
-            if source.resolve() != self._path.resolve():
-                data = read_bytes(part_path(source, number), "part of a checkpoint", MOST_BYTES, InputError)
-                write_whole(part_path(self._path, number), data)
-            yield chunk
 
-
-def read_parts(source: Path, checksums: tuple[str, ...]) -> Iterator[Chunk]:
-    """Read the parts of a checkpoint, one at a time."""
+def read_parts(source: Path, checksums: Sequence[str], target: Path | None = None) -> Iterator[Chunk]:
+    """Read the parts of a checkpoint, one at a time; copy them beside ``target``, if that is a different one."""
     needed = set(Chunk._fields) - set(Chunk._field_defaults)
     for number, wanted in enumerate(checksums, start=1):
         path = part_path(source, number)
         _, arrays, found = read_checked(path, "part")
         if found != wanted or not needed <= set(arrays) <= set(Chunk._fields):
             raise InputError(f"checkpoint {source}: {path.name} is a part of another run; simulate from tick 0")
+        if target is not None and source.resolve() != target.resolve():
+            data = read_bytes(path, "part of a checkpoint", MOST_BYTES, InputError)
+            write_whole(part_path(target, number), data)
         yield Chunk(**arrays)
 
 
@@ -279,10 +273,9 @@ Arrays = Mapping[str, NDArray[Any]]
 
 def write_checked(path: Path, about: Mapping[str, Any], arrays: Arrays) -> str:
     """Write a checkpoint file atomically; return its checksum."""
-    tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     text = json.dumps(about, sort_keys=True)
-    found = checksum(text, tensors)
-    write_whole(path, canonical_bytes(tensors, {"format": _FORMAT, "about": text, "checksum": found}))
+    found = checksum(text, arrays)
+    write_whole(path, canonical_bytes(arrays, {"format": _FORMAT, "about": text, "checksum": found}))
     return found
 
 

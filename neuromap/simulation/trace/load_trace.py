@@ -23,25 +23,9 @@ from neuromap.files.unpacked import most_unpacked
 from neuromap.files.whole_chunks import has_whole_chunks
 from neuromap.hardware.program.ports import NodePort
 from neuromap.hardware.program.program_bytes import FRAMES_KEY, PART_KEY, period_of_file, tick_of_file
-from neuromap.simulation.trace.recorded_run import (
-    CHECKED_VERSIONS,
-    DTYPES,
-    EVENTS,
-    EXACT_IN_FLOAT,
-    FORMAT,
-    HDF5_VERSIONS,
-    NEURONS,
-    PLACES,
-    POTENTIAL_PLACES,
-    REPORT,
-    SPIKES,
-    VERSIONS,
-    checksum,
-    import_h5py,
-)
+from neuromap.simulation.trace import trace_file
 from neuromap.simulation.trace.recording import Potentials, Readout
 from neuromap.simulation.trace.trace import Trace
-from neuromap.simulation.trace.trace_file import fits_its_digest
 
 if TYPE_CHECKING:
     import h5py
@@ -100,11 +84,11 @@ def read_safetensors(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (OSError, SafetensorError, KeyError, TypeError, ValueError):
         raise InputError(f"{path}: not a readable safetensors file; a trace is one, or an HDF5 file") from None
-    if metadata.get("format") != FORMAT or metadata.get("version") not in VERSIONS:
-        raise InputError(f"{path}: not a trace of version {', '.join(VERSIONS)}; save one with simulate")
+    if metadata.get("format") != trace_file.FORMAT or metadata.get("version") not in trace_file.VERSIONS:
+        raise InputError(f"{path}: not a trace of version {', '.join(trace_file.VERSIONS)}; save one with simulate")
     try:
-        has_checksum = metadata["version"] in CHECKED_VERSIONS
-        if metadata.get("checksum") != (checksum(metadata["trace"], tensors) if has_checksum else None):
+        has_checksum = metadata["version"] in trace_file.CHECKED_VERSIONS
+        if metadata.get("checksum") != (trace_file.checksum(metadata["trace"], tensors) if has_checksum else None):
             raise ValueError("its content does not fit its checksum")
         return json.loads(metadata["trace"]), tensors
     except (KeyError, RecursionError, ValueError) as error:
@@ -124,16 +108,22 @@ def checked_trace(labels: Any, arrays: dict[str, NDArray[Any]]) -> Trace:
     labels.pop(FRAMES_KEY, None)
     nodes, potential_nodes = (_ports(labels.pop(key), labels["period"]) for key in ("nodes", "potential_nodes"))
     for name, array in arrays.items():
-        if name in DTYPES and array.dtype.name != DTYPES[name]:
-            raise ValueError(f"tensor {name} must be {DTYPES[name]}, is {array.dtype.name}")
-    tick, node, index = (arrays[name] for name in EVENTS[:3])
-    core, neuron, value = (arrays.get(name) for name in (*EVENTS[3:], "value"))
+        if name in trace_file.DTYPES and array.dtype.name != trace_file.DTYPES[name]:
+            raise ValueError(f"tensor {name} must be {trace_file.DTYPES[name]}, is {array.dtype.name}")
+    tick, node, index = (arrays[name] for name in trace_file.EVENTS[:3])
+    core, neuron, value = (arrays.get(name) for name in (*trace_file.EVENTS[3:], "value"))
     if any(a.ndim != 1 or a.shape != tick.shape for a in (tick, node, index, core, neuron, value) if a is not None):
         raise ValueError("tick, node, index, core, neuron and value must be of the same length")
     if value is not None and not value.all():
         raise ValueError("a message carries 0, which is not sent")
     _check_places(node, index, nodes)
-    _check_ticks(tick, labels, nodes)
+    if len(tick) and not (0 <= tick.min() <= tick.max() < labels["n_ticks"]):
+        raise ValueError("a spike lies outside the ticks that were run")
+    if len(tick) and (np.diff(tick) < 0).any():
+        raise ValueError("spikes are not in the order of their ticks")
+    for port in nodes:
+        if port.kind == "output" and port.tick(labels["period"], labels["n_frames"] - 1) >= labels["n_ticks"]:
+            raise ValueError(f"node {port.name} has frames after the ticks that were run")
     counts = arrays.get("counts")
     if counts is not None and counts.ndim != 2:
         raise ValueError("counts must be a table of cores and neurons")
@@ -157,21 +147,11 @@ def _check_labels(labels: dict[str, Any]) -> None:
         raise ValueError("tick_seconds must be a number above 0")
 
 
-def _check_ticks(tick: NDArray[np.int64], labels: dict[str, Any], nodes: tuple[NodePort, ...]) -> None:
-    if len(tick) and not (0 <= tick.min() <= tick.max() < labels["n_ticks"]):
-        raise ValueError("a spike lies outside the ticks that were run")
-    if len(tick) and (np.diff(tick) < 0).any():
-        raise ValueError("spikes are not in the order of their ticks")
-    for port in nodes:
-        if port.kind == "output" and port.tick(labels["period"], labels["n_frames"] - 1) >= labels["n_ticks"]:
-            raise ValueError(f"node {port.name} has frames after the ticks that were run")
-
-
 def _potentials(arrays: dict[str, NDArray[Any]], nodes: tuple[NodePort, ...], n_ticks: int) -> Potentials | None:
     if "potentials" not in arrays:
         return None
     values = arrays["potentials"]
-    core, neuron, node, index = (arrays[name] for name in POTENTIAL_PLACES)
+    core, neuron, node, index = (arrays[name] for name in trace_file.POTENTIAL_PLACES)
     if (
         values.ndim != 2
         or len(values) != n_ticks
@@ -223,10 +203,10 @@ _SECONDS, _BYTES_A_SECOND = 5.0, 2 * 10**7
 
 def read_hdf5(path: Path) -> tuple[Any, dict[str, NDArray[Any]]]:
     """Read labels and arrays of a trace; arrays have the names of a safetensors file."""
-    import_h5py()
+    trace_file.import_h5py()
     try:
         size = path.stat().st_size
-        if not fits_its_digest(path):
+        if not trace_file.fits_its_digest(path):
             raise InputError("a damaged trace (its bytes do not fit the digest behind them)")
         most = most_unpacked(size, _MAX_BYTES)
         labels, arrays = confined(
@@ -251,8 +231,10 @@ def trace_content(path: str, most: int) -> tuple[str, dict[str, NDArray[Any]]]:
     try:
         with h5py.File(path, "r") as file:
             version = file.attrs.get("format_version")
-            if file.attrs.get("format") != FORMAT or version not in HDF5_VERSIONS:
-                raise InputError(f"not a trace of version {', '.join(HDF5_VERSIONS)}; save one with simulate")
+            if file.attrs.get("format") != trace_file.FORMAT or version not in trace_file.HDF5_VERSIONS:
+                raise InputError(
+                    f"not a trace of version {', '.join(trace_file.HDF5_VERSIONS)}; save one with simulate"
+                )
             found = _datasets(file)
             n_bytes = sum(data.nbytes for data in found.values()) + _SPIKE_BYTES * found["tick"].size
             if n_bytes > most:
@@ -260,34 +242,41 @@ def trace_content(path: str, most: int) -> tuple[str, dict[str, NDArray[Any]]]:
                     f"takes {n_bytes / 2**30:.1f} GiB of memory; at most {most / 2**30:.3g} are read at once of a file "
                     "of its size, read parts of it with h5py (docs/simulation.md)"
                 )
-            if version not in CHECKED_VERSIONS and not all(map(has_whole_chunks, found.values())):
+            if version not in trace_file.CHECKED_VERSIONS and not all(map(has_whole_chunks, found.values())):
                 raise ValueError("its chunks are not whole")
             text = file.attrs["trace"]
             content = {name: _whole(data) if name == "potentials" else data[:] for name, data in found.items()}
-            if file.attrs.get("checksum") != (checksum(text, content) if version in CHECKED_VERSIONS else None):
+            if file.attrs.get("checksum") != (
+                trace_file.checksum(text, content) if version in trace_file.CHECKED_VERSIONS else None
+            ):
                 raise ValueError("its content does not fit its checksum")
             if not isinstance(text, str):
                 raise ValueError("its labels are not text")
-            return text, _by_spike(content)
+            row = content.pop("row")
+            if row.ndim != 1 or row.dtype.kind not in "iu":
+                raise ValueError("node_ids must be a row of integers")
+            if len(row) and not 0 <= row.min() <= row.max() < content["core"].size:
+                raise ValueError("a spike names a neuron that is not in the table of neurons")
+            return text, content | {name: content[name][row] for name in trace_file.PLACES}
     except (OSError, KeyError, RuntimeError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"a damaged trace ({' '.join(str(error).split())})") from None
 
 
 def _datasets(file: h5py.File) -> dict[str, h5py.Dataset]:
     """Find the datasets to read, under the names of a safetensors file; nothing outside the file is accessed."""
-    names = {"tick": f"{SPIKES}/ticks", "row": f"{SPIKES}/node_ids"}
-    names |= {name: f"{NEURONS}/{name}" for name in PLACES}
+    names = {"tick": f"{trace_file.SPIKES}/ticks", "row": f"{trace_file.SPIKES}/node_ids"}
+    names |= {name: f"{trace_file.NEURONS}/{name}" for name in trace_file.PLACES}
     if "counts" in file:
         names["counts"] = "counts"
-    if f"{SPIKES}/values" in file:
-        names["value"] = f"{SPIKES}/values"
-    if REPORT in file:
-        names["potentials"] = f"{REPORT}/data"
-        names |= {f"potential_{name}": f"{REPORT}/mapping/{name}" for name in PLACES}
+    if f"{trace_file.SPIKES}/values" in file:
+        names["value"] = f"{trace_file.SPIKES}/values"
+    if trace_file.REPORT in file:
+        names["potentials"] = f"{trace_file.REPORT}/data"
+        names |= {f"potential_{name}": f"{trace_file.REPORT}/mapping/{name}" for name in trace_file.PLACES}
     found = {name: _dataset(file, path) for name, path in names.items()}
     if any(found[name].shape != found["tick"].shape for name in ("row", "value") if name in found):
         raise ValueError("ticks, node_ids and values must be of the same length")
-    if len({found[name].shape for name in PLACES}) > 1:
+    if len({found[name].shape for name in trace_file.PLACES}) > 1:
         raise ValueError("the columns of the table of neurons differ in length")
     return found
 
@@ -307,24 +296,16 @@ def _dataset(file: h5py.File, path: str) -> h5py.Dataset:
     return data
 
 
-def _by_spike(content: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Replace every spike's row in the table of neurons by its place."""
-    row = content["row"]
-    if row.ndim != 1 or row.dtype.kind not in "iu":
-        raise ValueError("node_ids must be a row of integers")
-    if len(row) and not 0 <= row.min() <= row.max() < content["core"].size:
-        raise ValueError("a spike names a neuron that is not in the table of neurons")
-    return {name: array[row] if name in PLACES else array for name, array in content.items() if name != "row"}
-
-
 def _whole(data: h5py.Dataset) -> NDArray[np.int32]:
     """Read potentials, which may be floats, some rows at a time."""
     values = np.empty(data.shape, dtype=np.int32)
     rows = max(1, 2**24 // max(1, math.prod(data.shape[1:])))
     for start in range(0, len(values), rows):
         part = data[start : start + rows]
-        if part.dtype.kind == "f" and not (np.abs(part) <= EXACT_IN_FLOAT).all():  # nor NaN
-            raise ValueError(f"a potential is not a number, or beyond {EXACT_IN_FLOAT}, where floats are inexact")
+        if part.dtype.kind == "f" and not (np.abs(part) <= trace_file.EXACT_IN_FLOAT).all():  # nor NaN
+            raise ValueError(
+                f"a potential is not a number, or beyond {trace_file.EXACT_IN_FLOAT}, where floats are inexact"
+            )
         values[start : start + rows] = part
         if (values[start : start + rows] != part).any():
             raise ValueError("a potential is not an integer of 32 bits")

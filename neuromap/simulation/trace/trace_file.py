@@ -2,56 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
+from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import InputError, NotSupportedError
 from neuromap.files.argument_checks import path_given
 from neuromap.files.sealed import canonical_bytes
 from neuromap.files.whole_file import check_target, keep_names, keep_on_disk, sweep, unfinished_name, write_whole
 from neuromap.formats.sonata import mark_file, mark_sorting
-from neuromap.simulation.trace.batch import trace_text
-from neuromap.simulation.trace.recorded_run import (
-    EVENTS,
-    EXACT_IN_FLOAT,
-    FORMAT,
-    HDF5_SUFFIXES,
-    NEURONS,
-    PLACES,
-    POTENTIAL_PLACES,
-    REPORT,
-    SPIKES,
-    Chunk,
-    RecordedRun,
-    RunDigest,
-    checksum,
-    import_h5py,
-    version_of,
-)
+from neuromap.registry import require_package
 from neuromap.simulation.trace.recording import Readout
-from neuromap.simulation.trace.trace import Trace
+from neuromap.simulation.trace.trace import Trace, trace_text
 
 if TYPE_CHECKING:
     import h5py
 
-_SIGN = b"\nneuromap blake2b-128:"
 _BYTES = 16
+
+
+class _ArrayDigest:
+    """Digest of an array that comes in parts along its first axis."""
+
+    def __init__(self, first: NDArray[Any]) -> None:
+        self._form = (first.dtype.name, *first.shape[1:])
+        self._length = 0
+        self._hash = blake2b(digest_size=_BYTES)
+        self.add(first)
+
+    def add(self, part: NDArray[Any]) -> None:
+        """Add the next rows."""
+        self._length += len(part)
+        little = np.ascontiguousarray(part, part.dtype.newbyteorder("<"))
+        if little.size:
+            self._hash.update(little.reshape(-1).view(np.uint8).data)
+
+    def told(self) -> tuple[Any, ...]:
+        """Dtype, shape without the first axis, length of the first axis, and digest."""
+        return (*self._form, self._length, self._hash.hexdigest())
+
+
+def checksum(labels: str, arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Checksum of a trace."""
+    return _joined(labels, {name: _ArrayDigest(array) for name, array in arrays.items()})
+
+
+def _joined(labels: str, digests: Mapping[str, _ArrayDigest]) -> str:
+    told = json.dumps([labels, *([name, *digests[name].told()] for name in sorted(digests))])
+    return f"blake2b-128:{blake2b(told.encode(), digest_size=_BYTES).hexdigest()}"
+
+
+def _digests(run: RecordedRun) -> dict[str, _ArrayDigest]:
+    """Digests of the arrays of a run before its first chunk; memory does not grow with the number of chunks."""
+    arrays: dict[str, NDArray[Any]] = {"tick": np.zeros(0, np.int64), "row": np.zeros(0, np.uint64)}
+    arrays |= {name: getattr(run.neurons, name) for name in PLACES}
+    if run.header.value is not None:
+        arrays["value"] = run.header.value[:0]
+    if n_potentials := len(run.potential_neurons):
+        arrays["potentials"] = np.zeros((0, n_potentials), np.int32)
+        arrays |= {f"potential_{name}": getattr(run.potential_neurons, name) for name in PLACES}
+    return {name: _ArrayDigest(array) for name, array in arrays.items()}
+
+
+# A run recorded while it runs: what is known before, and what comes chunk by chunk.
+class Chunk(NamedTuple):
+    """Recording of some consecutive ticks."""
+
+    tick: NDArray[np.int64]  # (m,): tick of each spike; sorted by tick, then row
+    row: NDArray[np.int64]  # (m,): row of the :class:`Readout` of spikes
+    potentials: NDArray[np.int32]  # (ticks of the chunk, K): of the Readout of potentials; K may be 0
+    value: NDArray[np.int32] | None = None  # (m,): value of each message; None for spikes
+
+
+class RecordedRun(NamedTuple):
+    """A run that proceeds, and is recorded, as its chunks are consumed."""
+
+    header: Trace  # the trace without its spikes, potentials and counts
+    # neurons, potential_neurons: neurons whose spikes, and whose potentials, are recorded
+    neurons: Readout
+    potential_neurons: Readout
+    counts: NDArray[np.int64] | None  # (C, N): filled while the chunks are consumed
+    chunks: Iterable[Chunk]  # all ticks in order; consumed once
+    peak: int  # largest magnitude of a potential that may occur
+
+
+# Layout of a trace in files: names of arrays and groups; ``docs/simulation.md`` describes both formats.
+
+
+FORMAT = "neuromap trace"
+# Versions of safetensors files: 3 is written for spikes, 4 for values, which readers of version 3 do not know.
+VERSIONS = ("1", "2", "3", "4")
+# Versions of HDF5 files. Both formats have a checksum from version 3 on.
+HDF5_VERSIONS = ("2", "3", "4")
+CHECKED_VERSIONS = ("3", "4")
+HDF5_SUFFIXES = (".h5", ".hdf5")
+# Arrays with a value for every recorded spike.
+EVENTS = ("tick", "node", "index", "core", "neuron")
+# Columns of the table of a :class:`~neuromap.simulation.trace.recording.Readout`.
+PLACES = ("core", "neuron", "node", "index")
+# The same columns for the neurons whose potentials are kept.
+POTENTIAL_PLACES = ("potential_core", "potential_neuron", "potential_node", "potential_index")
+DTYPES = ReadOnlyMapping({
+    "tick": "int64", "node": "int32", "index": "int32", "core": "int32", "neuron": "int32", "value": "int32",
+    "counts": "int64",
+    "potentials": "int32", "potential_core": "int32", "potential_neuron": "int32", "potential_node": "int32",
+    "potential_index": "int32",
+})  # fmt: skip
+# HDF5 groups of spikes, of potentials, and of the table of neurons whose spikes are kept.
+SPIKES, REPORT, NEURONS = "spikes/neurons", "report/potentials", "neurons"
+# SONATA's potentials are 32-bit floats, which hold integers up to this size; larger ones are written as int32.
+EXACT_IN_FLOAT = 2**24
+
+
+def version_of(trace: Trace) -> str:
+    """File version in which a trace is written."""
+    return VERSIONS[-2 if trace.value is None else -1]
+
+
+def import_h5py() -> Any:
+    """Import h5py."""
+    require_package("HDF5", "h5py", "hdf5", instead="choose a name that does not end in .h5")
+    import h5py
+
+    return h5py
+
+
+_SIGN = b"\nneuromap blake2b-128:"
 _LENGTH = len(_SIGN) + 2 * _BYTES + 1
 _PORTION = 2**20
-
-
-def append_digest(path: Path) -> None:
-    """Append the digest of a file to it."""
-    digest = _digest(path, path.stat().st_size)
-    with path.open("ab") as stream:
-        stream.write(digest)
 
 
 def fits_its_digest(path: Path) -> bool:
@@ -108,16 +195,19 @@ def hdf5_writer(path: str | Path) -> Iterator[Callable[[RecordedRun], None]]:
     executor = ThreadPoolExecutor(1, thread_name_prefix="neuromap-hdf5")
     try:
         with _named(path):
-            stream = Hdf5Stream(temporary)
+            stream = Hdf5Stream(temporary, "x+")
             file = executor.submit(h5py.File, stream, "w", rdcc_nbytes=2**26).result()
         try:
             yield lambda run: _write(executor, file, stream, path, run)
         finally:
             with _named(path, stream):
                 executor.submit(file.close).result()
+                stream.check()
                 stream.close()
         with _named(path):
-            append_digest(temporary)
+            digest = _digest(temporary, temporary.stat().st_size)
+            with temporary.open("ab") as end:
+                end.write(digest)
             if target.exists():
                 temporary.chmod(target.stat().st_mode & 0o777)
             keep_on_disk([temporary])
@@ -126,7 +216,8 @@ def hdf5_writer(path: str | Path) -> Iterator[Callable[[RecordedRun], None]]:
     finally:
         executor.shutdown()
         if stream is not None:
-            stream.abandon()
+            with suppress(OSError):
+                stream.close()
         temporary.unlink(missing_ok=True)
 
 
@@ -168,11 +259,13 @@ def _write(
 ) -> None:
     """Write a run's chunks, each while the next one is computed."""
     labels = trace_text(run.header, run.potential_neurons.nodes)
-    digest = RunDigest(labels, run)
+    digests = _digests(run)
 
     def append(chunk: Chunk) -> None:
         append_chunk(file, chunk, 1000 * (run.header.tick_seconds or 0))
-        digest.add(chunk)
+        columns = chunk._replace(row=chunk.row.astype(np.uint64))._asdict()
+        for name in columns.keys() & digests:
+            digests[name].add(columns[name])
 
     ahead = executor.submit(start_file, file, run, labels)
     for chunk in run.chunks:
@@ -184,79 +277,50 @@ def _write(
         ahead.result()
         if run.counts is not None:
             executor.submit(file.create_dataset, "counts", data=run.counts).result()
-        executor.submit(file.attrs.__setitem__, "checksum", digest.result(run.counts)).result()
+            digests["counts"] = _ArrayDigest(run.counts)
+        executor.submit(file.attrs.__setitem__, "checksum", _joined(labels, digests)).result()
         stream.check()
 
 
 # The file that HDF5 writes into, which never reports a failure to HDF5.
-class Hdf5Stream:
+class Hdf5Stream(FileIO):
     """File for HDF5 whose writes never fail."""
 
     # HDF5 ends the process if it cannot write its buffers when a file is closed. So the first error, such as a full
     # disk, is kept, and all later writes are dropped.
-    # error: the first error
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("x+b", buffering=0)
-        self.error: OSError | None = None
+    error: OSError | None = None  # the first error
 
     def check(self) -> None:
         """Raise the first error, if any."""
         if self.error is not None:
             raise self.error
 
-    def close(self) -> None:
-        """Close the file; raise the first error, if any."""
-        self.check()
-        self._file.close()
-
-    def abandon(self) -> None:
-        """Close the file, ignoring errors, as its content does not matter."""
-        with suppress(OSError):
-            self._file.close()
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        """Move to an offset."""
-        return self._file.seek(offset, whence)
-
-    def tell(self) -> int:
-        """Return the offset."""
-        return self._file.tell()
-
-    def read(self, size: int) -> bytes:
-        """Read some bytes; h5py recognises a file by this method."""
-        data = bytearray(size)
-        self.readinto(memoryview(data))
-        return bytes(data)
-
-    def readinto(self, buffer: memoryview) -> int:
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         """Fill a buffer, with zeros for data whose writing was dropped."""
         done = 0
-        while done < len(buffer) and (n := self._file.readinto(buffer[done:])):
+        while done < len(buffer) and (n := super().readinto(buffer[done:])):
             done += n
         buffer[done:] = bytes(len(buffer) - done)
         return len(buffer)
 
-    def write(self, data: memoryview) -> int:
+    def write(self, data: memoryview) -> int:  # type: ignore[override]
         """Write all of the data, or drop it."""
         done = 0
         try:
             while done < len(data) and self.error is None:
-                done += self._file.write(data[done:])
+                done += super().write(data[done:])
         except OSError as error:
             self.error = error
         return len(data)
 
-    def truncate(self, size: int) -> int:
+    def truncate(self, size: int) -> int:  # type: ignore[override]
         """Set the size of the file."""
         try:
-            self._file.truncate(size)
+            super().truncate(size)
         except OSError as error:
             self.error = self.error or error
         return size
-
-    def flush(self) -> None:
-        """Do nothing: there is no buffer."""
 
 
 # Content of a trace's HDF5 file: the SONATA layout, extended by data that SONATA has no place for.

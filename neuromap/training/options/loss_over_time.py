@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 FORMS = ("mean", "final", "deadline=TIME", "area=TIME", "by=TIME:PART")
 _TIMED = ("deadline", "area", "by")
+# Most frames of an output that a loss may count, the limit of training.
 MOST_FRAMES = 1_000
-"""Most frames of an output that a loss may count, the limit of training."""
 
 
 @dataclass(frozen=True)
@@ -171,5 +171,5 @@ def read_over_time(said: Option, word: str) -> str:
     return LossOverTime.read(word, said.flag).text
 
 
+# All trained frames count equally.
 MEAN = LossOverTime("mean", "mean")
-"""All trained frames count equally."""

@@ -21,13 +21,88 @@ from neuromap.network.network import Network, plain_table
 from neuromap.network.spiking_neuron import GradedNeuron
 from neuromap.network.transforms import Conv, Dense, Identity, Pool, Shape
 from neuromap.render.value import Card
-from neuromap.training.options.graded_settings import fan_in, graded_lines, require_graded_chip
 from neuromap.training.options.training_options import HardwareOptions
 
+# Greatest width of trained sums: float32 holds every integer below 2**24.
+MOST_BITS = 24
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Greatest magnitudes of a chip's integers."""
+
+    weight: int
+    total: int  # of a sum including its bias
+
+    @property
+    def products(self) -> int:
+        """Greatest sum of products; the rest is reserved for the bias, which subtracts the mean of the sums."""
+        return self.total - self.total // 4
+
+
+def widths_of(chip: ChipSpec) -> Widths:
+    """Return the widths of a chip; the range of weights is symmetric."""
+    return Widths(2 ** (chip.weight_bits - 1) - 1, 2 ** (min(chip.potential_bits, MOST_BITS) - 1) - 1)
+
+
+def fan_in(transform: Conv | Dense) -> int:
+    """Count the inputs of a neuron, at most."""
+    return math.prod(transform.weight_shape[:3]) if isinstance(transform, Conv) else transform.weight_shape[-1]
+
+
+def require_graded_chip(network: Network, chip: ChipSpec) -> None:
+    """Refuse chips without graded neurons, and training settings that graded nodes do not have."""
+    if not chip.kind.computes(GradedNeuron):
+        raise NotSupportedError(
+            f"network {network.name}: its nodes are graded, while neurons of {chip.name} send spikes without a value; "
+            "train for loihi2"
+        )
+    training = training_table(network)
+    for part, named in (("nodes", "low and high say what values are"), ("edges", "weights have the chip's width")):
+        for name in training.table(part).values:
+            raise NetworkError(f"training.{part}.{name}: is none of a graded network, whose {named}; drop it")
+
+
+def graded_lines(network: Network, chip: ChipSpec) -> tuple[str, ...]:
+    """Describe the choices for a chip, for people."""
+    widths = widths_of(chip)
+    lines = [_input_line(encoding) for encoding in input_encodings(network).values()]
+    for name, node in network.nodes.items():
+        into = [edge.transform for edge in network.edges.values() if edge.target == name]
+        trained = [transform for transform in into if isinstance(transform, Conv | Dense)]
+        if trained and node.graded is not None:
+            whose = "neuron" if all(isinstance(transform, Dense) for transform in into) else "feature"
+            lines.append(
+                f"{name}: {sum(map(fan_in, trained))} inputs of a neuron; weights, bias, multiplier and shift of each "
+                f"{whose}; values {node.graded.low} to {node.graded.high}"
+            )
+        elif into:
+            lines.append(f"{name}: no weights to train, it responds as the network says")
+    return (
+        *lines,
+        f"weights are -{widths.weight} to {widths.weight}; sums of products stay within {widths.products}, with the "
+        f"bias within {widths.total}, whatever the input",
+    )
+
+
+def _input_line(encoding: InputEncoding) -> str:
+    if encoding.code == "layer" or not encoding.is_for_chip:
+        found = "gives spikes of a layer" if encoding.code == "layer" else "gives intensities"
+        raise NotSupportedError(
+            f'inputs.{encoding.node}.code: "{encoding.code}" {found}; graded networks take values, drop the code'
+        )
+    if encoding.code != "value":
+        return f"{encoding.node}: code {encoding.code}, as the network file says"
+    if not encoding.mean and not encoding.step:
+        return f"{encoding.node}: pixels less the zero point {encoding.zero_point}"
+    low, high = encoding.values or (0, 0)
+    return f"{encoding.node}: (intensity - mean) / step, rounded, {low} to {high}, as the network file says"
+
+
+# Threshold in place of code ``real``, which no chip takes: a pixel spikes from half the greatest intensity on.
 _LEVEL = 0.5
-"""Threshold in place of code ``real``, which no chip takes: a pixel spikes from half the greatest intensity on."""
+# Axons reserved for biases if sources use all four types: a bias is a sum of the weights that sources have there.
 _BIAS_AXONS_4_BIT = 32
-"""Axons reserved for biases if sources use all four types: a bias is a sum of the weights that sources have there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +156,11 @@ def choose_for_chip(
     hardware = HardwareOptions() if hardware is None else hardware
     opened: tuple[str, ...] = ()
     level_lines: dict[str, str] = {}
-    if images is not None and chip.kind.computes(GradedNeuron) and _is_open(network):
+    # what a network file says of input codes, neurons, thresholds or kinds of weights
+    said = any("code" in table for table in network.tables.get("inputs", {}).values())
+    said |= any(node.neuron is not None or node.threshold is not None for node in network.nodes.values())
+    said |= bool(network.tables.get("training", {}).get("edges"))
+    if images is not None and chip.kind.computes(GradedNeuron) and not said:
         network = _as_graded(network)
         opened = (
             f"all nodes are graded, as {chip.name} computes values and the network file says nothing of its neurons "
@@ -100,11 +179,12 @@ def choose_for_chip(
     tables, codes = _spiking_inputs(network, level_lines)
     chosen = replace(network, edges=edges, tables=tables)
     _require_used(chosen, images, hardware)
+    computed = ", ".join(name for name in network.nodes if name not in network.inputs)
     lines = (
         *codes,
         *opened,
         *(_edge_line(network.edges[k], edges[k], kind, chip) for k, kind in kinds.items()),
-        _rest(chosen),
+        f"{computed}: integer thresholds, into which the normalisation of training is folded without a rest",
     )
     return ChipChoice(chosen, ReadOnlyMapping(kinds), lines)
 
@@ -127,16 +207,9 @@ def _fitted(
 # Choices that a network file leaves open: neurons, levels of the input, neurons per class.
 
 
+# Beyond these, accuracy on digits rises by less than one standard error.
 _LEVELS, _VOTES = 7, 32
-"""Beyond these, accuracy on digits rises by less than one standard error."""
 _SCORE = 2**15 - 1
-
-
-def _is_open(network: Network) -> bool:
-    """Whether the network file specifies no input codes, neurons, thresholds or kinds of weights."""
-    coded = any("code" in table for table in network.tables.get("inputs", {}).values())
-    said = any(node.neuron is not None or node.threshold is not None for node in network.nodes.values())
-    return not (coded or said or network.tables.get("training", {}).get("edges"))
 
 
 def _as_graded(network: Network) -> Network:
@@ -161,23 +234,19 @@ def _require_used(network: Network, images: ImageSet | None, hardware: HardwareO
                 f"training: {name} {given}: is for what is chosen from images; give the options as a mapping, or drop "
                 f"{name}"
             )
-        place, found = (_levels_of if name == "levels" else _votes_of)(network, images)
+        if name == "levels":
+            coded = input_encodings(network)[network.inputs[0]]
+            place = f"input {coded.node} (code {coded.code})"
+            found = len(coded.levels) if coded.code == "threshold" else 0
+        else:
+            output = network.outputs[0]
+            place = f"each class of output {output}"
+            found = network.nodes[output].size // max(1, len(images.classes))
         if found != given:
             raise InputError(
                 f"training: {name} {given}: {place} has {found}, and network file and chip leave nothing to choose "
                 f"there; drop {name}, or what the file says there"
             )
-
-
-def _levels_of(network: Network, images: ImageSet) -> tuple[str, int]:
-    name = network.inputs[0]
-    coded = input_encodings(network)[name]
-    return f"input {name} (code {coded.code})", len(coded.levels) if coded.code == "threshold" else 0
-
-
-def _votes_of(network: Network, images: ImageSet) -> tuple[str, int]:
-    name = network.outputs[0]
-    return f"each class of output {name}", network.nodes[name].size // max(1, len(images.classes))
 
 
 def _with_votes(network: Network, classes: int, votes: int | None) -> tuple[Network, tuple[str, ...]]:
@@ -279,7 +348,7 @@ def _fit(
 
     while sum(map(demand, edges)) > bound:
         free = [key for key in kinds if key not in asked and kinds[key] == "ternary" and key[0] not in inputs]
-        free = [key for key in free if _features(edges[key]) > 1]
+        free = [key for key in free if getattr(edges[key].transform, "source_shape", (1, 1, 1))[2] > 1]
         finer = {key: cut for key in kinds if (cut := _more_groups(edges[key])) is not None}
         if free:
             kinds[widest(free)] = "sign-fixed"
@@ -310,11 +379,6 @@ def weight_shape(edge: Edge) -> tuple[int, ...] | None:
             "maximum or a stride there"
         )
     raise NotSupportedError(text)
-
-
-def _features(edge: Edge) -> int:
-    transform = edge.transform
-    return transform.source_shape[2] if isinstance(transform, Conv | Dense) else 1
 
 
 def _fan_in(edge: Edge) -> int:
@@ -374,11 +438,6 @@ def _edge_line(before: Edge, edge: Edge, kind: str, chip: ChipSpec) -> str:
     return f"{edge.label}: {kind} weights{cut}; {fan_in} inputs of a neuron take {fan_in * axons} of {chip.axons} axons"
 
 
-def _rest(network: Network) -> str:
-    names = ", ".join(name for name in network.nodes if name not in network.inputs)
-    return f"{names}: integer thresholds, into which the normalisation of training is folded without a rest"
-
-
 # Kinds of weights that a chip's axons can hold, and the axons per source of each.
 @dataclass(frozen=True)
 class WeightKind(Card):
@@ -392,20 +451,20 @@ class WeightKind(Card):
     levels: int  # the integer at the latent value 1
 
 
+# ``ternary``: -1, 0, 1. ``sign-fixed``: 0 or the sign of the source, 1 for even and -1 for odd features of its node.
+# ``4-bit``: -8 to 7, the sums of -8, 4, 2 and 1.
 WEIGHT_KINDS = {
     "ternary": WeightKind("ternary", 2, -1.0, 1.0, 1),
     "sign-fixed": WeightKind("sign-fixed", 1, 0.0, 1.0, 1),
     "4-bit": WeightKind("4-bit", 4, -8 / 7, 1.0, 7),
 }
-"""``ternary``: -1, 0, 1. ``sign-fixed``: 0 or the sign of the source, 1 for even and -1 for odd features of its node.
-``4-bit``: -8 to 7, the sums of -8, 4, 2 and 1."""
 
 
 # Activation and dropout of every node, from the optional table ``[training.nodes.NAME]`` of a network file.
 
 
+# Functions that a real-valued node may apply to the sum of its edges and its bias.
 ACTIVATIONS = ("relu", "linear", "tanh", "sigmoid")
-"""Functions that a real-valued node may apply to the sum of its edges and its bias."""
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from neuromap.registry import require_package
 from neuromap.render.value import Card
 from neuromap.training.options.loss_over_time import LossOverTime, read_over_time
 
+# Matches PyTorch's messages on exhausted memory, of the processor or a device.
 _NO_MEMORY = re.compile("allocate memory|out of memory")
-"""Matches PyTorch's messages on exhausted memory, of the processor or a device."""
 
 
 def require_torch(what: str) -> None:
@@ -56,8 +56,8 @@ def memory_told(options: TrainingOptions) -> Iterator[None]:
 # ``TrainingOptions``: duration, optimiser and data of training.
 
 
+# RMSprop with squares averaged over ten steps (0.9), Adam with its usual constants, plain gradient descent.
 OPTIMISERS = ("rmsprop", "adam", "sgd")
-"""RMSprop with squares averaged over ten steps (0.9), Adam with its usual constants, plain gradient descent."""
 
 _LATER = (
     "preceding",
@@ -221,8 +221,8 @@ class HardwareOptions(Card):
 # Advice when training goes wrong, while it runs and at its end.
 
 
+# Times chance: on 100 images of ten classes, an untrained network stays below it.
 _NEAR = 1.5
-"""Times chance: on 100 images of ten classes, an untrained network stays below it."""
 
 
 def near_chance(accuracy: float, classes: int) -> bool:
@@ -241,13 +241,13 @@ def what_to_try(options: TrainingOptions) -> str:
 # Options chosen for a chip by default: optimiser, its steps and random shifts of images.
 
 
+# Optimiser steps after which small networks of either kind learn no more.
 _STEPS = 2500
-"""Optimiser steps after which small networks of either kind learn no more."""
 _BATCHES_OF_EPOCH = 32
+# Most pixels of an image for which one thread trains as fast as two.
 _SMALL = 1024
-"""Most pixels of an image for which one thread trains as fast as two."""
+# Latent weights of spikes lie within 1 of 0 and must cross half a unit; those of graded nodes start smaller.
 _LEARNING_RATES = {"spikes": 2e-2, "graded": 4e-3}
-"""Latent weights of spikes lie within 1 of 0 and must cross half a unit; those of graded nodes start smaller."""
 
 
 def chosen_options(

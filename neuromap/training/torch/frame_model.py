@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,36 +19,24 @@ from neuromap.errors import NetworkError, TrainingError
 from neuromap.network.build import spread_threshold
 from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.network import ENCODER, Network
-from neuromap.network.node import Node
 from neuromap.network.transforms import Conv, Dense, Pool
 from neuromap.network.weights import StoredWeights
 from neuromap.training.options.node_settings import WEIGHT_KINDS
-from neuromap.training.torch.rollout_model import Reads, RolloutModel, Stage, apply_edge, frames_read
+from neuromap.training.torch.rollout_model import Parameters, Reads, RolloutModel, Stage, apply_edge, frames_read
 
 
 def to_network(model: FrameModel) -> Network:
     """Convert a model in evaluation mode to a network with its integer weights and thresholds."""
-    network = model.network
-    nodes = {name: node if name in network.inputs else _node(model, node) for name, node in network.nodes.items()}
+    network, nodes, tables = model.network, dict(model.network.nodes), dict(model.network.tables)
+    for name in model.settings:
+        shape = nodes[name].shape or (1, 1, nodes[name].size)  # without a shape, ``size`` raises
+        threshold = spread_threshold(integers(model.threshold(name)), shape)
+        nodes[name] = replace(nodes[name], threshold=threshold)
     edges = {key: with_weights(edge, model.weight(key)) for key, edge in network.edges.items()}
-    return replace(network, nodes=nodes, edges=edges, tables=_tables(model))
-
-
-def _tables(model: FrameModel) -> Mapping[str, Any]:
-    """Return the tables of the network, including learned layers on the host."""
-    learned = model.learned_encodings()
-    if not learned:
-        return model.network.tables
-    inputs = dict(model.network.tables["inputs"])
-    for name, encoding in learned.items():
-        arrays = (encoding.weights, encoding.thresholds)
-        inputs[name] = {**inputs[name], **dict(zip(ENCODER, arrays, strict=True))}
-    return {**model.network.tables, "inputs": inputs}
-
-
-def _node(model: FrameModel, node: Node) -> Node:
-    shape = node.shape or (1, 1, node.size)  # without a shape, ``size`` raises
-    return replace(node, threshold=spread_threshold(integers(model.threshold(node.name)), shape))
+    for name, encoding in model.learned_encodings().items():
+        learned = dict(zip(ENCODER, (encoding.weights, encoding.thresholds), strict=True))
+        tables["inputs"] = {**tables["inputs"], name: {**tables["inputs"][name], **learned}}
+    return replace(network, nodes=nodes, edges=edges, tables=tables)
 
 
 def with_weights(edge: Edge, weights: Tensor | None) -> Edge:
@@ -71,18 +59,19 @@ def integers(values: Tensor) -> NDArray[np.int64]:
 # integers are exact in float32 below 2**24, so in evaluation mode the model gives exactly the reference's spikes.
 
 
+# Limit of exact integers in float32: no sum exceeds it, so no threshold needs to.
 _GREATEST_SUM = 2.0**24
-"""Limit of exact integers in float32: no sum exceeds it, so no threshold needs to."""
+# Logarithm of the scale: with ten classes, one whose neurons all fire scores 10 nats more than a silent one.
 _FIRST_SCALE = math.log(100)
-"""Logarithm of the scale: with ten classes, one whose neurons all fire scores 10 nats more than a silent one."""
 
 
 class IntegerModel(RolloutModel):
     """A model whose integers are trained; it computes what a chip computes."""
 
-    def share_at_bounds(self) -> float | None:
-        """Return the fraction of latent weights at a bound; ``None`` if weights have no bounds."""
-        return None
+    def _take_statistics(self, names: Collection[str]) -> None:
+        """Begin with running means and variances of the sums of some nodes."""
+        found = {name: running(self.bias_shape(name)) for name in names}
+        self._mean, self._variance = (Parameters({name: pair[k] for name, pair in found.items()}) for k in (0, 1))
 
     def _from_outside(self, name: str, stage: Stage, r_of: Reads, values: Mapping[str, Tensor]) -> Tensor:
         """Sum like the parent, but omit the frame that no edge reads: half the work in windows of one frame."""
@@ -117,47 +106,40 @@ class FrameModel(IntegerModel):
         super().__init__(network, seed)
         self._bounds = thresholds
         self.kinds = {key: WEIGHT_KINDS[(kinds or {}).get(key, "ternary")] for key in network.edges}
-        self._or = {name for name in self.settings if self._is_or(name)}
+        self._or = {
+            name for name in self.settings if all(isinstance(edge.transform, Pool) for _, edge in self._into(name))
+        }
         generator = torch.Generator().manual_seed(seed)
-        self._start_weights(generator)
-        self._mean, self._variance = nn.ParameterDict(), nn.ParameterDict()
-        for name in self.settings:
-            place = self._node_place[name]
-            self._mean[place], self._variance[place] = running(self.bias_shape(name))
+        for key, latent in self._weights.items():
+            latent.data.uniform_(self.kinds[key].low, self.kinds[key].high, generator=generator)
+        self._take_statistics(self.settings)
         self._scale = nn.Parameter(torch.tensor([_FIRST_SCALE]))
-        self._on_host = _host_layers(network, image_shape, generator)
-        self._layers = nn.ModuleDict({self._node_place[name]: layer for name, layer in self._on_host.items()})
-
-    def _start_weights(self, generator: torch.Generator) -> None:
-        for key, kind in self.kinds.items():
-            if (latent := super().weight(key)) is not None:
-                latent.data.uniform_(kind.low, kind.high, generator=generator)
-
-    def _is_or(self, name: str) -> bool:
-        return all(isinstance(edge.transform, Pool) for _, edge in self._into(name))
+        self._on_host = {
+            name: HostLayer(encoding, image_shape, generator)
+            for name, encoding in input_encodings(network).items()
+            if image_shape is not None and encoding.code == "layer" and encoding.weights is None
+        }
+        self._layers = nn.ModuleList(self._on_host.values())
 
     def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
         """Yield all parameters by name, including running means and variances and the scale of the scores."""
         yield from super().tensors()
-        for name in self.settings:
-            yield f"{name}.mean", self._mean[self._node_place[name]]
-            yield f"{name}.variance", self._variance[self._node_place[name]]
+        for name, mean in self._mean.items():
+            yield f"{name}.mean", mean
+            yield f"{name}.variance", self._variance[name]
         yield "scores.scale", self._scale
         for layer in self._on_host.values():
             yield from layer.tensors()
 
     def count_trained(self) -> int:
         """Count weights and thresholds, including those of layers on the host."""
-        in_network: int = sum(parameter.numel() for _, parameter in super().tensors())
-        return in_network + sum(layer.count_trained() for layer in self._on_host.values())
+        return super().count_trained() + sum(layer.count_trained() for layer in self._on_host.values())
 
     def share_at_bounds(self) -> float | None:
         """Return the fraction of latent weights at a bound of their kind."""
-        latent = {key: RolloutModel.weight(self, key) for key in self.kinds}
         held = [
             ((weights <= self.kinds[key].low) | (weights >= self.kinds[key].high)).detach().flatten()
-            for key, weights in latent.items()
-            if weights is not None
+            for key, weights in self._weights.items()
         ]
         return float(torch.cat(held).float().mean()) if held else None
 
@@ -184,10 +166,9 @@ class FrameModel(IntegerModel):
     def threshold(self, name: str) -> Tensor:
         """Return the integer thresholds of a node as float64, one per neuron or feature."""
         # A sum of integers reaches a number iff it reaches the least integer that is not below it.
-        place = self._node_place[name]
         if name in self._or:
             return torch.ones(self.bias_shape(name), dtype=torch.float64)
-        exact = folded(self._mean[place], self._variance[place], self._bias[place])
+        exact = folded(self._mean[name], self._variance[name], self._bias[name])
         low, high = self._bounds or (-_GREATEST_SUM, _GREATEST_SUM)
         return torch.ceil(exact).clamp(low, high)
 
@@ -201,27 +182,14 @@ class FrameModel(IntegerModel):
         return spikes * (self._scale.exp() / spikes[0].numel())
 
     def _normalised(self, name: str, sums: Tensor) -> Tensor:
-        place = self._node_place[name]
+        statistics = self._mean[name], self._variance[name], self._bias[name]
         if self._bounds is not None:  # like latent weights: an offset out of bounds would return late
-            within(self._mean[place], self._variance[place], self._bias[place], self._bounds)
-        return normalised(sums, self._mean[place], self._variance[place], self._bias[place])
+            within(*statistics, self._bounds)
+        return normalised(sums, *statistics)
 
     def _shown(self, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Return the spikes of inputs; learned layers compute theirs from intensities."""
         return {name: self._on_host[name](x) if name in self._on_host else x for name, x in inputs.items()}
-
-
-def _host_layers(
-    network: Network, image_shape: tuple[int, int, int] | None, generator: torch.Generator
-) -> dict[str, HostLayer]:
-    """Make the learned layers, by input node."""
-    if image_shape is None:
-        return {}
-    return {
-        name: HostLayer(encoding, image_shape, generator)
-        for name, encoding in input_encodings(network).items()
-        if encoding.code == "layer" and encoding.weights is None
-    }
 
 
 # Signs of sources that take one axon type each.
@@ -300,8 +268,8 @@ class HostLayer(nn.Module):
 
 
 # Normalisation of sums: computed in training, folded into thresholds afterwards.
+# Weight of a batch in the running mean and variance of sums, which cover about the last fifty batches.
 _MOMENTUM = 0.02
-"""Weight of a batch in the running mean and variance of sums, which cover about the last fifty batches."""
 _SMALLEST_VARIANCE = 0.01
 
 

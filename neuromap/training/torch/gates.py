@@ -34,19 +34,18 @@ from neuromap.rollout.schedule.cheapest_phases import DelayCost, cost_of
 from neuromap.rollout.schedule.phases import best_in_class
 from neuromap.rollout.schedule.rollout import Rollout
 from neuromap.training.options.loss_over_time import FrameShares, LossOverTime
-from neuromap.training.torch.measure_frames import class_scores, sole_output
-from neuromap.training.torch.rollout_model import RolloutModel
+from neuromap.training.torch.rollout_model import RolloutModel, class_scores, sole_output
 
+# Greatest distance that gates and potentials can move in a run with Adam, and the longest step: 12 is certain in either
+# direction, and small steps average over more draws.
 _TRAVEL, _FASTEST = 12.0, 0.2
-"""Greatest distance that gates and potentials can move in a run with Adam, and the longest step: 12 is certain in
-either direction, and small steps average over more draws."""
 _LAST_TEMPERATURE = 0.3
+# Fraction of the epochs with gates before these move: untrained weights prefer no pattern.
 _WAIT = 0.3
-"""Fraction of the epochs with gates before these move: untrained weights prefer no pattern."""
+# Step of a constraint's multiplier per batch, and its limit, beyond which only the constraint would count.
 _DUAL_RATE, _GREATEST_MULTIPLIER = 0.05, 50.0
-"""Step of a constraint's multiplier per batch, and its limit, beyond which only the constraint would count."""
+# Weight of a batch in the running mean that is the baseline of orders: each batch draws one order.
 _BASELINE = 0.05
-"""Weight of a batch in the running mean that is the baseline of orders: each batch draws one order."""
 
 
 class Draw(NamedTuple):

@@ -20,25 +20,25 @@ from neuromap.network.node import Node
 from neuromap.network.spiking_neuron import GradedNeuron
 from neuromap.network.transforms import Conv, Dense, Pool
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.training.options.graded_settings import Widths, fan_in
+from neuromap.training.options.node_settings import Widths, fan_in
 from neuromap.training.torch.frame_model import (
     IntegerModel,
     deviation,
     integers,
     normalised,
     rounded,
-    running,
     with_weights,
 )
+from neuromap.training.torch.rollout_model import Parameters
 
+# A multiplier of 2**14 to 2**15 is within 2**-15 of any factor: less than half a step of a value of 14 bits.
 _BITS_OF_MULTIPLIER = 15
-"""A multiplier of 2**14 to 2**15 is within 2**-15 of any factor: less than half a step of a value of 14 bits."""
+# Times sums of 24 bits, it stays below 2**53, the limit of exact integers in float64.
 _GREATEST_MULTIPLIER = 2**30
-"""Times sums of 24 bits, it stays below 2**53, the limit of exact integers in float64."""
+# Standard deviations of the sums, beyond the offset, within a node's range: under 1 in 10,000 are clipped.
 _DEVIATIONS = 4
-"""Standard deviations of the sums, beyond the offset, within a node's range: under 1 in 10,000 are clipped."""
+# Logarithm of the score of one deviation over all output neurons: 3 nats with ten classes of one neuron.
 _FIRST_SCORE = math.log(30)
-"""Logarithm of the score of one deviation over all output neurons: 3 nats with ten classes of one neuron."""
 
 
 class Units(NamedTuple):
@@ -70,22 +70,23 @@ class GradedModel(IntegerModel):
         self.neurons = {name: _graded(node) for name, node in network.nodes.items()}
         cycles = [c for c in nx.strongly_connected_components(network.graph) if len(c) > 1]
         self._cyclic = {name for c in cycles for name in c} | {u for u, v in network.edges if u == v}
-        self.trained = {
-            name for name in self.settings if any(self._place[key] in self._weights for key, _ in self._into(name))
-        }
+        self.trained = {name for _, name in self._weights}
         for name in self.settings:
             self._check(name)
-        self._mean, self._variance, self._gain = nn.ParameterDict(), nn.ParameterDict(), nn.ParameterDict()
-        for name in self.trained:
-            place, shape = self._node_place[name], self.bias_shape(name)
-            self._mean[place], self._variance[place] = running(shape)
-            gain = torch.full(shape, _first_gain(self.neurons[name]))
-            self._gain[place] = nn.Parameter(gain, requires_grad=False)
+        trained = [name for name in self.settings if name in self.trained]
+        self._take_statistics(trained)
+        self._gain = Parameters({name: self._first_gain(name) for name in trained})
         votes = math.prod(self.bias_shape(network.outputs[0]))
         self._score = nn.Parameter(torch.tensor([_FIRST_SCORE - math.log(votes)]))
         self._step: dict[str, float] = {}  # latent weight of the integer 1 that the network came with
         self.knows_weights = self._take_weights()
         self._seen: dict[str, Tensor] | None = None  # sums seen so far, during ``look_at``
+
+    def _first_gain(self, name: str) -> nn.Parameter:
+        """Return the initial values per deviation: 1/4 of a one-sided range, 1/8 of the shorter of two sides."""
+        sides = (-self.neurons[name].low, self.neurons[name].high)
+        gain = max(sides) / _DEVIATIONS if min(sides) == 0 else min(sides) / (2 * _DEVIATIONS)
+        return nn.Parameter(torch.full(self.bias_shape(name), gain), requires_grad=False)
 
     def _check(self, name: str) -> None:
         neuron = self.neurons[name]
@@ -123,27 +124,25 @@ class GradedModel(IntegerModel):
                 known[key] = torch.from_numpy(transform.weights.tensor(transform.weight_shape).astype(np.float32))
         for name in self.trained:
             into = [key for key in known if key[1] == name]
-            drawn = max(float(self._weights[self._place[key]].detach().abs().max()) for key in into)
+            drawn = max(float(self._weights[key].detach().abs().max()) for key in into)
             self._step[name] = drawn / max(1.0, *(float(known[key].abs().max()) for key in into))
             for key in into:
-                self._weights[self._place[key]].data.copy_(known[key] * self._step[name])
+                self._weights[key].data.copy_(known[key] * self._step[name])
         return True
 
     def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
         """Yield all parameters by name, including the statistics of sums, gains and the scale of the scores."""
         yield from super().tensors()
-        for name in self.settings:
-            if name in self.trained:
-                place = self._node_place[name]
-                yield f"{name}.mean", self._mean[place]
-                yield f"{name}.variance", self._variance[place]
-                yield f"{name}.gain", self._gain[place]
+        for name, mean in self._mean.items():
+            yield f"{name}.mean", mean
+            yield f"{name}.variance", self._variance[name]
+            yield f"{name}.gain", self._gain[name]
         yield "scores.scale", self._score
 
     def count_trained(self) -> int:
         """Count weights and biases."""
-        biases = (self._bias[self._node_place[name]] for name in self.trained)
-        return sum(int(parameter.numel()) for parameter in (*self._weights.values(), *biases))
+        biases = (self._bias[name] for name in self.trained)
+        return sum(int(parameter.numel()) for parameter in (*self._weights.parameters(), *biases))
 
     # Weights, latent ones in units of their neuron or feature.
 
@@ -182,7 +181,7 @@ class GradedModel(IntegerModel):
             _most(self.neurons[edge.source])
             * (math.prod(edge.transform.kernel) if isinstance(edge.transform, Pool) else 1)
             for key, edge in self._into(name)
-            if self._place[key] not in self._weights
+            if key not in self._weights
         )
 
     def _rounding(self, name: str) -> float:
@@ -199,13 +198,12 @@ class GradedModel(IntegerModel):
         """Fold the normalisation of a node's sums into integers."""
         if name not in self.trained:
             return self._given(name)
-        place = self._node_place[name]
-        spread = deviation(self._variance[place])
-        factor = self._gain[place].double() / spread
+        spread = deviation(self._variance[name])
+        factor = self._gain[name].double() / spread
         shift = (_BITS_OF_MULTIPLIER - 1 - torch.floor(torch.log2(factor))).clamp(0, 62)
         multiplier = torch.round(factor * 2**shift).clamp(1, _GREATEST_MULTIPLIER)
         most = self.widths.total - self.widths.products
-        bias = torch.round(self._bias[place].detach().double() * spread - self._mean[place].double()).clamp(-most, most)
+        bias = torch.round(self._bias[name].detach().double() * spread - self._mean[name].double()).clamp(-most, most)
         return Units(multiplier, shift, bias)
 
     def activate(self, name: str, sums: Tensor) -> Tensor:
@@ -214,13 +212,12 @@ class GradedModel(IntegerModel):
             return self._look(name, sums)
         if not self.training or name not in self.trained:
             return self._respond(name, sums)
-        neuron, place = self.neurons[name], self._node_place[name]
-        statistics = self._mean[place], self._variance[place]
-        found = normalised(sums, *statistics, self._bias[place], by_running=name in self._cyclic)
-        values = rounded((found * self._gain[place]).clamp(neuron.low, neuron.high))
+        neuron, statistics = self.neurons[name], (self._mean[name], self._variance[name], self._bias[name])
+        found = normalised(sums, *statistics, by_running=name in self._cyclic)
+        values = rounded((found * self._gain[name]).clamp(neuron.low, neuron.high))
         if name not in self.network.outputs:
             return values
-        return values * (self._score.exp() / self._gain[place].mean())
+        return values * (self._score.exp() / self._gain[name].mean())
 
     def _respond(self, name: str, sums: Tensor) -> Tensor:
         """Compute :meth:`GradedNeuron.respond`; products of sums and multipliers are exact in float64."""
@@ -240,26 +237,26 @@ class GradedModel(IntegerModel):
         self._seen = None
         for name in self.trained if self.knows_weights else ():
             unit = self._unit(name) / self._step[name]  # 1 for integers that fit the chip
-            self._mean[self._node_place[name]].div_(unit)
-            self._variance[self._node_place[name]].div_(unit**2)
+            self._mean[name].div_(unit)
+            self._variance[name].div_(unit**2)
 
     def _look(self, name: str, sums: Tensor) -> Tensor:
         """Record the sums of some frames, and return the values that the next nodes see."""
         assert self._seen is not None
-        place, shape, neuron = self._node_place[name], self.bias_shape(name), self.neurons[name]
+        shape, neuron = self.bias_shape(name), self.neurons[name]
         rows = sums.double().reshape(-1, *shape)
         seen = self._seen[name] = torch.cat([self._seen[name], rows]) if name in self._seen else rows
         mean, variance = seen.mean(0), seen.var(0, correction=0)
-        self._mean[place].copy_(mean)
-        self._variance[place].copy_(variance)
+        self._mean[name].copy_(mean)
+        self._variance[name].copy_(variance)
         if not self.knows_weights:
-            values = (sums.double() - mean) / deviation(variance) * self._gain[place]
+            values = (sums.double() - mean) / deviation(variance) * self._gain[name]
         else:
             units = self._given(name)
             multiplier, shift, bias = (_as_bias(array.reshape(-1, array.shape[-1]), shape) for array in units)
             spread = deviation(variance)
-            self._gain[place].copy_(spread * multiplier / 2**shift)
-            self._bias[place].data.copy_((mean + bias) / spread)
+            self._gain[name].copy_(spread * multiplier / 2**shift)
+            self._bias[name].data.copy_((mean + bias) / spread)
             values = (sums.double() + units.bias) * units.multiplier / 2**units.shift
         return values.round().clamp(neuron.low, neuron.high).to(sums.dtype)
 
@@ -282,12 +279,6 @@ def _graded(node: Node) -> GradedNeuron:
 def _most(neuron: GradedNeuron) -> int:
     """Return the greatest magnitude of a value."""
     return max(-neuron.low, neuron.high)
-
-
-def _first_gain(neuron: GradedNeuron) -> float:
-    """Return the initial values per deviation: 1/4 of a one-sided range, 1/8 of the shorter side of a two-sided one."""
-    sides = (-neuron.low, neuron.high)
-    return max(sides) / _DEVIATIONS if min(sides) == 0 else min(sides) / (2 * _DEVIATIONS)
 
 
 # Neurons and features in the layouts of weights.
@@ -321,14 +312,9 @@ def _like_weights(unit: Tensor, transform: Conv | Dense) -> Tensor:
 
 def to_graded_network(model: GradedModel) -> Network:
     """Convert a model in evaluation mode to a network with its integers."""
-    network = model.network
-    nodes = {name: _node(model, node) if name in model.trained else node for name, node in network.nodes.items()}
+    network, nodes = model.network, dict(model.network.nodes)
+    for name in model.trained:
+        found: dict[str, Any] = {key: integers(part).reshape(-1) for key, part in model.units(name)._asdict().items()}
+        nodes[name] = replace(nodes[name], neuron=replace(model.neurons[name], **found))
     edges = {key: with_weights(edge, model.weight(key)) for key, edge in network.edges.items()}
     return replace(network, nodes=nodes, edges=edges)
-
-
-def _node(model: GradedModel, node: Node) -> Node:
-    found: dict[str, Any] = {
-        name: integers(values).reshape(-1) for name, values in model.units(node.name)._asdict().items()
-    }
-    return replace(node, neuron=replace(model.neurons[node.name], **found))

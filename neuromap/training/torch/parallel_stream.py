@@ -22,7 +22,7 @@ from neuromap.files.argument_checks import whole_number
 from neuromap.network.network import Network
 from neuromap.network.transforms import Conv, Dense
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.training.options.graded_settings import fan_in
+from neuromap.training.options.node_settings import fan_in
 from neuromap.training.torch.rollout_model import RolloutModel
 
 _LOOK_SECONDS = 1.0

@@ -22,19 +22,44 @@ from neuromap.network.network import Network
 from neuromap.network.node import Node
 from neuromap.network.transforms import Conv, Dense, Identity, Pool
 from neuromap.rollout.pattern import RolloutPattern
-from neuromap.training.options.graded_settings import fan_in
-from neuromap.training.options.node_settings import node_settings, weight_shape
+from neuromap.training.options.node_settings import fan_in, node_settings, weight_shape
 
 # ``RolloutModel``: a network with real values, rolled out under any valid pattern.
 #
 # It computes :func:`neuromap.reference` with real values: x_v[i] = f(sum over e = (u, v) of W_e x_u[i - R(e)] + b_v)
 # for frames i >= 1, and 0 in frame 0 for all but the inputs (Fischer, Köhler, Pfeil 2018, section 2).
 
+# What each edge reads: the frame R before, or, with a gate per image, a mix of this frame and the one before.
 Reads: TypeAlias = dict[EdgeKey, "int | Tensor"]
-"""What each edge reads: the frame R before, or, with a gate per image, a mix of this frame and the one before."""
 NO_GATES: Mapping[EdgeKey, Tensor] = ReadOnlyMapping({})
 
 _ACTIVATIONS = {"relu": functional.relu, "linear": lambda x: x, "tanh": torch.tanh, "sigmoid": torch.sigmoid}
+
+
+class Parameters(nn.Module):
+    """Parameters by nodes or edges, whose names are none of attributes, as PyTorch wants; they follow their device."""
+
+    def __init__(self, given: Mapping[Any, nn.Parameter]) -> None:
+        super().__init__()
+        self._names = {key: f"parameter{k}" for k, key in enumerate(given)}
+        for key, parameter in given.items():
+            self.register_parameter(self._names[key], parameter)
+
+    def __getitem__(self, key: Any) -> nn.Parameter:
+        found = self._parameters[self._names[key]]
+        assert found is not None
+        return found
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._names)
+
+    def get(self, key: Any) -> nn.Parameter | None:
+        """Return a parameter; ``None`` if there is none of this name."""
+        return self[key] if key in self._names else None
+
+    def items(self) -> list[tuple[Any, nn.Parameter]]:
+        """Pairs of node or edge and parameter."""
+        return [(key, self[key]) for key in self]
 
 
 class RolloutModel(nn.Module):
@@ -49,16 +74,13 @@ class RolloutModel(nn.Module):
         self.network = network
         self.settings = node_settings(network)
         generator = torch.Generator().manual_seed(seed)
-        self._place = {key: f"edge{k}" for k, key in enumerate(network.edges)}
-        self._weights = nn.ParameterDict()
-        for key, edge in network.edges.items():
-            transform = edge.transform
-            if weight_shape(edge) is not None and isinstance(transform, Conv | Dense):
-                self._weights[self._place[key]] = nn.Parameter(_drawn(transform, generator))
-        self._bias = nn.ParameterDict()
-        self._node_place = {name: f"node{k}" for k, name in enumerate(network.nodes)}
-        for name in self.settings:
-            self._bias[self._node_place[name]] = nn.Parameter(torch.zeros(self.bias_shape(name)))
+        drawn = {
+            key: nn.Parameter(_drawn(edge.transform, generator))
+            for key, edge in network.edges.items()
+            if weight_shape(edge) is not None and isinstance(edge.transform, Conv | Dense)
+        }
+        self._weights = Parameters(drawn)
+        self._bias = Parameters({name: nn.Parameter(torch.zeros(self.bias_shape(name))) for name in self.settings})
 
     @property
     def device(self) -> torch.device:
@@ -74,20 +96,27 @@ class RolloutModel(nn.Module):
 
     def tensors(self) -> Iterator[tuple[str, nn.Parameter]]:
         """Yield all parameters by name: ``"A -> B"`` for weights, ``"A.bias"`` for biases."""
-        for key, edge in self.network.edges.items():
-            if self._place[key] in self._weights:
-                yield edge.label, self._weights[self._place[key]]
-        for name in self.settings:
-            yield f"{name}.bias", self._bias[self._node_place[name]]
+        for key, weights in self._weights.items():
+            yield self.network.edges[key].label, weights
+        for name, bias in self._bias.items():
+            yield f"{name}.bias", bias
+
+    def count_trained(self) -> int:
+        """Count weights and biases."""
+        return sum(parameter.numel() for _, parameter in RolloutModel.tensors(self))
+
+    def share_at_bounds(self) -> float | None:
+        """Return the fraction of latent weights at a bound; ``None`` if weights have no bounds."""
+        return None
 
     def weight(self, key: EdgeKey) -> Tensor | None:
         """Weights of an edge as used, in the layout of the weights file; ``None`` if they are fixed."""
-        return self._weights.get(self._place[key], None)
+        return self._weights.get(key)
 
     def activate(self, name: str, sums: Tensor) -> Tensor:
         """Compute the values of a node from the sums of its edges, shape (batch, rows, columns, features)."""
         settings = self.settings[name]
-        values = _ACTIVATIONS[settings.activation](sums + self._bias[self._node_place[name]])
+        values = _ACTIVATIONS[settings.activation](sums + self._bias[name])
         return functional.dropout(values, settings.dropout, self.training) if settings.dropout else values
 
     def window(
@@ -118,7 +147,8 @@ class RolloutModel(nn.Module):
                 values |= self._frame_by_frame(stage, r_of, outside)
             else:
                 name = stage.nodes[0]
-                values[name] = _after_blank(self.activate(name, outside[name].flatten(0, 1)), outside[name])
+                frames = self.activate(name, outside[name].flatten(0, 1)).unflatten(0, outside[name].shape[:2])
+                values[name] = torch.cat([torch.zeros_like(frames[:1]), frames])  # after a blank one
         return values
 
     def step(
@@ -204,6 +234,18 @@ class RolloutModel(nn.Module):
         return {name: torch.stack([frame[name] for frame in frames]) for name in stage.nodes}
 
 
+def sole_output(model: RolloutModel) -> str:
+    """Return the output that classes are read from, the first in the network file."""
+    return model.network.outputs[0]
+
+
+def class_scores(output: Tensor, classes: int) -> Tensor:
+    """Sum the neurons that vote for each class: neuron n votes for class n // (size / classes)."""
+    # shapes: output (..., rows, columns, features); returns (..., classes)
+    flat = output.flatten(-3)
+    return flat if flat.shape[-1] == classes else flat.unflatten(-1, (classes, -1)).sum(-1)
+
+
 def _added(parts: Iterator[Tensor]) -> Tensor:
     total = next(parts)
     total = total.float() if total.dtype == torch.bfloat16 else total  # products may have 8 bits, no sum of them has
@@ -226,12 +268,6 @@ def _frame_read(name: str, now: Mapping[str, Tensor], before: Mapping[str, Tenso
 
 def _mixed(now: Tensor, before: Tensor, gate: Tensor) -> Tensor:
     return (1 - gate) * now + gate * before
-
-
-def _after_blank(values: Tensor, like: Tensor) -> Tensor:
-    """Prepend a frame of zeros to frames 1 to W."""
-    frames = values.unflatten(0, like.shape[:2])
-    return torch.cat([torch.zeros_like(frames[:1]), frames])
 
 
 def _shape(node: Node) -> tuple[int, int, int]:
@@ -344,8 +380,8 @@ def _dense(transform: Dense, weight: Tensor, x: Tensor) -> Tensor:
     return spread.permute(0, 2, 3, 1, 4).reshape(batch, rows, columns, features)
 
 
+# Limit of exact integers in float32.
 _GREATEST_SUM = 2**24
-"""Limit of exact integers in float32."""
 
 
 class NetworkModel(RolloutModel):

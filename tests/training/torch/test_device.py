@@ -25,8 +25,8 @@ def test_all_is_computed_on_the_device_of_the_parameters(one_thread, kind):
     """PyTorch's device ``meta`` has shapes and no values, and refuses tensors of the processor as a GPU does."""
     torch = one_thread
     from neuromap.training.torch.frame_model import FrameModel
-    from neuromap.training.torch.measure_frames import output_scores
     from neuromap.training.torch.rollout_model import RolloutModel
+    from neuromap.training.torch.train import output_scores
 
     net = network()
     model = RolloutModel(net) if kind == "real" else FrameModel(net, dict.fromkeys(net.edges, kind))

@@ -9,7 +9,7 @@ import neuromap as nm
 from neuromap.errors import NotSupportedError
 from neuromap.network import GradedNeuron, build_network
 from neuromap.network.transforms import Conv, Dense, Identity, Pool
-from neuromap.training.options.graded_settings import Widths
+from neuromap.training.options.node_settings import Widths
 
 NARROW, WIDE = Widths(7, 2**15 - 1), Widths(127, 2**23 - 1)
 SHAPES = {"I": (5, 4, 2), "A": (3, 2, 4), "B": (3, 2, 4), "P": (1, 1, 4), "M": (2, 1, 4), "O": (2, 1, 4)}
