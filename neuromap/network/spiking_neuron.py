@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.array_types import Ints
-from neuromap.arrays.frozen import freeze_arrays, frozen
+from neuromap.arrays.frozen import adopted, freeze_arrays, frozen
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.errors import NetworkError
 from neuromap.render.value import Card
@@ -115,7 +115,8 @@ def checked_integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> I
     if array.size and not bounds[0] <= int(array.min()) <= int(array.max()) <= bounds[1]:
         wrong = int(array.min()) if int(array.min()) < bounds[0] else int(array.max())
         raise NetworkError(f"neuron: {name}: found {wrong}; allowed are {bounds[0]} to {bounds[1]}")
-    return frozen(array.astype(np.int64))
+    whole = np.asarray(array, np.int64, order="C")  # copies cost seconds for millions of neurons, so one at most
+    return frozen(whole) if whole is array else adopted(whole)
 
 
 def one_value(values: Ints) -> int | None:
