@@ -36,10 +36,10 @@ def read_limits(path, _):
 
 
 def read_figures(path, chip):
-    from neuromap.cli.arguments.options import one_value_each, read_figures
+    from neuromap.cli.arguments.options import read_figures
     from neuromap.hardware.chip.chip_file import with_figures
 
-    with_figures(chip, one_value_each(read_figures([text_of(path)])))
+    with_figures(chip, {name: values[0] for name, values in read_figures([text_of(path)]).items()})
 
 
 def every(*takes):
