@@ -136,6 +136,7 @@ JOBS = [
     partial(compile_engine, 8, 4),
     compile_mapper,
     compile_lists,
+    partial(compile_engine, 4, 2),
     partial(compile_engine, 1, 1, potential_bits=32),
     partial(compile_engine, 2, 1),
     partial(compile_list_engine, LIST_WEIGHTS[0]),

@@ -11,12 +11,11 @@ from neuromap.simulation.engine.engine_choice import ENGINES, EngineChoice
 from neuromap.simulation.engine.numpy_engine import NumpyEngine
 
 TWO_BLOCKS = "two blocks, few axons"
-# Few shapes of cores: the kernels are compiled once for each (padded ones are TrueNorth's to them), and once more for
-# potentials of more than 30 bits.
+# Few shapes of cores: the kernels are compiled once for each, and once more for potentials of more than 30 bits.
 CORES = {
     "TrueNorth's": {"axons": 256, "neurons": 256, "axon_types": 4},
     "one group of lanes": {"axons": 64, "neurons": 32, "axon_types": 2},
-    "padded": {"axons": 200, "neurons": 250, "axon_types": 5},
+    "padded": {"axons": 100, "neurons": 100, "axon_types": 5},
     TWO_BLOCKS: {"axons": 16, "neurons": 300, "axon_types": 4},
 }
 NARROW, WIDE = (9, 16, 17, 20, 30), (32, 40)
