@@ -13,7 +13,7 @@ from typing import Any
 
 from neuromap import errors
 from neuromap.backends.imported import Imported
-from neuromap.errors import InputError, NeuromapError
+from neuromap.errors import InputError, NeuromapError, prefixed
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import show_name
 from neuromap.hardware.chip.chip_file import is_chip_path, load_chip
@@ -56,10 +56,8 @@ def import_script(format: str, script: str | Path, chip: str | None = None, *, w
         If the network cannot be quantised, or does not fit the chip.
     """
     runner, name = script_format(format).runner, show_name(str(script))
-    try:
+    with prefixed(f"{name}: ", InputError):
         read_bytes(Path(script), "script", _LARGEST, InputError)
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from None
     with tempfile.TemporaryDirectory() as folder:
         code = _run([runner, os.fspath(script), folder, _named_chip(chip), str(width)])
         outcome = _outcome(Path(folder) / "outcome.json", name, code)

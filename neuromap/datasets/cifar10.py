@@ -17,7 +17,7 @@ from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.datasets.members import Members, open_members
 from neuromap.datasets.pictures import PICTURES, decode_pictures, pictures_among
 from neuromap.datasets.tracks import ImageSet, slice_of_part
-from neuromap.errors import InputError
+from neuromap.errors import InputError, prefixed
 from neuromap.files.messages import show
 
 _CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -115,7 +115,7 @@ def read_binary_batch(name: str, data: bytes, n_classes: int) -> tuple[NDArray[n
 def read_python_batch(name: str, data: bytes, n_classes: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Read a batch of the Python version, a pickle of ``data`` and ``labels``, without running any of it."""
     # shapes: images (n_images, 32, 32, 3); labels (n_images,)
-    try:
+    with prefixed(f"{name}: ", InputError):
         batch = read_plain_pickle(data)
         entries = {_text(key): value for key, value in batch.items()} if isinstance(batch, dict) else {}
         if not {"data", "labels"} <= entries.keys():
@@ -127,8 +127,6 @@ def read_python_batch(name: str, data: bytes, n_classes: int) -> tuple[NDArray[n
                 f"its data has the shape {list(pixels.shape)}; allowed is [{len(labels)}, {_PIXELS}], as it has "
                 f"{len(labels)} labels; fetch it again"
             )
-    except InputError as error:
-        raise InputError(f"{name}: {error}") from None
     return _images(pixels), _labels(name, labels, n_classes)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, deserialize, safe_open
 
 from neuromap.arrays.frozen import adopted
-from neuromap.errors import ChipError, NotSupportedError, ProgramError
+from neuromap.errors import ChipError, NotSupportedError, ProgramError, prefixed
 from neuromap.files.argument_checks import path_given
 from neuromap.files.foreign import HEAD, check_regular, kind_of_any, read_bytes
 from neuromap.files.messages import show, show_name
@@ -96,11 +96,9 @@ def _program(container: Container, origin: str) -> ChipProgram:
 
 
 def _checked(program: ChipProgram, origin: str, check: bool) -> ChipProgram:
-    try:
+    with prefixed(f"{origin}: ", ProgramError):
         require_well_formed(program)
         require_legal(program, mapped=False, indices_only=not check)
-    except ProgramError as error:
-        raise ProgramError(f"{origin}: {error}") from None
     return program
 
 
@@ -234,10 +232,8 @@ def mapped_container(path: Path, origin: str) -> Container:
 
 
 def _said(origin: str, read: Callable[[], Any]) -> Any:
-    try:
+    with prefixed(f"{origin}: ", ProgramError):
         return read()
-    except ProgramError as error:
-        raise ProgramError(f"{origin}: {error}") from None
 
 
 def _foreign(head: bytes, error: SafetensorError, origin: str) -> ProgramError:

@@ -114,10 +114,8 @@ class Edge(Card):
         if not isinstance(self.also, Sequence) or not all(isinstance(term, EdgeTerm) for term in self.also):
             raise NetworkError(f"edge {self.label}: also: found {self.also!r:.60}; give EdgeTerms")
         object.__setattr__(self, "also", tuple(self.also))
-        try:
+        with prefixed(f"edge {self.label}: ", NetworkError):
             _check_numbers(self)
-        except NetworkError as error:
-            raise NetworkError(f"edge {self.label}: {error}") from None
 
     @property
     def by_tensor(self) -> dict[str, Edge | EdgeTerm]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, RLock, Thread
 
-from neuromap.errors import InputError, NeuromapError
+from neuromap.errors import InputError, NeuromapError, prefixed
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import show_name
 from neuromap.files.whole_file import write_whole
@@ -196,10 +196,8 @@ class KeptSessions:
             return None
         _require_own(path)
         head = _head(name)
-        try:
+        with prefixed(f"session {name[:8]!r}: its file ", InputError):
             data = read_bytes(path, "session", MOST_BYTES + len(head) + len(_TAIL), InputError)
-        except InputError as error:
-            raise InputError(f"session {name[:8]!r}: its file {error}") from None
         return data[len(head) :].removesuffix(_TAIL) if data.startswith(head) else data
 
     def save(self, name: str, data: bytes) -> None:

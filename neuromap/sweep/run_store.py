@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
-from neuromap.errors import DoesNotFitError, InputError, NeuromapError, PatternError, VerificationError
+from neuromap.errors import DoesNotFitError, InputError, NeuromapError, PatternError, VerificationError, prefixed
 from neuromap.files.argument_checks import path_given
 from neuromap.files.foreign import check_regular
 from neuromap.files.messages import show
@@ -440,11 +440,9 @@ def load_runs(path: str | Path) -> RunTable:
         If the file is missing, not a store, or damaged, or holds values that neither command writes.
     """
     path = path_given("load_runs", path)
-    try:
+    with prefixed(f"store {path}: ", InputError):
         if check_regular(path, "store of neuromap sweep or explore", InputError).st_size == 0:
             raise InputError("is empty; give the path of a store of neuromap sweep or explore")
-    except InputError as error:
-        raise InputError(f"store {path}: {error}") from None
     return RunTable(path.name, tuple(_rows(path)))
 
 

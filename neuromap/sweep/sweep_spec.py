@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from neuromap.arrays.frozen import ReadOnly
-from neuromap.errors import InputError
+from neuromap.errors import InputError, prefixed
 from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import show
 from neuromap.files.toml_table import TomlTable, read_toml
@@ -338,7 +338,5 @@ def _chips(names: Sequence[str], figures: dict[str, list[Any]], folder: Path) ->
 
 
 def _options(table: TomlTable) -> MappingOptions:
-    try:
+    with prefixed("mapping: ", InputError):
         return MappingOptions(**dict(table.values))
-    except InputError as error:
-        raise InputError(f"mapping: {error}") from None

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import neuromap as nm
 from neuromap.cli.arguments.command import Given
 from neuromap.cli.arguments.options import CHIP, chosen_chip, read_pattern, read_rollout
-from neuromap.errors import ChipError, InputError
+from neuromap.errors import ChipError, InputError, prefixed
 from neuromap.mapping.options.options import OF_CROSSBARS, MappingOptions, Pins
 from neuromap.options import COMMON, option
 
@@ -42,10 +42,8 @@ class MappingFlags(Given[MappingOptions]):
         if self.defects is None:
             return spec
         defects = nm.hardware.load_defects(self.defects)
-        try:
+        with prefixed(f"{self.defects}: ", ChipError):
             return spec.with_defects(defects)
-        except ChipError as error:
-            raise ChipError(f"{self.defects}: {error}") from None
 
     def options(self, network: nm.Network, chip: nm.ChipSpec) -> MappingOptions:
         """Make the mapper's options from typed ones."""
@@ -53,10 +51,8 @@ class MappingFlags(Given[MappingOptions]):
 
         file = self.get("pins")
         pins = Pins() if file is None else load_pins(file)
-        try:
+        with prefixed(f"{file}: ", InputError):
             check_pins(pins, network, chip)
-        except InputError as error:
-            raise InputError(f"{file}: {error}") from None
         options = self.made(pins=pins)
         for name in OF_CROSSBARS:  # controls how neurons share crossbars; elsewhere it would have no effect
             if name in self and name not in chip.kind.structure.OPTIONS:

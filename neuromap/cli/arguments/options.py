@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import neuromap as nm
 from neuromap.cli.arguments.command import Given
-from neuromap.errors import ChipError, InputError, NetworkError
+from neuromap.errors import ChipError, InputError, NetworkError, prefixed
 from neuromap.files.whole_file import check_target
 from neuromap.options import argument, option
 from neuromap.rollout.schedule.execution import executions_option
@@ -28,10 +28,8 @@ def check_destinations(outputs: Mapping[str, str | None], inputs: Mapping[str, s
     for flag, path in wanted.items():
         if path.startswith("-"):  # probably meant as stdout or another option
             raise InputError(f"{flag} {path}: is not a file; give a name (./{path} for this one), or /dev/stdout")
-        try:
+        with prefixed(f"{flag} ", InputError):
             target = check_target(path)
-        except InputError as error:
-            raise InputError(f"{flag} {error}") from None
         read = _all_read(inputs) if Path(path).exists() else {}
         for name, source in read.items():
             if source is not None and _is_same(path, source):

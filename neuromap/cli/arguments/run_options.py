@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import neuromap as nm
 from neuromap.cli.arguments.command import Given
-from neuromap.errors import InputError, NeuromapError, StimulusError
+from neuromap.errors import InputError, NeuromapError, StimulusError, prefixed
 from neuromap.files.messages import counted
 from neuromap.options import COMMON, option
 from neuromap.simulation.choose_frames import DEFAULT_STIMULI, MOST_STIMULI, RandomFrames
@@ -85,13 +85,11 @@ def read_stimuli(path: Path, program: ChipProgram) -> dict[str, Any] | None:
     found = load_frames(path)
     if all(array.ndim not in (3, 5) for array in found.values()):
         return None
-    try:
+    with prefixed(f"{path}: ", StimulusError):
         checked, n_stimuli, _ = check_stimuli(found, program)
         if n_stimuli == 0:
             raise StimulusError("holds no stimuli; at least 1 is needed")
         return checked
-    except StimulusError as error:
-        raise StimulusError(f"{path}: {error}") from None
 
 
 # Rank 0 reports failures common to all ranks and ends the others, which wait this long before reporting.

@@ -13,7 +13,7 @@ from neuromap.cli.arguments.run_options import StimuliFlags, check_run_length
 from neuromap.cli.printing.fault_section import FaultSection, shown_to_faults
 from neuromap.cli.printing.store_report import StoreOptions, report_on_store
 from neuromap.cli.printing.text_output import fail, give_sweep, one_line, print_written, progress_bar, text_console
-from neuromap.errors import InputError
+from neuromap.errors import InputError, prefixed
 from neuromap.files.messages import counted
 from neuromap.files.whole_file import write_all
 from neuromap.options import argument, option
@@ -119,10 +119,8 @@ def report(
         check_figure_folder(figure_folder)
         for name, path in {**written, **read}.items():
             if path is not None:
-                try:
+                with prefixed(f"{name} ", InputError):
                     check_no_figure(path, figure_folder)
-                except InputError as error:
-                    raise InputError(f"{name} {error}") from None
     fed.random()
     for name, value in (("--accuracy-frames", accuracy_frames), ("--limit", limit)):
         if data is None and value is not None:

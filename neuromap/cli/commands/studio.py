@@ -9,7 +9,7 @@ import neuromap as nm
 from neuromap.cli.arguments.command import command
 from neuromap.cli.arguments.options import CHIP, EXECUTION, SOURCES, chosen_chip, read_pattern
 from neuromap.cli.printing.text_output import print_error, print_line, text_console
-from neuromap.errors import InputError, NotSupportedError
+from neuromap.errors import InputError, NotSupportedError, prefixed
 from neuromap.files.messages import show_name
 from neuromap.options import argument, option
 
@@ -90,10 +90,8 @@ def _token(file: Path | None) -> str:
 
     if file is None:
         return os.environ.get(_VARIABLE, "").strip()
-    try:
+    with prefixed(f"--token-file {show_name(str(file))}: ", InputError):
         found = read_bytes(file, "token file", _LONGEST_TOKEN_FILE, InputError).decode("ascii", "replace").strip()
-    except InputError as error:
-        raise InputError(f"--token-file {show_name(str(file))}: {error}") from None
     if not found:
         raise InputError(f"--token-file {show_name(str(file))}: is empty; write the token into it, in one line")
     return found

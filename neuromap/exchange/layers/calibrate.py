@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from neuromap.datasets.sources import SCHEMES, load_images
 from neuromap.datasets.tracks import ImageSet
-from neuromap.errors import InputError, NotSupportedError
+from neuromap.errors import InputError, NotSupportedError, prefixed
 from neuromap.exchange.imported import Note
 from neuromap.exchange.layers.compute import MOVES, conv_matrix, mean_matrix, moved_elements
 from neuromap.exchange.layers.find_structure import SUMS
@@ -68,11 +68,9 @@ def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, p
     if isinstance(given, ImageSet):
         given, labels = _of_images(graph, given)
     elif isinstance(given, str | Path):
-        try:
+        with prefixed(f"{show_name(str(given))}: ", InputError):
             content = read_bytes(Path(given), "calibration set (.npz)", _MOST_BYTES, InputError)
             given = read_npz(content, _MOST_BYTES, InputError)
-        except InputError as error:
-            raise InputError(f"{show_name(str(given))}: {error}") from None
     arrays = dict(given) if isinstance(given, Mapping) else {next(iter(graph.inputs)): given}
     labels = arrays.pop("labels", labels)
     if len(graph.inputs) == 1 and len(arrays) == 1:

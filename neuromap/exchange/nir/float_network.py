@@ -14,7 +14,7 @@ from neuromap.arrays.array_types import Floats
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.read_only_mapping import ReadOnlyMapping
 from neuromap.arrays.value import Value
-from neuromap.errors import InputError, NetworkError, NotSupportedError
+from neuromap.errors import InputError, NetworkError, NotSupportedError, prefixed
 from neuromap.exchange.nir.contract import Contracted, Neurons, Signal, Term, spread
 from neuromap.files.argument_checks import real_number
 from neuromap.files.messages import did_you_mean, show
@@ -214,10 +214,8 @@ def float_network(name: str, parts: Parts, names: dict[str, str], *, has_pulses:
     inputs = {names[node]: math.prod(shape) for node, shape in graph.inputs.items() if node in used}
     nodes, synapses = {}, []
     for node, neurons in graph.neurons.items():
-        try:
+        with prefixed(f"node {names[node]}: ", NetworkError):
             nodes[names[node]] = _neuron(parts.neurons[node], dt, parts.ticks.phases[node], has_pulses=has_pulses)
-        except NetworkError as error:
-            raise NetworkError(f"node {names[node]}: {error}") from None
         synapses += _synapses(node, neurons.signal, parts, names)
     return FloatNetwork(name, dt, inputs, nodes, tuple(synapses))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from neuromap.errors import InputError
+from neuromap.errors import InputError, prefixed
 from neuromap.files.foreign import foreign_boundary, read_bytes
 from neuromap.files.messages import counted, show, show_name
 from neuromap.formats.layers import MAX_OPERATORS, GraphReading, OperatorGraph, TensorShape
@@ -45,11 +45,8 @@ def read_onnx(path: str | Path) -> OperatorGraph:
         If the file is malformed, truncated or too large, in one line.
     """
     path = Path(path)
-    try:
-        with foreign_boundary("an ONNX model"):
-            return _read(path)
-    except InputError as error:
-        raise InputError(f"{show_name(str(path))}: {error}") from None
+    with prefixed(f"{show_name(str(path))}: ", InputError), foreign_boundary("an ONNX model"):
+        return _read(path)
 
 
 def _read(path: Path) -> OperatorGraph:

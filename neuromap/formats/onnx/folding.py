@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import InputError
+from neuromap.errors import InputError, prefixed
 from neuromap.files.foreign import check_regular
 from neuromap.files.messages import show, show_name
 from neuromap.formats.layers import TensorShape, integers_and_scale, is_integer
@@ -197,10 +197,8 @@ def _from_file(tensor: Any, folder: Path, wanted: int) -> bytes:
         start, length = int(said.get("offset", "0")), int(said.get("length", str(wanted)))
     except ValueError:
         raise InputError(f"{where}: its place in {show(name)} is not a number; write the file again") from None
-    try:
+    with prefixed(f"{where}: {show(name)} ", InputError):
         size = check_regular(path, "file of weights", InputError).st_size
-    except InputError as error:
-        raise InputError(f"{where}: {show(name)} {error}") from None
     if length != wanted or wanted > _MOST_BYTES or start < 0 or start + length > size:
         raise InputError(
             f"{where}: wants {wanted} bytes, has {length} from {start} of {show(name)}, which has {size}; write both "

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from neuromap.cores.core_kind import CORE_KINDS, DEFAULT, CoreKind, our_kinds
-from neuromap.errors import ChipError, NotSupportedError
+from neuromap.errors import ChipError, NotSupportedError, prefixed
 from neuromap.files.argument_checks import path_given
 from neuromap.files.messages import did_you_mean, show, show_name
 from neuromap.files.toml_table import TomlTable, read_toml
@@ -47,14 +47,12 @@ def load_defects(path: str | Path) -> Defects:
     """
     path = path_given("load_defects", path, ChipError)
     origin = show_name(str(path))
-    try:
+    with prefixed(f"{origin}: ", ChipError):
         document = read_toml(Path(path), "defects file", MAX_FILE_BYTES, ChipError)
         top = TomlTable(document, "", ChipError)
         top.check_format(1, "defects file")
         top.allow(("format", *DEFECT_KEYS))
         return defects_from_table(top)
-    except ChipError as error:
-        raise ChipError(f"{origin}: {error}") from None
 
 
 def defects_from_table(table: TomlTable) -> Defects:

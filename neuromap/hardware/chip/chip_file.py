@@ -15,7 +15,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from neuromap.errors import ChipError
+from neuromap.errors import ChipError, prefixed
 from neuromap.files.argument_checks import mapping_given
 from neuromap.files.messages import did_you_mean, show, show_name
 from neuromap.files.toml_table import parse_toml, read_toml
@@ -135,10 +135,8 @@ def _is_file(name: str) -> bool:
 
 def _read_chip_file(path: Path) -> ChipSpec:
     origin = show_name(str(path))
-    try:
+    with prefixed(f"{origin}: ", ChipError):
         document = read_toml(path, "chip file", MAX_FILE_BYTES, ChipError)
-    except ChipError as error:
-        raise ChipError(f"{origin}: {error}") from None
     return chip_from_document(document, origin)
 
 

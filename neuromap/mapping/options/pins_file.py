@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from neuromap.errors import InputError
+from neuromap.errors import InputError, prefixed
 from neuromap.files.argument_checks import path_given
 from neuromap.files.foreign import read_bytes
 from neuromap.files.messages import did_you_mean, show_name
@@ -68,7 +68,7 @@ def load_pins(path: str | Path) -> Pins:
     """
     path = path_given("load_pins", path)
     origin = show_name(str(path))
-    try:
+    with prefixed(f"{origin}: ", InputError):
         top = TomlTable(read_toml(Path(path), "pins file", MAX_FILE_BYTES, InputError), "", InputError)
         top.check_format(1, "pins file")
         top.allow(("format", "splitters", "tiles", "cores", "regions", "neurons"))
@@ -81,8 +81,6 @@ def load_pins(path: str | Path) -> Pins:
             splitters=frozenset(parse_edge(edge, f"splitters[{i}]") for i, edge in enumerate(splitters)),
             neurons=_tables(top.table("neurons"), path.parent),
         )
-    except InputError as error:
-        raise InputError(f"{origin}: {error}") from None
 
 
 def _tables(table: TomlTable, folder: Path) -> dict[str, Any]:
@@ -90,7 +88,7 @@ def _tables(table: TomlTable, folder: Path) -> dict[str, Any]:
     if table.values.keys() != {"file"} or not isinstance(table.values["file"], str):
         return {node: table.integers(node, "are whole numbers, one per neuron") for node in table.values}
     file = table.text("file")
-    try:
+    with prefixed(f"neurons.file: {show_name(file)}: ", InputError):
         return dict(
             read_npz(
                 read_bytes(folder / file, "table of cores (.npz)", MAX_TABLE_BYTES, InputError),
@@ -98,8 +96,6 @@ def _tables(table: TomlTable, folder: Path) -> dict[str, Any]:
                 InputError,
             )
         )
-    except InputError as error:
-        raise InputError(f"neurons.file: {show_name(file)}: {error}") from None
 
 
 def save_tables(path: str | Path, neurons: Mapping[str, ArrayLike]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from neuromap.arrays.frozen import refuse_masked
-from neuromap.errors import InputError, StimulusError
+from neuromap.errors import InputError, StimulusError, prefixed
 from neuromap.files.argument_checks import needs, path_given, refuse_swapped, whole_number
 from neuromap.files.messages import show
 from neuromap.hardware.program.chip_program import ChipProgram
@@ -356,10 +356,8 @@ def resumable_chunks(
                 f"checkpoint {source}: is at tick {found.state.tick} of a run of {recorder.n_ticks} ticks; "
                 "simulate from tick 0"
             )
-        try:
+        with prefixed(f"checkpoint {source}: ", InputError):
             loaded.chip.restore(found.state)
-        except InputError as error:
-            raise InputError(f"checkpoint {source}: {error}") from None
         if recorder.counts is not None:
             if found.counts is None or found.counts.shape != recorder.counts.shape:
                 raise InputError(

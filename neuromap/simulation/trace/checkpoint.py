@@ -17,7 +17,7 @@ from safetensors.numpy import load as load_tensors
 
 from neuromap.arrays.frozen import ReadOnly
 from neuromap.arrays.value import Value
-from neuromap.errors import InputError
+from neuromap.errors import InputError, prefixed
 from neuromap.files.argument_checks import path_given, whole_number
 from neuromap.files.foreign import read_bytes
 from neuromap.files.sealed import canonical_bytes, metadata_of
@@ -282,10 +282,8 @@ def write_checked(path: Path, about: Mapping[str, Any], arrays: Arrays) -> str:
 def read_checked(path: Path, kind: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]], str]:
     """Read a checkpoint file; return its description, arrays and checksum."""
     # kind: the kind that its text must state, ``"state"`` or ``"part"``
-    try:
+    with prefixed(f"checkpoint {path}: ", InputError):
         data = read_bytes(path, "checkpoint", MOST_BYTES, InputError)
-    except InputError as error:
-        raise InputError(f"checkpoint {path}: {error}") from None
     try:
         arrays = load_tensors(data)
         metadata = metadata_of(data)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from neuromap.errors import ChipError, InputError, NetworkError
+from neuromap.errors import ChipError, InputError, NetworkError, prefixed
 from neuromap.faults.edited_program import DeadLink, Edit, SilentCore, ThresholdEdit, WeightEdit
 from neuromap.files.messages import show
 from neuromap.files.toml_table import parse_toml
@@ -222,10 +222,8 @@ def network_from_bytes(text: bytes, weights: bytes | None, what: str = "network"
     for data, most, kind in ((text, MOST_TOML_BYTES, "network file"), (weights, MOST_WEIGHT_BYTES, "weights file")):
         if data is not None and len(data) > most:
             raise InputError(f"{what}: the {kind} has {len(data)} bytes; the studio takes at most {most}")
-    try:
+    with prefixed(f"{what}: ", NetworkError):
         named = parse_toml(text, NetworkError, long_table="edges").get("weights", {})
-    except NetworkError as error:
-        raise NetworkError(f"{what}: {error}") from None
     file = named.get("file") if isinstance(named, dict) else None
     if file is not None and not _is_name(file):
         raise InputError(f"{what}: weights.file = {show(file)}: must be the name of a file beside it, without folders")

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from neuromap.encoding.frames import InputEncoding, encode
 from neuromap.encoding.input_tables import input_encodings
-from neuromap.errors import NetworkError, TrainingError
+from neuromap.errors import NetworkError, TrainingError, prefixed
 from neuromap.network.build import spread_threshold
 from neuromap.network.edge import Edge, EdgeKey
 from neuromap.network.network import ENCODER, Network
@@ -218,10 +218,8 @@ class HostLayer(nn.Module):
     def __init__(self, encoding: InputEncoding, image_shape: tuple[int, int, int], generator: torch.Generator) -> None:
         super().__init__()
         self._asked = replace(encoding, weights=None, thresholds=None)
-        try:
+        with prefixed(f"inputs.{encoding.node}: ", NetworkError):
             self._conv = Conv(image_shape, encoding.shape, encoding.kernel, encoding.stride)
-        except NetworkError as error:
-            raise NetworkError(f"inputs.{encoding.node}: {error}") from None
         self._weights = nn.Parameter(torch.empty(self._conv.weight_shape).uniform_(-1, 1, generator=generator))
         self._offset = nn.Parameter(torch.zeros(encoding.shape[2]))
         self._mean, self._variance = running((encoding.shape[2],))
