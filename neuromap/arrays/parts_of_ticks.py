@@ -19,11 +19,9 @@ def in_parts(times: Iterable[Time], period: Time) -> Ints:
 
 def ticks_of_frames(start: Ints, period: Time, frame: Ints | int) -> Ints:
     """Ticks of frames of nodes whose frame 0 starts at ``start`` parts; shapes broadcast."""
-    ticks: Ints = (start + frame * period.numerator) // period.denominator
-    return ticks
+    return (start + frame * period.numerator) // period.denominator
 
 
 def frames_until(start: Ints, period: Time, tick: Ints | int) -> Ints:
     """Last frame at or before ``tick``, with starts in parts; shapes broadcast."""
-    frames: Ints = ((tick + 1) * period.denominator - 1 - start) // period.numerator
-    return frames
+    return ((tick + 1) * period.denominator - 1 - start) // period.numerator

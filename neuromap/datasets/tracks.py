@@ -68,8 +68,7 @@ def uniform(shape: tuple[int, ...], seed: int | np.random.PCG64) -> NDArray[np.f
     """Draw numbers from 0 to 1, equal for every version of NumPy, which only guarantees the raw output of PCG64."""
     bits = seed if isinstance(seed, np.random.PCG64) else np.random.PCG64(seed)
     raw = np.asarray(bits.random_raw(math.prod(shape)), dtype=np.uint64)
-    drawn: NDArray[np.float64] = ((raw >> np.uint64(11)) * np.float64(2.0**-53)).reshape(shape)
-    return drawn
+    return ((raw >> np.uint64(11)) * np.float64(2.0**-53)).reshape(shape)
 
 
 # Tracks: consecutive pictures of one object, which can be shown as frames.
@@ -297,8 +296,7 @@ class ImageSet(Card):
         """
         chosen = self.images[which]
         if not self.is_stream:
-            still: NDArray[np.uint8] = np.broadcast_to(chosen[:, np.newaxis], (len(chosen), len(ticks), *self.shape))
-            return still
+            return np.broadcast_to(chosen[:, np.newaxis], (len(chosen), len(ticks), *self.shape))
         frame = np.asarray(ticks, np.int64) // self.frame_ticks
         is_on = (frame >= 0) & (frame < self.n_stream_frames)
         found: NDArray[np.uint8] = chosen[:, np.where(is_on, frame, 0)]

@@ -153,8 +153,7 @@ def draws(seed: int, kind: str, *words: NDArray[np.integer] | int) -> Floats:
 
 def fails(faults: Faults, kind: str, *words: NDArray[np.integer] | int) -> Bools:
     """Return which places fail; see :func:`draws`."""
-    found: Bools = draws(faults.seed, kind, *words) < faults.rate(kind)
-    return found
+    return draws(faults.seed, kind, *words) < faults.rate(kind)
 
 
 # Links between routers that a program's spikes cross, and the deliveries that dead links cut.
@@ -642,5 +641,4 @@ class LossyChip:
         is_sign = (bit == n_bits - 1) & (low < 0)
         width = np.where(is_sign, np.int64(1) << bit, 0)
         other = np.where(is_sign, arriving + np.where(arriving < 0, width, -width), arriving ^ (np.int64(1) << bit))
-        clipped: Ints = other.clip(low, high)
-        return clipped
+        return other.clip(low, high)

@@ -95,8 +95,7 @@ def _pieces(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> 
 def metadata_of(data: bytes | mmap) -> dict[str, str]:
     """Return the metadata of a file that the safetensors library has read."""
     header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-    found: dict[str, str] = header.get("__metadata__") or {}  # the format lets it be null
-    return found
+    return header.get("__metadata__") or {}  # the format lets it be null
 
 
 def seal_of(data: bytes | mmap, metadata: Mapping[str, str]) -> Seal:

@@ -139,8 +139,7 @@ def _weights(label: str, transform: MatrixSource | None) -> NDArray[np.int64] | 
             f"edge {label}: its matrix is written as dense weights, of which {MAX_ENTRIES} are allowed; it has "
             f"{show_count(matrix.shape[0] * matrix.shape[1])}, give it as a conv or pool"
         )
-    dense: NDArray[np.int64] = matrix.toarray()
-    return dense
+    return matrix.toarray()
 
 
 def _require_all(network: Network, tensors: Collection[str]) -> None:

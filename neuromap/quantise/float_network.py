@@ -151,10 +151,9 @@ def _overlap(tau: Floats, synapse_tau: Floats, dt: float) -> Floats:
     leak, decay = 1 / tau, 1 / np.where(synapse_tau == 0, 1.0, synapse_tau)
     rate = decay - leak
     alike = np.abs(rate) * dt < 1e-9
-    found: Floats = np.where(
+    return np.where(
         alike, dt * np.exp(-leak * dt), -np.exp(-leak * dt) * np.expm1(-rate * dt) / np.where(alike, 1.0, rate)
     )
-    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -116,8 +116,7 @@ class Framed(Tabled):
         NotSupportedError
             If pandas is not installed (extra ``pandas``).
         """
-        frame: DataFrame = form(self, "pandas", full=full)
-        return frame
+        return form(self, "pandas", full=full)
 
 
 class Paged(Formed):

@@ -280,8 +280,7 @@ def random_frames(
 def _stretched(drawn: NDArray[np.float64], bound: NDArray[np.float64], low: int, high: int) -> NDArray[np.int64]:
     """Stretch the numbers below a bound over a range of values; others become 0."""
     below = np.minimum(drawn / np.maximum(bound, 2.0**-53), 1 - 2.0**-53)
-    values: NDArray[np.int64] = np.where(drawn < bound, low + (below * (high - low + 1)).astype(np.int64), 0)
-    return values
+    return np.where(drawn < bound, low + (below * (high - low + 1)).astype(np.int64), 0)
 
 
 def save_frames(path: str | Path, frames: Mapping[str, ArrayLike]) -> None:

@@ -94,20 +94,17 @@ class Simulator(nengo.Simulator):
     @property
     def placement(self) -> Placement | None:
         """Where everything runs, with reasons; None for a model built without a chip."""
-        found: Placement | None = getattr(self.model.builder, "placement", None)
-        return found
+        return getattr(self.model.builder, "placement", None)
 
     @property
     def mapped(self) -> MappedPlan | None:
         """The plan on the chip; None if nothing runs there."""
-        found: MappedPlan | None = getattr(self.model.builder, "mapped", None)
-        return found
+        return getattr(self.model.builder, "mapped", None)
 
     @property
     def _state(self) -> ChipState | None:
         """State of the chip since the last reset; None if nothing runs there."""
-        found: ChipState | None = getattr(getattr(self.model.builder, "operator", None), "state", None)
-        return found
+        return getattr(getattr(self.model.builder, "operator", None), "state", None)
 
     def report(self) -> RunReport:
         """Report what ran where since the last reset, and the chip's figures: cores, spikes, hops, energy, latency."""

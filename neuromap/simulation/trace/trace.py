@@ -373,8 +373,7 @@ class Trace(ReadOnly, RunLabels):
             If the node was not recorded.
         """
         spikes = self.spikes(name)
-        strays: NDArray[np.int64] = spikes[self.clock.frames_of(spikes[:, 0], self._position(name)).is_stray]
-        return strays
+        return spikes[self.clock.frames_of(spikes[:, 0], self._position(name)).is_stray]
 
     def potentials(self, name: str) -> NDArray[np.int32]:
         """Potentials of a node after every tick.
