@@ -116,7 +116,7 @@ def checked_integers(name: str, values: ArrayLike, bounds: tuple[int, int]) -> I
         wrong = int(array.min()) if int(array.min()) < bounds[0] else int(array.max())
         raise NetworkError(f"neuron: {name}: found {wrong}; allowed are {bounds[0]} to {bounds[1]}")
     whole = np.asarray(array, np.int64, order="C")  # copies cost seconds for millions of neurons, so one at most
-    return frozen(whole) if whole is array else adopted(whole)
+    return frozen(whole) if np.may_share_memory(whole, array) else adopted(whole)
 
 
 def one_value(values: Ints) -> int | None:

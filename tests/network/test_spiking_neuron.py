@@ -92,6 +92,14 @@ def test_numbers_of_neurons_have_their_limits(kind, name):
     assert (kind.parameters.get(name) or kind.settings[name]) == (least, greatest)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.longlong, np.int32])
+def test_who_writes_to_an_array_later_changes_no_neuron(dtype):
+    given = np.array([5, 6], dtype)
+    neuron = LeakNeuron(threshold=given)
+    given[:] = 99
+    assert neuron.threshold.tolist() == [5, 6]
+
+
 def test_what_is_not_said_of_a_neuron_is_zero():
     neuron = LeakNeuron(threshold=3)
     assert {name: int(getattr(neuron, name)) for name in ("leak", "floor", "potential", "subtract")} == {

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import neuromap as nm
+from neuromap.hardware.program.ports import OutputTable
 from neuromap.verification.wave import measure
 
 NODES = [("I", 1, "input", 4), ("A", 1, "hidden", 7), ("O", 1, "output", 12)]
@@ -51,6 +52,16 @@ def test_a_changed_delay_shows(by_hand):
 
 def test_a_changed_arrival_shows_even_before_sampling(by_hand):
     assert both(chain(by_hand, host=[(0, 0, 0, 0, -10, 1)])) == (-9, -9)
+
+
+def test_neurons_of_two_nodes_on_one_axon(by_hand):
+    """A and O both feed O's axon: what O sends itself holds no full response up, what A sends does."""
+    program = chain(
+        by_hand, neurons={(0, 0): (1, 0, False, (0, 1, 5)), (0, 1): (2, 0, False, (0, 1, 5))},
+        host=[(0, 0, 0, 0, 7, 1)],
+    )  # fmt: skip
+    row = np.array([2], np.int32), np.array([0], np.int32), np.array([0], np.int32), np.array([1], np.int32)
+    assert both(replace(program, outputs=OutputTable(*row))) == (8, 8)
 
 
 def test_two_ways_first_takes_the_shorter_and_full_the_longer(by_hand):

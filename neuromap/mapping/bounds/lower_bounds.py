@@ -17,6 +17,7 @@ from scipy import sparse
 
 from neuromap.arrays.array_types import Bools, Floats, Ints
 from neuromap.hardware.chip.chip_spec import ChipSpec
+from neuromap.hardware.program.ports import BIAS
 from neuromap.mapping.bounds.neuron_capacity import ChipKey, Crowd, Key, Reader, crowds_of, readers_of
 from neuromap.mapping.bounds.window_axons import areas
 from neuromap.mapping.legalise.legalised import HostLink, Legalised, Matrix, needed_for
@@ -256,7 +257,7 @@ def _reads_of(network: Legalised) -> list[tuple[int, int, Matrix]]:
     found: list[tuple[int, int, Matrix]] = []
     for link in network.all_links:
         target, matrix = network.populations[link.target], link.matrix
-        if target.is_relay:
+        if target.is_relay or (isinstance(link, HostLink) and link.node == BIAS):
             continue
         if isinstance(link, HostLink):
             node, column = link.node, matrix.indices.astype(np.int64)

@@ -394,7 +394,7 @@ class LiveFeed:
         self._sampled = in_parts(sampled, program.period).min(initial=_MOST_FRAMES)
         arrivals = program.host.exact_arrival(program.period)
         wait = arrivals.max(initial=0) - arrivals.min(initial=self._sampled)
-        self._n_kept = 2 + int(wait) // program.period.numerator
+        self._n_kept = 2 + max(0, int(wait)) // program.period.numerator
         self.frames: dict[int, InputFrame] = {}
         self.next = 0
 

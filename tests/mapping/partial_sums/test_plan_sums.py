@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import neuromap as nm
 from neuromap.errors import DoesNotFitError
 from neuromap.hardware.program.program_bytes import program_bytes
+from neuromap.mapping.bounds.lower_bounds import counted_cores
 from neuromap.mapping.core.planned_sums import plan_sums, wide_node
 from neuromap.mapping.legalise.legalised import PartialSums
 from neuromap.mapping.map_rollout import map_with_stages
@@ -98,6 +99,7 @@ def test_more_ticks_take_fewer_cores_and_answer_later(chip):
         first = mapped.rollout.first_response("O")
         assert measure(mapped.program)["O"].first_response_ticks == first
         assert measure(mapped.program)["O"].full_response_ticks == mapped.rollout.full_response("O")
+        assert 1 <= counted_cores(mapped.network, mapped.program.chip).total <= mapped.program.n_cores
         found.append((first, -mapped.program.n_cores))
     assert found == sorted(found)
     assert len(set(found)) == len(found)

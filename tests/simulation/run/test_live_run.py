@@ -144,6 +144,17 @@ def test_every_frame_is_asked_once_and_shown_until_replaced(mixer):
     assert not live.input_frame["J"].any()
 
 
+def test_frames_that_nothing_is_fed_are_shown(by_hand):
+    """Two frames of no consequence lie before tick 0; the last one sampled is shown all the same."""
+    program = by_hand(
+        [("I", 1, "input", 4), ("O", 1, "output", 5)], {(0, 0): (1, 0, False, None)}, 1, [(0, 0, 0, 1)], [], period=2
+    )
+    live = LiveRun(program, HeldFrame(program, {"I": [1]}))
+    live.ticks(9)
+    assert live.input_frame["I"].all()
+    assert len(live._feed.frames) <= 2
+
+
 def test_counts_by_core_are_those_of_the_spikes(mixer):
     program = mixer(7, 2)
     live = LiveRun(program, RandomSource(program, 0.6), history=100)
