@@ -112,6 +112,8 @@ def require_one_version(asked: str) -> None:
 
 def not_lost(result: Result | Exception) -> Result:
     """Return a result, or raise what takes its place."""
+    if isinstance(result, Lost):  # users know its message, and no such kind of error
+        raise NeuromapError(str(result))
     if isinstance(result, Exception):
         raise result
     return result

@@ -79,6 +79,8 @@ class FloatNeuron(Card):
 
     def __post_init__(self) -> None:
         count = len(self.synapse_taus)
+        if self.size < 1:
+            raise NetworkError(f"neuron: size: found {self.size}; allowed are 1 or more")
         if not count:
             raise NetworkError("neuron: synapse_taus: found no current; give one (0.0 for pulses), fed or not")
         given = {field.name: getattr(self, field.name) for field in fields(self)}

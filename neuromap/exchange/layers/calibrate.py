@@ -68,7 +68,7 @@ def calibration_of(graph: OperatorGraph, given: Any, labels: ArrayLike | None, p
     if isinstance(given, ImageSet):
         given, labels = _of_images(graph, given)
     elif isinstance(given, str | Path):
-        with prefixed(f"{show_name(str(given))}: ", InputError):
+        with prefixed(f"{show_name(str(Path(given)))}: ", InputError):
             content = read_bytes(Path(given), "calibration set (.npz)", _MOST_BYTES, InputError)
             given = read_npz(content, _MOST_BYTES, InputError)
     arrays = dict(given) if isinstance(given, Mapping) else {next(iter(graph.inputs)): given}
@@ -357,7 +357,7 @@ def _observed(
     """Find the range of every point, and keep the results of the graph."""
     ranges = dict.fromkeys(points, (0.0, 0.0))
     samples: dict[str, list[Reals]] = {tensor: [] for tensor in points}
-    ends: dict[str, list[Reals]] = {tensor: [] for tensor in outputs}
+    ends: dict[str, list[Reals]] = {tensor: [] for tensor in sorted(outputs)}
     for shown in _batches(graph, calibration):
         for tensor, found in _computed(graph, shown, {*points, *ends}):
             if tensor in ranges:

@@ -250,6 +250,13 @@ def _conv(call: Call) -> str | None:
     return call.weighed(kind, call.args[0], call.args[1], call.given(2, "bias"), settings=settings)
 
 
+def _linear(call: Call) -> str | None:
+    shape = call.shape(call.args[1])
+    if shape is None or len(shape) != 2:
+        return None
+    return call.weighed("dense", call.args[0], call.args[1], call.given(2, "bias"))
+
+
 def _addmm(call: Call) -> str | None:
     bias, source, weight = call.args[:3]
     return None if call.node.kwargs else call.weighed("dense", source, weight, bias, is_turned=True)
@@ -350,7 +357,7 @@ OPERATORS: Mapping[str, Callable[[Call], str | None]] = {
     **dict.fromkeys(
         ("conv1d", "conv2d", "conv3d", "convolution", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), _conv
     ),
-    "linear": lambda call: call.weighed("dense", call.args[0], call.args[1], call.given(2, "bias")),
+    "linear": _linear,
     "addmm": _addmm,
     **dict.fromkeys(("matmul", "mm", "bmm"), lambda call: call.product(*call.args[:2])),
     "scaled_dot_product_attention": _attention,
