@@ -14,7 +14,7 @@ import time
 import pytest
 
 from neuromap.errors import InputError, NeuromapError
-from neuromap.jobs.ahead import Lost
+from neuromap.jobs.ahead import Lost, not_lost
 from neuromap.jobs.runners import MOST_TRIES, LocalProcesses, check_processes
 
 
@@ -55,6 +55,9 @@ def test_a_job_that_ends_its_process_every_time_is_lost_alone():
         found = done(runner, [7])
     assert isinstance(found[7], Lost)
     assert str(found[7]).startswith(f"sweep: {MOST_TRIES} processes that did it were ended")
+    with pytest.raises(NeuromapError) as raised:
+        not_lost(found[7])
+    assert (type(raised.value), str(raised.value)) == (NeuromapError, str(found[7]))
 
 
 def test_errors_of_a_job_are_the_caller_s():
