@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 import jsonschema
 import numpy as np
@@ -117,4 +117,4 @@ def test_figures_of_a_program_have_words_beside_them(report):
 def test_a_bound_lists_its_populations(report):
     bound = report.rows[0].core_bound
     assert isinstance(bound, CoreBound)
-    assert tuple(map(astuple, bound.populations)) == (("A", 1, "neurons"), ("O", 2, "neurons"))
+    assert bound.per_population == (("A", 1, "neurons"), ("O", 2, "neurons"))

@@ -170,6 +170,11 @@ class CoreBound(Card):
     # population by population; those that no output depends on, relays and splitters need none
     populations: tuple[PopulationBound, ...]
 
+    @property
+    def per_population(self) -> tuple[tuple[str, int, str], ...]:
+        """Name, cores and limiting resource of every population."""
+        return tuple((p.name, p.cores, p.by) for p in self.populations)
+
 
 _RESOURCE = enum("axons", "neurons", "synapses")
 # Record of JSON documents.

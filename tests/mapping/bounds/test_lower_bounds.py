@@ -1,6 +1,5 @@
 """Lower bounds on cores: never above what exists, by exhaustion or by the mapper, and sharp where they should be."""
 
-from dataclasses import astuple
 from itertools import combinations, product
 from pathlib import Path
 
@@ -189,7 +188,7 @@ def test_copies_are_counted_for_every_core_that_reads(chain, chip):
     found = bound(net, chip(neurons=128))
     assert (found.neurons, found.axons) == (3 * 100 + 300, 100 + 3 * 100)
     assert (found.total, found.by) == (5, "neurons")
-    assert tuple(map(astuple, found.populations)) == (("H", 1, "neurons"), ("O", 3, "neurons"))
+    assert found.per_population == (("H", 1, "neurons"), ("O", 3, "neurons"))
 
 
 def test_tiles_of_a_convolution_are_bounded_by_their_halo(chip):
@@ -198,7 +197,7 @@ def test_tiles_of_a_convolution_are_bounded_by_their_halo(chip):
     conv = Conv(source, target, (3, 3), padding="valid", weights=np.ones((3, 3, 8, 8), int))
     net = build_network({"I": (source, None), "O": (target, 1)}, {("I", "O"): conv})
     found = bound(net, chip())
-    assert tuple(map(astuple, found.populations)) == (("O", 12, "axons"),)
+    assert found.per_population == (("O", 12, "axons"),)
     assert nm.map_rollout(nm.Rollout(net, "streaming"), chip()).n_cores == found.total == 12
 
 
@@ -208,7 +207,7 @@ def test_only_what_reaches_an_output_counts(chain, chip):
     nodes = {"I": (8, None), "A": (8, 1), "B": (8, 1), "O": (8, 1)}
     edges = {("I", "A"): eye, ("A", "B"): eye, ("I", "O"): eye, ("B", "O"): dead}
     found = bound(chain(nodes, edges, outputs=["O"]), chip(neurons=8, axons=8))
-    assert (found.total, tuple(map(astuple, found.populations))) == (1, (("O", 1, "neurons"),))
+    assert (found.total, found.per_population) == (1, (("O", 1, "neurons"),))
 
 
 def test_relays_count_but_not_as_populations(chain, chip):
@@ -220,7 +219,7 @@ def test_relays_count_but_not_as_populations(chain, chip):
     for longest, relays in ((15, 0), (2, 1), (1, 2)):
         found = bound(net, chip(delay=(1, longest)), "sequential", "pipelined")
         assert found.neurons == 4 + 1 + 1 + relays
-        assert [name for name, *_ in tuple(map(astuple, found.populations))] == ["A0", "A1", "A2", "A3", "A4"]
+        assert [name for name, *_ in found.per_population] == ["A0", "A1", "A2", "A3", "A4"]
 
 
 def least_cores(network, chip):

@@ -7,7 +7,7 @@ import numpy as np
 from neuromap.mapping.core.core_of import core_of
 
 
-def test_margins_are_cores_like_any_other(chip):
+def test_what_a_neuron_lacks_in_a_core_is_named(chip):
     core = core_of(chip(axons=8, neurons=8, axon_types=2, potential_bits=6))
     ones, one = np.ones((1, 20), np.int64), np.ones(1, np.int64)
     assert core.highest_potential == 31
